@@ -31,7 +31,7 @@ from reframe.core.exceptions import SanityError
 from seatrial.judge.compare import BETTER, EFFECT, WORSE, Series, compared
 from seatrial.judge.trend import changes
 from seatrial.model.units import MIB
-from seatrial.report.trend import MONTH, NEAR, SUSPECTED
+from seatrial.report.nights.trend import MONTH, NEAR, SUSPECTED
 
 FAMILIES, METRICS = 3, 480
 BUDGET = timedelta(days=1) / MONTH
@@ -125,7 +125,7 @@ class Tool(NamedTuple):
 
 
 def seatrial(values: Values) -> Sequence[int]:
-    """What is told: as in report/trend.py and report/news.py."""
+    """What is told: as in report/nights/trend.py and notification.py."""
     found, level = [], BUDGET / FAMILIES
     places = [each.first for each in changes(values, level)]
     ends = [0, *places, len(values)]

@@ -27,10 +27,10 @@ from harness import machine, run, scratch
 
 from seatrial.engine.barrier import VARIABLE, line_of
 from seatrial.engine.base import Engine, Outcome, ProcessTime
-from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.fio.tree import FioFiles
 from seatrial.engine.mdtest import Mdtest
-from seatrial.engine.posix_work import Work
-from seatrial.engine.posixops import PosixOps
+from seatrial.engine.posixops.engine import PosixOps
+from seatrial.engine.posixops.work import Work
 from seatrial.job.launch.barrier import Barrier
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point

@@ -16,12 +16,12 @@ from typing import cast
 
 from harness import machine, run
 
-from seatrial.engine.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
+from seatrial.engine.posixops.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
 from seatrial.model.action import Step, line_of_step
 from seatrial.model.codec import to_json
 from seatrial.model.point import Point
 from seatrial.model.units import BINARY
-from seatrial.report.course import courses
+from seatrial.report.drawing.scenario_course import courses
 from seatrial.report.evidence import CaseEvidence
 from seatrial.workload.scenario import scenario
 

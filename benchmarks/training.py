@@ -18,8 +18,8 @@ from pathlib import Path
 from harness import machine, scratch
 
 from seatrial.engine.base import Engine, measured
-from seatrial.engine.dlio import Dlio
-from seatrial.engine.posixops import PosixOps
+from seatrial.engine.dlio.engine import Dlio
+from seatrial.engine.posixops.engine import PosixOps
 from seatrial.filesystem.registry import by_type
 from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.metric import Measurement

@@ -17,7 +17,7 @@ from seatrial.rules.registry import (
     WRITTEN,
 )
 
-for module in ('before', 'launch', 'contents', 'case', 'issued', 'by_design'):
+for module in ('before', 'launch', 'contents', 'case', 'issued', 'prevented'):
     importlib.import_module(f'seatrial.rules.{module}')
 
 HEAD = """# When a measurement is not valid

@@ -3,7 +3,7 @@
 import json
 
 import builders
-from seatrial.engine.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
+from seatrial.engine.posixops.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
 from seatrial.model.action import Step, line_of_step
 from seatrial.workload.scenario import scenario
 

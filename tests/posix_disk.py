@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.posixops import PosixOps
+from seatrial.engine.posixops.engine import PosixOps
 from seatrial.job.launch.barrier import Barrier
 from seatrial.workload.base import Entries
 

@@ -305,3 +305,29 @@ def test_a_setting_is_compared_with_what_the_site_has_decided(doctor, site, tmp_
     said = doctor()
     assert said.status == status
     assert shown.format(file=file) in ' '.join(said.out.split())
+
+
+def test_the_doctor_shows_it_where_the_partition_names_one(command, site):
+    site.change('tasks_per_node: 2}', 'tasks_per_node: 2, darshan: /no/such/libdarshan.so}')
+    lines = command('doctor', f'--site={site.folder}').out.splitlines()
+    (number,) = [number for number, line in enumerate(lines) if line.startswith('- missing  darshan ')]
+    assert lines[number].split()[2:] == ['darshan', '/no/such/libdarshan.so']
+    assert lines[number + 1].strip().startswith('it is not there; install Darshan there')
+
+
+def test_partitions_are_shown_together_by_the_library_that_they_name(command, site):
+    site.change('tasks_per_node: 2}', 'tasks_per_node: 2, darshan: /no/one.so}')
+    names = [('other', '/no/two.so'), ('third', '/no/two.so'), ('fourth', '')]
+    for name, library in names:
+        other = {'name': name, 'scheduler': 'local', 'launcher': 'local', 'environs': ['builtin']}
+        site.change("'partitions': [", f"'partitions': [{other!r},", 'settings.py')
+        key = f', darshan: {library}' if library else ''
+        site.change('trials:', f'  local:{name}: {{launcher: local, tasks_per_node: 2{key}}}\ntrials:')
+    said = command('doctor', f'--site={site.folder}').out
+    shown = [' '.join(line.split()[2:]) for line in said.splitlines() if line.startswith('- missing  darshan')]
+    assert shown == ['darshan in local:default /no/one.so', 'darshan in local:other, local:third /no/two.so']
+    assert said.count('engine fio') == 1
+
+
+def test_without_one_nothing_is_said_of_it(command, site):
+    assert 'darshan' not in command('doctor', f'--site={site.folder}').out

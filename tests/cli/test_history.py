@@ -8,11 +8,11 @@ import pytest
 from builders import FLAT, FLAT_TREE, plan_of, records_of
 from seatrial.check.declared import load as load_checks
 from seatrial.cli import history as history_module
-from seatrial.cli.evidence import judged_anew
-from seatrial.cli.history import remember
 from seatrial.history.rows import Kept, table
 from seatrial.history.store import read, write
 from seatrial.rules.case import measured
+from seatrial.session.evidence import judged_anew
+from seatrial.session.history_rows import remember
 from seatrial.site.load import load
 from seatrial.workload.registry import planned_metrics
 

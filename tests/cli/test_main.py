@@ -12,8 +12,8 @@ import pytest
 import seatrial
 from seatrial.check.session import ENVIRONMENT
 from seatrial.cli import list as listing
-from seatrial.cli import run as running
 from seatrial.cli.main import entry
+from seatrial.session import carry_out
 
 COMMANDS = ['run', 'list']
 
@@ -213,7 +213,7 @@ def test_an_interruption_before_anything_was_begun_has_a_status_of_its_own(on_si
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, 'plan_of', interrupted)
+    monkeypatch.setattr(carry_out, 'plan_of', interrupted)
     assert (on_site('run').status, (site.folder / 'state').exists()) == (130, False)
 
 

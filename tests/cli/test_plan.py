@@ -13,12 +13,12 @@ from builders import CONTRACT
 from scenario_site import BURDEN, CHECK
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import began
-from seatrial.cli.evidence import judged_anew
-from seatrial.cli.history import remember
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.nfs import Nfs
 from seatrial.filesystem.posix import Posix
 from seatrial.model.units import GIB, MIB
+from seatrial.session.evidence import judged_anew
+from seatrial.session.history_rows import remember
 from seatrial.site.load import load
 
 LAST_LAUNCH = 1795230465

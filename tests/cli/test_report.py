@@ -14,14 +14,14 @@ from rich.console import Console
 from builders import chained
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import Session
-from seatrial.cli import afterwards
-from seatrial.cli.evidence import judged_anew
 from seatrial.history.store import folder_of, read
 from seatrial.model.codec import from_json
 from seatrial.model.plan import TrialPlan
 from seatrial.model.plan import digest as digest_of
 from seatrial.model.record import PLAN, SAMPLES
 from seatrial.model.telemetry import READ, TELEMETRY, WRITTEN, Look, Watch, line_of
+from seatrial.session import after_session
+from seatrial.session.evidence import judged_anew
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 
@@ -264,7 +264,7 @@ def left(site, past):
 
     def leave():
         console = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
-        afterwards.leave(console, session, [case.plan for case in evidence.cases], evidence.result)
+        after_session.leave(console, session, [case.plan for case in evidence.cases], evidence.result)
         return console.file.getvalue()
 
     return leave
@@ -315,5 +315,5 @@ def test_a_fault_of_the_report_itself_is_said_and_raised_nowhere(left, monkeypat
     def fault(*unused):
         raise ZeroDivisionError('oh')
 
-    monkeypatch.setattr(afterwards, 'write_report', fault)
+    monkeypatch.setattr(after_session, 'write_report', fault)
     assert "no report was written; try seatrial report 20261121T020638-9f3a1c: ZeroDivisionError('oh')" in left()

@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from seatrial.check.session import Session
-from seatrial.cli.results import show, write_results
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.references import Reference, judge_reference
 from seatrial.judge.relations import Relation
@@ -17,6 +16,7 @@ from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.plan import Case
 from seatrial.model.units import MIB
+from seatrial.session.results import show, write_results
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 

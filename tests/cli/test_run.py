@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.cli import run
 from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.session import carry_out
 from seatrial.site.load import load
 
 pytestmark = pytest.mark.slow
@@ -84,8 +84,8 @@ def test_a_signal_while_the_verdict_is_being_said_is_answered_and_changes_nothin
         os.kill(os.getpid(), signal.SIGTERM)
         show(screen, session, result)
 
-    show = run.show
-    monkeypatch.setattr(run, 'show', interrupted)
+    show = carry_out.show
+    monkeypatch.setattr(carry_out, 'show', interrupted)
     said = on_site('run', 'Reads')
     (folder,) = site.sessions()
     verdict = Verdict(json.loads((folder / 'results.json').read_text())['verdict'])
@@ -96,7 +96,7 @@ def test_a_signal_while_the_verdict_is_being_said_is_answered_and_changes_nothin
 
 def test_what_cannot_be_kept_before_the_verdict_is_said_and_the_verdict_comes(on_site, site, monkeypatch):
     for step in ('complete_job_states', 'keep_darshan_run'):
-        monkeypatch.setattr(run, step, full)
+        monkeypatch.setattr(carry_out, step, full)
     said = on_site('run', 'Reads')
     (folder,) = site.sessions()
     assert f'why jobs ended is not on record: {folder}: No space left on device\n' in said.out
@@ -132,7 +132,7 @@ def of_another(*unused):
     ],
 )
 def test_a_state_directory_that_takes_nothing_is_said_before_anything_else(on_site, monkeypatch, fault, said):
-    monkeypatch.setattr(run, 'write_plan', fault)
+    monkeypatch.setattr(carry_out, 'write_plan', fault)
     found = on_site('run', 'Reads')
     assert (found.status, found.out) == (64, '')
     assert re.fullmatch(f'seatrial: trial.yaml: state: {said}\n', found.err)
@@ -147,18 +147,18 @@ def test_why_nothing_started_is_said_once(on_site, site):
 
 
 def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, site, monkeypatch):
-    monkeypatch.setattr(run, 'reframe_argv', lambda *unused: ['sh', '-c', 'echo reframe: error: it is ill'])
+    monkeypatch.setattr(carry_out, 'reframe_argv', lambda *unused: ['sh', '-c', 'echo reframe: error: it is ill'])
     said = on_site('run', 'Reads')
     assert (said.status, '\nReFrame: reframe: error: it is ill\n' in said.out) == (13, True), said.out
 
 
 def test_a_reframe_that_does_not_end_is_killed(monkeypatch):
-    monkeypatch.setattr(run, 'REFRAME_END_S', 0.1)
+    monkeypatch.setattr(carry_out, 'REFRAME_END_S', 0.1)
     deaf = 'trap "" TERM; echo ready; while :; do sleep 0.1; done'
     process = subprocess.Popen(['sh', '-c', deaf], stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == b'ready\n'
-        run._end(process)
+        carry_out._end(process)
         assert process.returncode == -signal.SIGKILL
     finally:
         process.kill()
@@ -167,7 +167,7 @@ def test_a_reframe_that_does_not_end_is_killed(monkeypatch):
 
 def test_what_is_waited_for_is_said_with_its_limit(repository):
     sites = {name: SimpleNamespace(site=load(repository / 'site-config' / name)) for name in ('local', 'lab')}
-    patience = {name: run._patience(session) for name, session in sites.items()}
+    patience = {name: carry_out._patience(session) for name, session in sites.items()}
     assert patience == {
         'local': 'no more launches; ReFrame has 90 s to end its job',
         'lab': 'no more launches; ReFrame has 90 s to end its job, Slurm 6 min to let go of it',

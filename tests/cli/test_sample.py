@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from seatrial.cli.bundle import unpacked
+from seatrial.acceptance.bundle import unpacked
 
 
 @pytest.fixture

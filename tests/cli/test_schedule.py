@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from nights import plain, wait_until_opened
 from nights import session as session_of
-from seatrial.cli import night as night_module
 from seatrial.cli import schedule as schedule_module
-from seatrial.cli import year as year_module
 from seatrial.history import archive
 from seatrial.history.store import files_in, is_archive, write
+from seatrial.nights import page_file as year_module
+from seatrial.nights import scheduled_job as night_module
 from seatrial.scheduler.order import with_block
 from seatrial.scheduler.series import alone, job_name
 from seatrial.scheduler.successors import queue_lock

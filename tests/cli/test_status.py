@@ -9,9 +9,9 @@ import pytest
 
 from nights import WHERE, plain, rows, session
 from seatrial.check.session import FILE
-from seatrial.cli import watch
 from seatrial.history.store import write
 from seatrial.job.directory.orphans import heartbeat_of
+from seatrial.nights import standing
 from seatrial.scheduler.series import job_name
 from seatrial.site.calendar import DAYS
 
@@ -124,10 +124,10 @@ def test_an_earlier_session_that_cannot_be_read_is_not_last_night(status, night,
 
 
 def test_of_many_sessions_only_as_many_are_read_as_show_the_last_nights(status, night, monkeypatch):
-    monkeypatch.setattr(watch, 'SESSIONS_READ', 2)
-    monkeypatch.setattr(watch, 'RUNS_SHOWN', 2)
-    read, counts = watch.store.read, []
-    monkeypatch.setattr(watch.store, 'read', lambda *words: (counts.append(words[1]), read(*words))[1])
+    monkeypatch.setattr(standing, 'SESSIONS_READ', 2)
+    monkeypatch.setattr(standing, 'RUNS_SHOWN', 2)
+    read, counts = standing.store.read, []
+    monkeypatch.setattr(standing.store, 'read', lambda *words: (counts.append(words[1]), read(*words))[1])
     for hours in range(3, 12):
         night(NOW - hours * HOURS, 'PASS')
     assert (status().status, counts) == (0, [2])

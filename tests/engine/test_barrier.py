@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from seatrial.engine import barrier as guests
-from seatrial.engine import together
+from seatrial.engine import start_together
 from seatrial.engine.barrier import VARIABLE, BarrierError, clock_identity, join
-from seatrial.engine.together import ran, together_argv
+from seatrial.engine.start_together import ran, together_argv
 from seatrial.job.launch import barrier as coordinator
 from seatrial.job.launch.barrier import Barrier
 
@@ -477,14 +477,14 @@ class TestStartingOtherPrograms:
 
     def test_a_program_that_is_not_there(self):
         statuses, streams, _ = start(argvs_of(1, '/nowhere/fio'))
-        assert statuses == [together.NOT_STARTED]
+        assert statuses == [start_together.NOT_STARTED]
         assert streams[0][1] == 'seatrial: task 0 cannot start /nowhere/fio: No such file or directory\n'
 
     def test_where_a_wrapper_is_killed_the_others_start_nothing(self):
         argvs = argvs_of(2, 'echo', 'started')
         argvs[1] = (sys.executable, '-c', KILLED_AFTER_JOINING)
         statuses, streams, _ = start(argvs)
-        assert statuses == [together.ALONE, -signal.SIGKILL]
+        assert statuses == [start_together.ALONE, -signal.SIGKILL]
         assert streams[0] == ('', 'seatrial: task 0 did not start echo: task 1 on n is lost\n')
 
     def test_a_report_of_another_form_is_refused(self):

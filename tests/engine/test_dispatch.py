@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from seatrial.engine.carried import module_argv
 from seatrial.engine.dispatch import NO_RANK, NOT_THERE, PLACE, RANK_VARIABLES, hosts_said, inodes_of, only_in
+from seatrial.engine.node_program import module_argv
 from seatrial.job.directory import rundir
 
 

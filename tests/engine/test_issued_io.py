@@ -12,7 +12,7 @@ import pytest
 
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
-from seatrial.engine.fio import Fio
+from seatrial.engine.fio.access import Fio
 from seatrial.workload.access import data_access, file_name, name_of, writers
 from seatrial.workload.registry import kind_of
 

@@ -16,10 +16,10 @@ import pytest
 import seatrial
 from posix_disk import Disk, point
 from seatrial.check.staging import write_runner
-from seatrial.engine.posix_guarantees import GUARANTEES, WAYS_TO_WRITE
-from seatrial.engine.posix_interactive import _archive, _du, _find, _import, _unpack, remove_tree
-from seatrial.engine.posix_work import Failure
-from seatrial.engine.posixops import PosixOps, directory_of
+from seatrial.engine.posixops.engine import PosixOps, directory_of
+from seatrial.engine.posixops.guarantees import GUARANTEES, WAYS_TO_WRITE
+from seatrial.engine.posixops.interactive import _archive, _du, _find, _import, _unpack, remove_tree
+from seatrial.engine.posixops.work import Failure
 from seatrial.model.units import KIB
 from seatrial.workload.base import Entries
 from seatrial.workload.contention import contention
@@ -417,8 +417,8 @@ def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_pa
 
 def test_the_zipapp_is_where_the_task_comes_from(tmp_path):
     zipapp = write_runner(tmp_path)
-    script = 'import sys; sys.path.insert(0, sys.argv[1]); from seatrial.engine.carried import module_argv; '
-    script += 'print(module_argv("python3", "seatrial.engine.posix_task", ())[5])'
+    script = 'import sys; sys.path.insert(0, sys.argv[1]); from seatrial.engine.node_program import module_argv; '
+    script += 'print(module_argv("python3", "seatrial.engine.posixops.task", ())[5])'
     argv = [sys.executable, '-I', '-S', '-c', script, str(zipapp)]
     assert subprocess.check_output(argv, text=True, cwd='/').strip() == str(zipapp)
     assert zipfile.is_zipfile(zipapp)

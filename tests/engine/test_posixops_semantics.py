@@ -15,11 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.engine import posix_pair, posix_semantics
 from seatrial.engine.barrier import Barrier, Release
-from seatrial.engine.posix_guarantees import GUARANTEES
-from seatrial.engine.posix_pair import Pair
-from seatrial.engine.posix_semantics import TRIALS
+from seatrial.engine.posixops import semantics, task_pair
+from seatrial.engine.posixops.guarantees import GUARANTEES
+from seatrial.engine.posixops.semantics import TRIALS
+from seatrial.engine.posixops.task_pair import Pair
 
 SOON_S = 10.0
 OTHER = 'other'
@@ -108,7 +108,7 @@ def gap(new, path):
 
 
 def blocks(path):
-    return SimpleNamespace(st_size=posix_semantics.HOLE, st_blocks=posix_semantics.HOLE // 512)
+    return SimpleNamespace(st_size=semantics.HOLE, st_blocks=semantics.HOLE // 512)
 
 
 def aged(path):
@@ -197,8 +197,8 @@ OF_THE_MACHINE = {'permissions', 'sparse_files', 'fallocate', 'xattr', 'direct_i
 def place(tmp_path, monkeypatch):
     (tmp_path / 'semantics').mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(posix_semantics, 'RACE_S', 0.05)
-    monkeypatch.setattr(posix_semantics, 'COARSEST_S', 0.1)
+    monkeypatch.setattr(semantics, 'RACE_S', 0.05)
+    monkeypatch.setattr(semantics, 'COARSEST_S', 0.1)
     return tmp_path
 
 
@@ -206,7 +206,7 @@ def place(tmp_path, monkeypatch):
     ('name', 'module', 'names', 'said'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
 )
 def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, said):
-    monkeypatch.setattr(posix_semantics, module.__name__, Broken(module, names))
+    monkeypatch.setattr(semantics, module.__name__, Broken(module, names))
     one, other = facts(name)
     assert one == other
     assert one.holds is False
@@ -222,7 +222,7 @@ def test_a_name_that_comes_late_is_removed_with_the_rest(monkeypatch, place):
             fails_with(errno.ENOTEMPTY)()
         shutil.rmtree(directory)
 
-    monkeypatch.setattr(posix_pair, 'shutil', Broken(shutil, {'rmtree': rmtree}))
+    monkeypatch.setattr(task_pair, 'shutil', Broken(shutil, {'rmtree': rmtree}))
     one, other = facts('chmod')
     assert one.holds and other.holds
     assert not late.parent.exists()
@@ -246,7 +246,7 @@ def test_a_trial_leaves_nothing(name, place):
 
 
 def test_a_breach_leaves_nothing(place, monkeypatch):
-    monkeypatch.setattr(posix_semantics, 'os', Broken(os, {'pread': fails_with(errno.ESTALE)}))
+    monkeypatch.setattr(semantics, 'os', Broken(os, {'pread': fails_with(errno.ESTALE)}))
     facts('unlink_by_another')
     assert list((place / 'semantics').iterdir()) == []
 
@@ -265,7 +265,7 @@ def test_a_file_that_cannot_be_closed_breaks_the_guarantee_it_was_open_for(place
         os.close(descriptor)
         raise FileNotFoundError(errno.ENOENT, 'No such file or directory')
 
-    monkeypatch.setattr(posix_pair, 'os', Broken(os, {'close': close}))
+    monkeypatch.setattr(task_pair, 'os', Broken(os, {'close': close}))
     one, other = facts('unlink_by_another')
     assert (one, one.holds) == (other, False)
     said = 'the first task could not close what it had open: No such file or directory'
@@ -303,7 +303,7 @@ class TestRoot:
             if uid != os.stat(path).st_uid:
                 raise PermissionError(errno.EPERM, 'Operation not permitted')
 
-        monkeypatch.setattr(posix_semantics, 'os', Broken(os, {'chown': squashed}))
+        monkeypatch.setattr(semantics, 'os', Broken(os, {'chown': squashed}))
         assert facts('chown')[0].seen.endswith('as root may not give a file away here')
 
     @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')

@@ -3,10 +3,10 @@
 import pytest
 
 from seatrial.engine.dd import Dd
-from seatrial.engine.fio import Fio
-from seatrial.engine.fio_files import FioFiles
-from seatrial.engine.fio_random import FioRandom
-from seatrial.engine.posixops import PosixOps
+from seatrial.engine.fio.access import Fio
+from seatrial.engine.fio.random import FioRandom
+from seatrial.engine.fio.tree import FioFiles
+from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called, why_none
 from seatrial.model.plan import EngineChoice
 from seatrial.site.model import DEFAULT_ENGINES

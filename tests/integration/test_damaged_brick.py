@@ -10,7 +10,7 @@ import pytest
 
 from fuse_lab import GLUSTER
 from local_site import LocalSite, trial
-from seatrial.engine.posix_guarantees import WAYS_TO_WRITE
+from seatrial.engine.posixops.guarantees import WAYS_TO_WRITE
 from seatrial.job.sequence.recorder import records_in
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'nsenter', 'fio')]
@@ -21,7 +21,7 @@ FIO = shutil.which('fio')
 RUNNER = f"""
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
-from seatrial.engine.proof import Proof
+from seatrial.engine.proof.engine import Proof
 from seatrial.job.__main__ import main
 reads_back = Proof.reads_back
 def damaged(self, written, point):
@@ -40,7 +40,7 @@ sys.exit(main(sys.argv[2:]))
 
 # Task 1 of posixops works by another client than the runner and task 0.
 OTHER_CLIENT = """#!/bin/sh
-case "$*" in *posix_task*' 1') cd {other}/"$(realpath --relative-to={mount} .)" || exit;; esac
+case "$*" in *posixops.task*' 1') cd {other}/"$(realpath --relative-to={mount} .)" || exit;; esac
 exec {python} "$@"
 """
 

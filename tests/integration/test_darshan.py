@@ -13,8 +13,8 @@ import pytest
 
 from local_site import LocalSite, trial
 from seatrial.check.darshan import read_logs
+from seatrial.check.darshan_library import Program, examined
 from seatrial.check.derived import shape_of
-from seatrial.cli.darshan_library import Program, examined
 from seatrial.workload.access import data_access
 
 CHECK = """

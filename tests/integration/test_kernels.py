@@ -12,7 +12,7 @@ import pytest
 from kernel_lab import NODES, SEATRIAL, Running, untried
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
-from seatrial.judge.traffic import STALL, traffic
+from seatrial.judge.throughput import STALL, traffic
 from slurm_lab import wait_for
 
 pytestmark = pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd', 'fio')
@@ -62,15 +62,15 @@ esac
 exec {fio} "$@"
 """
 WAITING = """#!/bin/sh
-case "$*" in *posix_task*) exec {python} -I -S -c '{code}' "$@";; esac
+case "$*" in *posixops.task*) exec {python} -I -S -c '{code}' "$@";; esac
 exec {python} "$@"
 """
 # What a task of posixops does: before the large file is compared it waits until its bytes have changed on the server.
 CHANGED_BELOW = """
 import os, sys, time
 sys.path.insert(0, sys.argv[5])
-from seatrial.engine.posix_integrity import Pattern
-from seatrial.engine.posix_task import main
+from seatrial.engine.posixops.integrity import Pattern
+from seatrial.engine.posixops.task import main
 compare = Pattern.compare
 def late(self, *wanted, name="f"):
     if "large_file" in self.path():
@@ -515,8 +515,8 @@ print(json.dumps(found))
 
 REACHED = """
 import json, os
-from seatrial.engine.posix_limits import carry_out
-from seatrial.engine.posix_work import Work
+from seatrial.engine.posixops.limits import carry_out
+from seatrial.engine.posixops.work import Work
 from seatrial.filesystem.registry import by_type
 from seatrial.workload.limits import QUOTA_BYTES, QUOTA_INODES, until
 from seatrial.workload.registry import resized

@@ -12,7 +12,7 @@ import pytest
 
 from local_site import LocalSite
 from scenario_site import CHECK, CONTRACT, end_job, metrics_of, until_acted
-from seatrial.engine.scenario_figures import row_of
+from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import transcript_of
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('mkfs.ext4', 'fsfreeze')]
@@ -132,7 +132,7 @@ from seatrial.check import actions, action_journal
 from seatrial.cli.main import main
 def never(*_): raise SystemExit('STARTED')
 action_journal.Journal.begin = actions.Conductor._conduct = never
-import seatrial.cli.run as run
+import seatrial.session.carry_out as run
 reached = []
 def _reframe(session, checks, plans, *_): reached.extend(plan.actions for plan in plans)
 run._reframe = _reframe

@@ -10,7 +10,7 @@ import pytest
 
 from courses import measured_of, scenario_of
 from seatrial.model.layout import Layout
-from seatrial.report.page import page
+from seatrial.report.session.page import page
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 

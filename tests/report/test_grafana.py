@@ -19,8 +19,8 @@ import polars as pl
 import pytest
 
 from nights import figures
-from seatrial.report.news import TrialWatch
-from seatrial.report.nights import DONE, DueRun, nights
+from seatrial.report.nights.nights import DONE, DueRun, nights
+from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.openmetrics import openmetrics
 
 NIGHT = datetime.now(timezone.utc) - timedelta(hours=40)

@@ -7,7 +7,7 @@ import pytest
 from seatrial.model.issued import DarshanLaunch, Done, Issued, Share
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
-from seatrial.report.page import page
+from seatrial.report.session.page import page
 
 HEAD = 'What was issued'
 POINT = Point('access', ('write',))  # in whose place the case's own is put

@@ -12,8 +12,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from nights import CASE, figures, plain, rows
 from seatrial.judge.verdict import Verdict
-from seatrial.report.news import TrialWatch
-from seatrial.report.nights import DONE, MISSED, DueRun, nights
+from seatrial.report.nights.nights import DONE, MISSED, DueRun, nights
+from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.openmetrics import openmetrics
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)

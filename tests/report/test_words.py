@@ -17,8 +17,8 @@ from seatrial.model.units import MIB
 from seatrial.report import words
 from seatrial.report.figures import Unit
 from seatrial.report.junit import junit
-from seatrial.report.markdown import markdown
-from seatrial.report.page import page
+from seatrial.report.session.page import page
+from seatrial.report.session.summary import markdown
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations

@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
-from seatrial.rules import before, by_design, case, contents, issued, launch  # noqa: F401  (they register their rules)
+from seatrial.rules import (
+    prevented,  # noqa: F401  (they register their rules)
+)
 from seatrial.rules.registry import BY_DESIGN, RULES, rule
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from seatrial.model.shown import choice, key_path, printable, show
+from seatrial.model.quoted_value import choice, key_path, printable, show
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seatrial.engine.posixops import PosixOps
+from seatrial.engine.posixops.engine import PosixOps
 from seatrial.model.metric import Measurement, bandwidth, rate
 from seatrial.model.units import MIB
 from seatrial.workload.burst import PHASES, burst, halves

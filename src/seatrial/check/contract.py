@@ -13,8 +13,8 @@ from seatrial.judge.criteria import Asked
 from seatrial.model.metric import HIGHER, MetricType
 from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
 from seatrial.model.point import Point
+from seatrial.model.quoted_value import choice, show
 from seatrial.model.record import Records, Sample
-from seatrial.model.shown import choice, show
 from seatrial.model.units import UNITS, approximate_size, duration, format_size
 from seatrial.rules.before import peak
 from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S, files_bytes, seconds_of

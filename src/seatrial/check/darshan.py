@@ -16,11 +16,11 @@ from seatrial.engine.registry import by_name
 from seatrial.job.sequence.darshan import left_by
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record, issued_of
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
-from seatrial.model.whole import write_whole
 from seatrial.rules.issued import DARSHAN
 
 READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s

@@ -1,6 +1,6 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
-from seatrial.engine import posix_guarantees
+from seatrial.engine.posixops import guarantees
 from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, Guarantee, PointAtLeast
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
@@ -88,21 +88,21 @@ CONTENTION = (
 
 GUARANTEES = tuple(
     Guarantee(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
-    for each in posix_guarantees.GUARANTEES
+    for each in guarantees.GUARANTEES
 )
 
 LIMITS = tuple(
     Guarantee(fact=each.name, id=f'QF-01.{each.name}', words=each.words, source=POSIX_2017)
-    for each in posix_guarantees.LIMITS
+    for each in guarantees.LIMITS
 )
 
 INTEGRITY = tuple(
     Guarantee(fact=each.name, id=f'IN-01.{each.name}', words=each.words, source=POSIX_2017)
-    for each in posix_guarantees.WAYS_TO_WRITE
+    for each in guarantees.WAYS_TO_WRITE
 )
 
 CONTENDED = {
     phase: (Guarantee(fact=each.name, id=f'CN-01.{each.name}', words=each.words, source=POSIX_2017),)
-    for phase, each in posix_guarantees.CONTENDED.items()
+    for phase, each in guarantees.CONTENDED.items()
 }
 """By the phase of contention."""

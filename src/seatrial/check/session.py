@@ -24,7 +24,8 @@ from seatrial.site.references import REFERENCES_FILE, Reference, as_reframe_read
 ENVIRONMENT = 'SEATRIAL_SESSION'
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
 DEFAULT_PROFILE = 'smoke'
-FILE = 'session.json'
+FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.html'
+"""In the folder of a session; the last is the first page of its report."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import re
 
-from seatrial.model.shown import choice
+from seatrial.model.quoted_value import choice
 from seatrial.site.error import problem
 from seatrial.site.load import configuration_in
 from seatrial.site.model import SETTINGS_FILE, Site

@@ -9,21 +9,22 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
+from seatrial.acceptance.campaign import Made, add_remark, attempts_at, missing, protocol_at, write_protocol
 from seatrial.check.contract import Criterion, contract_session, criteria_of_contract
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
 from seatrial.check.session import new_id
 from seatrial.check.settings import settings_fault
-from seatrial.cli.campaign import Made, add_remark, attempts_at, missing, protocol_at, write_protocol
-from seatrial.cli.options import check_destructive, checks_option, destructive_option, site_option, state_fault
-from seatrial.cli.run import carried_out
-from seatrial.cli.terminal import console, marked
+from seatrial.cli.options import checks_option, destructive_option, site_option
 from seatrial.job.directory import lock
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
-from seatrial.model.shown import choice
-from seatrial.report.protocol import Row, counts
+from seatrial.model.quoted_value import choice
+from seatrial.report.acceptance.protocol import Row, counts
+from seatrial.report.terminal import console, marked
 from seatrial.scheduler.spread import nodes_to_leave_out
+from seatrial.session.carry_out import carried_out
+from seatrial.session.opening import check_destructive, state_fault
 from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering

@@ -16,18 +16,18 @@ from rich.text import Text
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import Session, new_id
-from seatrial.cli.chosen import WHICH, chosen
 from seatrial.cli.options import checks_option, site_option
-from seatrial.cli.terminal import console
 from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.references import CONTRACT, Baseline, baseline_of
 from seatrial.judge.verdict import Verdict
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.plan import Case
 from seatrial.model.units import in_unit, unit_for
-from seatrial.model.whole import write_whole
 from seatrial.report.figures import percent
+from seatrial.report.terminal import console
 from seatrial.report.words import cut
+from seatrial.session.selection import WHICH, chosen
 from seatrial.site import strict_yaml
 from seatrial.site.edited_yaml import with_value
 from seatrial.site.error import SiteError

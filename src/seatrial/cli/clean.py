@@ -9,7 +9,6 @@ from rich.console import Console
 
 from seatrial.check.action_journal import entries, undone
 from seatrial.cli.options import site_option
-from seatrial.cli.terminal import console, say_loudly
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import lock, orphans, rundir
@@ -18,8 +17,9 @@ from seatrial.job.directory.orphans import Orphan, leader_alive
 from seatrial.job.directory.owner import running
 from seatrial.job.directory.removal import removed
 from seatrial.model.ask import unresponsive
-from seatrial.model.shown import printable
+from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size, duration
+from seatrial.report.terminal import console, say_loudly
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import (
     SessionJob,

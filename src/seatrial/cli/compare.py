@@ -9,41 +9,29 @@ from pathlib import Path
 import click
 import polars as pl
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from seatrial.cli.chosen import WHICH, chosen
 from seatrial.cli.options import effect_option, site_option
-from seatrial.cli.terminal import console, table_of
 from seatrial.judge.choice import choice, quantity_of, requirement
-from seatrial.judge.compare import BETTER, SAME, WORSE
+from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.metric import HIGHER
-from seatrial.model.whole import write_whole
-from seatrial.report.choice import COLUMNS, configurations, sentences
-from seatrial.report.choice import table as choice_table
-from seatrial.report.choice import to_json as choice_json
-from seatrial.report.comparison import (
-    Comparison,
+from seatrial.report.comparison.before_after import (
     comparison,
     comparison_page,
-    interval_words,
-    means_words,
-    ratio_words,
     rounds_of,
-    sessions_words,
     to_json,
 )
-from seatrial.report.words import cut
+from seatrial.report.comparison.configurations import COLUMNS, configurations, sentences
+from seatrial.report.comparison.configurations import table as choice_table
+from seatrial.report.comparison.configurations import to_json as choice_json
+from seatrial.report.terminal import console, table_of
+from seatrial.session.comparison_table import show_comparison
+from seatrial.session.selection import WHICH, chosen
 from seatrial.site.load import answering
 from seatrial.site.model import Site
-from seatrial.workload.words import counted
 
 _SIZE = re.compile(r'([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)', re.ASCII)
-STYLES = {WORSE: 'bold red', BETTER: 'green', SAME: ''}
-MARKS = {WORSE: 'x', BETTER: '+', SAME: '='}
-SHOWN = 20
-"""Metrics of each verdict, and what is left out."""
 
 
 @click.command(
@@ -177,66 +165,3 @@ def _rounds(sides: list[pl.DataFrame]) -> dict[str, str]:
         return rounds_of(sides[0], sides[1])
     except ValueError as error:
         raise click.UsageError(f'{error}; leave out --paired, or name the sessions of the rounds') from None
-
-
-def show_comparison(found: Comparison, screen: Console) -> None:
-    """As tables: what differs, families, metrics, what is not compared, and the counts."""
-    for name, side in (('before', found.before), ('after', found.after)):
-        screen.print(f'{name:<7} {side.words}', soft_wrap=True)
-    if found.differing:
-        screen.print(Text('Not measured with the same:', 'yellow'))
-        for said in found.differing:
-            screen.print(Text(f'  {said}', 'yellow'), soft_wrap=True)
-    else:
-        screen.print('Measured with the same, as far as it is recorded')
-    for said in found.circumstances:
-        screen.print(f'  {said}', soft_wrap=True)
-    if found.notice and found.metrics:
-        screen.print(Text(found.notice, 'yellow'), soft_wrap=True)
-    screen.print(_families(found))
-    if any(found.counts[verdict] for verdict in found.counts if verdict != SAME):
-        screen.print(_metrics(found))
-    for said in cut(found.left_out, SHOWN, ', in --json and --html'):
-        screen.print(f'not compared: {said}', soft_wrap=True)
-    counts = ', '.join(f'{number} {verdict}' for verdict, number in found.counts.items() if number)
-    screen.print(f'{counted(len(found.metrics), "metric")}: {counts or "nothing to compare"}')
-
-
-def _families(found: Comparison) -> Table:
-    table = table_of('verdict', 'family', 'after / before', '95 % interval', 'sessions', 'metrics')
-    for row in found.families:
-        counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
-        own = row.change
-        table.add_row(
-            _marked(own.verdict) if own else '',
-            f'{row.file_system}: {row.family}',
-            ratio_words(own) if own else '-',
-            interval_words(own) if own else '-',
-            sessions_words(own) if own else '-',
-            counts,
-        )
-    return table
-
-
-def _metrics(found: Comparison) -> Table:
-    """All but those that are the same."""
-    table = table_of('verdict', 'case', 'metric', '#before', '#after', 'after / before', '95 % interval', 'sessions')
-    for verdict in found.counts:
-        own = [row for row in found.metrics if row.change.verdict == verdict and verdict != SAME]
-        for row in own[:SHOWN]:
-            table.add_row(
-                _marked(verdict),
-                row.case,
-                row.metric,
-                *means_words(row, found.units),
-                ratio_words(row.change),
-                interval_words(row.change),
-                sessions_words(row.change),
-            )
-        if len(own) > SHOWN:
-            table.add_row('', f'and {len(own) - SHOWN} more {verdict}, in --json and --html')
-    return table
-
-
-def _marked(verdict: str) -> Text:
-    return Text(f'{MARKS.get(verdict, "?")} {verdict}', STYLES.get(verdict, 'cyan'))

@@ -12,12 +12,11 @@ from rich.text import Text
 
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
+from seatrial.check.darshan_library import Program, examined
 from seatrial.check.declared import load as load_checks
+from seatrial.check.job_environment import NotLoaded, loaded
 from seatrial.check.settings import settings_fault
-from seatrial.cli.darshan_library import Program, examined
-from seatrial.cli.loaded import NotLoaded, loaded
-from seatrial.cli.options import checks_option, site_option, state_fault
-from seatrial.cli.terminal import console
+from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
 from seatrial.filesystem.mounts import mount_of
@@ -28,10 +27,12 @@ from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, l
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
 from seatrial.model.plan import EngineChoice
-from seatrial.model.shown import printable
+from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size
+from seatrial.report.terminal import console
 from seatrial.rules.registry import finding
 from seatrial.scheduler.session_jobs import submits_to_slurm
+from seatrial.session.opening import state_fault
 from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site, lies_in
 from seatrial.site.modules import Modules, modules_in

@@ -3,9 +3,9 @@
 import click
 from rich.console import Console
 
-from seatrial.cli.terminal import console
-from seatrial.model.shown import choice
-from seatrial.rules import by_design  # noqa: F401  (it registers its rules)
+from seatrial.model.quoted_value import choice
+from seatrial.report.terminal import console
+from seatrial.rules import prevented  # noqa: F401  (it registers its rules)
 from seatrial.rules.registry import EFFECTS, RULES, Rule
 
 HEADINGS = ('what must hold', 'when', 'if it does not', 'remedy', 'why')

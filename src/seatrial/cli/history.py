@@ -13,12 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.check.session import contract_of
-from seatrial.cli.evidence import named
 from seatrial.cli.options import site_option
-from seatrial.cli.terminal import console, marked, table_of
 from seatrial.history.archive import KEPT_APART, merge, without
 from seatrial.history.provenance import CASE, sentence
-from seatrial.history.rows import COLUMNS, OF_ONE_SESSION, Kept, table
+from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
 from seatrial.history.store import (
     UNSEALED,
     Skipped,
@@ -34,9 +32,10 @@ from seatrial.history.store import (
 )
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
-from seatrial.model.shown import show as shown_text
+from seatrial.model.quoted_value import show as shown_text
 from seatrial.model.units import in_unit, unit_for
-from seatrial.report.evidence import SessionEvidence
+from seatrial.report.terminal import console, marked, table_of
+from seatrial.session.evidence import named
 from seatrial.site.load import answering
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE
@@ -272,25 +271,6 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
     if session in cited:
         return 'of a baseline in references.yaml'
     return 'with a label' if label else ''
-
-
-def remember(
-    evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '', ended: datetime | None = None
-) -> Path:
-    """Write a session, restricted to `only`, into the history of its site; returns the file. Raises OSError."""
-    kept = [
-        Kept(
-            plan=case.plan,
-            records=case.records,
-            samples=case.samples,
-            verdict=case.result.verdict.value,
-            metrics={each.metric: (each.verdict.value, each.why) for each in case.result.metrics},
-        )
-        for case in evidence.cases
-    ]
-    result = evidence.result
-    rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only, label)
-    return write(folder_of(state), result.session, rows, ended)
 
 
 def _rows(found: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from seatrial.cli.loaded import available
-from seatrial.cli.terminal import console
+from seatrial.check.job_environment import available
 from seatrial.engine.registry import NAMES, engines_called
 from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
 from seatrial.filesystem.registry import by_type, same_storage, type_of
@@ -18,6 +17,7 @@ from seatrial.job.directory.rundir import open_to
 from seatrial.job.sequence.survey import memory_bytes
 from seatrial.model.ask import unresponsive
 from seatrial.model.owned import user_name
+from seatrial.report.terminal import console
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem

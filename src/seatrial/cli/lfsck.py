@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import click
 
-from seatrial.cli.terminal import console, marked, table_of
 from seatrial.filesystem.lustre.lfsck import TYPES, Run, parse_lfsck
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.judge.expectations import ExpectationResult
@@ -15,6 +14,7 @@ from seatrial.judge.lfsck import MIN_S, fan_in, fan_out, linear, share, unsatura
 from seatrial.judge.relations import Relation
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.telemetry import ServerLook, read_telemetry
+from seatrial.report.terminal import console, marked, table_of
 
 SOURCE = 'Dai et al. 2019'
 ALIKE = 0.05

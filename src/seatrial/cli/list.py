@@ -11,16 +11,17 @@ from rich.table import Table
 from seatrial.check.catalogue import covered
 from seatrial.check.contract import criteria_of_contract
 from seatrial.check.declared import load
+from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
-from seatrial.cli.options import open_session, say_not_applicable, session_options
-from seatrial.cli.plan import refuse
-from seatrial.cli.terminal import console
+from seatrial.cli.options import session_options
 from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import unfit
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import duration
+from seatrial.report.terminal import console
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
+from seatrial.session.opening import open_session, say_not_applicable
 from seatrial.site.contract import load_contract
 from seatrial.site.load import answering
 from seatrial.workload.registry import kind_of

@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 import seatrial
-from seatrial.cli.terminal import drop_unwritten
+from seatrial.report.terminal import drop_unwritten
 from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
 

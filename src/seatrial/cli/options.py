@@ -1,38 +1,16 @@
 """The options that several commands share, and the session that they describe."""
 
 import math
-import re
-import shutil
-import sys
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 
-from seatrial.check.criteria import with_references
-from seatrial.check.declared import Declared
-from seatrial.check.declared import load as load_checks
-from seatrial.check.planning import cases_of, not_applicable
-from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
-from seatrial.check.settings import settings_fault
+from seatrial.check.session import DEFAULT_PROFILE
 from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
-from seatrial.model.plan import Case, EngineChoice
-from seatrial.model.shown import choice
-from seatrial.model.shown import show as shown
-from seatrial.report.words import by_environment
-from seatrial.scheduler.partitions import named
-from seatrial.site.contract import CONTRACT_FILE
-from seatrial.site.error import SiteError, problem
-from seatrial.site.load import answering, partitions_in
-from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
-from seatrial.site.profile import ACCEPTANCE, PROFILES
-from seatrial.workload.words import counted, joined
-
-_SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
+from seatrial.site.profile import PROFILES
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -114,161 +92,3 @@ def session_options(function: F) -> F:
     ):
         function = option(function)
     return function
-
-
-class NoCases(SiteError):
-    """No trial of the site has cases for the profile."""
-
-
-def open_session(
-    site_folder: Path,
-    profile: str,
-    checks: Path,
-    system: str | None,
-    engine: str | None,
-    only: tuple[str, ...],
-    destructive: str = '',
-) -> tuple[Session, list[tuple[Declared, Case]]]:
-    """The session that the options describe and its cases. Raises NoCases, SiteError, CheckError or UsageError."""
-    declared = load_checks(checks)
-    site = answering(site_folder)
-    site.check_names({each.name: each.family for each in declared.values()})
-    known = {*declared, *(each.family for each in declared.values())}
-    for name in only:
-        if name not in known:
-            raise click.UsageError(f"'{name}' is no check and no family; {choice(name, sorted(known))}")
-    existing = sorted({partition.split(':')[0] for partition in site.trial_file.partitions})
-    if system is not None and system not in existing:
-        raise click.UsageError(f"'{system}' is no system of trial.yaml; {choice(system, existing)}")
-    check_destructive(site, destructive)
-    fault = state_fault(site)
-    if fault:
-        raise SiteError([fault])
-    session_id = new_id()
-    session = Session(
-        session_id,
-        site.session_folder(session_id),
-        site,
-        PROFILES[profile],
-        _engines(site, engine),
-        only,
-        system,
-        destructive=destructive,
-    )
-    cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
-    systems = sorted({case.partition.split(':')[0] for _, case in cases})
-    if len(systems) > 1:
-        raise click.UsageError(_SEVERAL.format('|'.join(systems)))
-    reasons: dict[str, list[str]] = {}
-    for each in declared.values():
-        for case, why in not_applicable(session, each).items():
-            reasons.setdefault(why, []).append(case.name)
-    if not cases:
-        said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
-        remedy = _other_profiles(session, declared)
-        raise NoCases(
-            [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {profile}{said}{remedy}')]
-        )
-    refused = settings_fault(site, systems[0])
-    if refused:
-        raise SiteError([refused])
-    session = replace(session, system=systems[0], not_applicable=reasons)
-    session = with_references(session, declared)
-    return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
-
-
-def check_destructive(site: Site, name: str) -> None:
-    """Raises UsageError for a name that is no storage system with actions."""
-    known = sorted({site.target(each, DEFAULT_LAYOUT).storage_system for each in site.trial_file.file_systems})
-    if name and name not in known:
-        raise click.UsageError(
-            f'--destructive: {shown(name)} is no storage system of trial.yaml; {choice(name, known)}'
-        )
-
-
-def installed(name: str) -> str:
-    """A program that was installed with this Python, else the one on the PATH. Raises UsageError."""
-    program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
-    if program is None:
-        raise click.UsageError(f'{name} is not installed; pip install Seatrial with its dependencies')
-    return program
-
-
-def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
-    """The remedy for a profile without cases, as what follows; empty where no other profile has any."""
-    if session.profile is ACCEPTANCE and (session.site.folder / CONTRACT_FILE).exists():
-        return f'; seatrial accept measures what {CONTRACT_FILE} asks for'
-    others = [replace(session, profile=each) for each in PROFILES.values() if each is not session.profile]
-    found = [each.profile.name for each in others if any(cases_of(each, one) for one in declared.values())]
-    if not found:
-        return ''
-    own = session.profile.name
-    return f'; there are cases with --profile {joined(found, "or")}, or add {own} to the profiles of a trial'
-
-
-def state_fault(site: Site) -> str:
-    """Why ReFrame cannot start jobs below the site's state, or empty: it formats the path, and locally splits it."""
-    partitions = partitions_in(site.folder / SETTINGS_FILE).values()
-    spawned = any(partition.get('scheduler') == 'local' for partition in partitions)
-    if '%' not in site.state and not (spawned and re.search(r'[\s\'"\\]', site.state)):
-        return ''
-    return problem(
-        TRIAL_FILE,
-        ['state'],
-        f'ReFrame starts no jobs below {site.state}; choose a path without blanks, quotes, \\ and %',
-    )
-
-
-def one_system(site: Site, profile: str, system: str | None) -> str | None:
-    """The one that is meant where a profile has several, else None. Raises UsageError."""
-    systems = _systems(site, profile)
-    if system is not None and system not in systems:
-        raise click.UsageError(f"'{system}' is no system of the profile {profile}; {choice(system, systems)}")
-    if len(systems) > 1 and system is None:
-        raise click.UsageError(_SEVERAL.format('|'.join(systems)))
-    return system if len(systems) > 1 else None
-
-
-def no_more_systems(site: Site, profile: str) -> None:
-    """Raises UsageError for a profile of several systems, of which one's night would speak for another's."""
-    systems = _systems(site, profile)
-    if len(systems) > 1:
-        raise click.UsageError(
-            f'trial.yaml has {profile} for several systems ({", ".join(systems)}), and what is scheduled is of one; '
-            'make a site folder for each, with a state of its own'
-        )
-
-
-def _systems(site: Site, profile: str) -> list[str]:
-    return sorted({partition.partition(':')[0] for partition in named(site, profile)})
-
-
-def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collection[Case]) -> list[str]:
-    """Why these cases are not an acceptance of the whole system; nothing under other profiles."""
-    whole = replace(session, only=())
-    missing = [case for each in declared.values() for case in cases_of(whole, each) if case not in chosen]
-    if session.profile.name != ACCEPTANCE.name or not missing:
-        return []
-    referenced = {each.case for each in session.references if each.profile == session.profile.name}
-    named = '; '.join(by_environment([case.name for case in missing]))
-    return [
-        f'narrowed to {", ".join(session.only)}: an acceptance of {session.system} has '
-        f'{counted(len(missing), "more case")}, {len(referenced.intersection(missing))} of them with references '
-        f'({named})'
-    ]
-
-
-def say_not_applicable(screen: Console, session: Session) -> None:
-    """Which cases cannot be there, and why, in one line a reason; and what an acceptance leaves out."""
-    for why, names in session.not_applicable.items():
-        screen.print(f'not applicable: {"; ".join(by_environment(names))}: {why}', soft_wrap=True)
-    for said in session.left_out:
-        screen.print(f'not the whole acceptance: {said}', soft_wrap=True)
-
-
-def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:
-    """Those of the site; of one that was named, that one alone, with the site's program for it."""
-    choices = site.engine_choices()
-    if engine is None:
-        return choices
-    return tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)

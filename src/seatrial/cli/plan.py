@@ -5,28 +5,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from seatrial.acceptance.campaign import asked_by_contract
 from seatrial.check.actions import action_lines
-from seatrial.check.contract import contract_session, criteria_of_contract
-from seatrial.check.declared import load as load_checks
 from seatrial.check.forecast import NOTHING, Forecast, Span, forecasts, shortfalls
 from seatrial.check.planning import plan_of
-from seatrial.check.session import new_id
-from seatrial.cli.campaign import missing
-from seatrial.cli.options import NoCases, open_session, session_options
-from seatrial.cli.terminal import console
-from seatrial.model.plan import TrialPlan
+from seatrial.cli.options import session_options
 from seatrial.model.units import approximate_size, duration
+from seatrial.report.terminal import console
 from seatrial.scheduler.order import beyond_schedule
-from seatrial.site.contract import CONTRACT_FILE, load_contract
+from seatrial.session.opening import NoCases, open_session
+from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering
-from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE
 from seatrial.workload.words import counted, grouped, listed
 
@@ -100,43 +96,6 @@ def plan(
     if problems:
         raise SiteError(problems)
     return 0
-
-
-class Allocations(NamedTuple):
-    """Those that a contract still asks for by one procedure."""
-
-    plan: TrialPlan
-    number: int
-    criteria: list[str]
-
-
-def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str | None) -> list[Allocations]:
-    """All that `seatrial accept` has to measure yet, in any state of the system; nothing without a contract.
-
-    Raises SiteError for a contract that nothing here can measure.
-    """
-    contract = load_contract(site.folder)
-    if contract is None:
-        return []
-    declared, found = load_checks(checks), list[Allocations]()
-    criteria = criteria_of_contract(site, declared, contract)
-    for procedure, number in missing(Path(site.state), criteria, criteria).items():
-        check, case = declared[procedure.case.check], procedure.case
-        if only and not {check.name, check.family} & set(only):
-            continue
-        if system in (None, case.partition.partition(':')[0]):
-            session = contract_session(new_id(), site, procedure, contract.date, criteria)
-            own = [each.written.id for each in criteria if each.procedure == procedure]
-            found.append(Allocations(plan_of(session, check, case), number, own))
-    return found
-
-
-def refuse(site: Site, plans: Sequence[TrialPlan], more: Sequence[str] = ()) -> list[str]:
-    """Raise SiteError if the cases do not fit, or for more problems; else what could not be seen, a sentence each."""
-    problems, notes = shortfalls(site, forecasts(site, plans))
-    if problems or more:
-        raise SiteError([*problems, *more])
-    return notes
 
 
 ALL: dict[str, Callable[[Forecast], Span]] = {

@@ -6,22 +6,16 @@ import click
 from rich.text import Text
 
 from seatrial.check.declared import load as load_checks
+from seatrial.check.session import REPORT
 from seatrial.check.verified import verified
-from seatrial.cli.evidence import FAULTS_SHOWN, judged_anew, named, plan_in, sessions_of
 from seatrial.cli.options import checks_option, site_option
-from seatrial.cli.terminal import console, marked
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.record import PLAN
-from seatrial.model.whole import write_whole
-from seatrial.report.evidence import SessionEvidence
-from seatrial.report.junit import junit
-from seatrial.report.markdown import markdown
-from seatrial.report.page import page
+from seatrial.report.terminal import console, marked
 from seatrial.report.words import cut
+from seatrial.session.evidence import FAULTS_SHOWN, judged_anew, named, plan_in, sessions_of
+from seatrial.session.report_files import write_report
 from seatrial.site.load import answering
-
-FOLDER = 'report'
-PAGE = 'index.html'
 
 
 @click.command()
@@ -55,7 +49,7 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
         screen.print(f'no report: the records of session {name} do not verify; measure again', soft_wrap=True)
         return EXIT_CODES[Verdict.INVALID]
     try:
-        file = write_report(evidence, output or folder / FOLDER)
+        file = write_report(evidence, output or folder / REPORT)
     except OSError as error:
         raise click.UsageError(f'{error.filename}: {error.strerror}; name another folder with --output') from None
     for notice in evidence.notices:
@@ -63,12 +57,3 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     verdict = marked(evidence.result.verdict)
     screen.print(Text.assemble(verdict, f'  session {name}, report: {file}'), soft_wrap=True)
     return 0
-
-
-def write_report(evidence: SessionEvidence, folder: Path) -> Path:
-    """Write the three files, each whole, into the folder, which is made; returns the page. Raises OSError."""
-    texts = {PAGE: page(evidence), 'junit.xml': junit(evidence), 'summary.md': markdown(evidence)}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        write_whole(folder / name, text)
-    return folder / PAGE

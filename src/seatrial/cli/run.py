@@ -1,55 +1,22 @@
 """`seatrial run`: one session: many cases through ReFrame, one verdict, one folder of evidence."""
 
-import errno
-import functools
-import os
-import subprocess
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
-from seatrial.check.actions import ActionError, Conductor, not_allowed
-from seatrial.check.criteria import criteria_of
-from seatrial.check.darshan import keep_darshan_run
 from seatrial.check.declared import Declared
-from seatrial.check.planning import plan_of
-from seatrial.check.session import ENVIRONMENT, FILE, Session, save
-from seatrial.check.staging import write_plan
-from seatrial.cli.afterwards import leave, tried
-from seatrial.cli.chosen import LABEL_FORM, is_label
-from seatrial.cli.in_turn import in_turn, sides_of
-from seatrial.cli.options import effect_option, installed, open_session, say_not_applicable, session_options
-from seatrial.cli.plan import refuse
-from seatrial.cli.progress import Progress
-from seatrial.cli.results import show
-from seatrial.cli.stop_request import StopRequest, stop_requests
-from seatrial.cli.terminal import console, say_loudly
-from seatrial.job.directory import lock
-from seatrial.job.directory.lock import Heartbeat
-from seatrial.job.directory.orphans import become_leader, keep_heartbeat
-from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.session import SessionResult, judge_cases, judge_session
-from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict
-from seatrial.model.owned import user_name
-from seatrial.model.plan import Case, TrialPlan
-from seatrial.model.shown import show as shown
-from seatrial.model.units import duration
-from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
-from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
-from seatrial.site.error import SiteError, problem
-from seatrial.site.model import TRIAL_FILE
-from seatrial.workload.words import counted
-
-POLL_S = 0.5
-
-REFRAME_END_S = 90.0
-"""How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
+from seatrial.check.session import Session
+from seatrial.cli.options import effect_option, session_options
+from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.model.plan import Case
+from seatrial.model.quoted_value import show as shown
+from seatrial.session.ab_rounds import in_turn, sides_of
+from seatrial.session.carry_out import carried_out
+from seatrial.session.opening import open_session
+from seatrial.session.selection import LABEL_FORM, is_label
 
 
 def _as_label(context: click.Context, parameter: click.Parameter, label: str) -> str:
@@ -103,154 +70,3 @@ def run(
     session = replace(session, label=label)
     result, _ = carried_out(session, cases, checks, destructive)
     return EXIT_CODES[result.verdict]
-
-
-def carried_out(
-    session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path, destructive: str
-) -> tuple[SessionResult, bool]:
-    """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError.
-
-    destructive: the storage system whose actions may be started, as it was typed
-    """
-    profile = session.profile.name
-    plans = [plan_of(session, declared, case) for declared, case in cases]
-    notes = refuse(session.site, plans, not_allowed(plans, destructive))
-    criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
-    session.site.make_directories()
-    screen = console()
-    with stop_requests(screen, _patience(session)) as requested:
-        heartbeats = _begun(session, plans)
-        screen.print(f'Session {session.id}: {counted(len(plans), "case")} of {session.site.name}, profile {profile}')
-        screen.print(f'  {session.profile.label}')
-        say_not_applicable(screen, session)
-        for note in notes:
-            screen.print(f'note: {note}', soft_wrap=True)
-        try:
-            with _locked(session, plans):
-                try:
-                    with Conductor(session.site.state, session.id, plans, lambda line: say_loudly(screen, line)):
-                        _reframe(session, checks, plans, criteria, screen, requested)
-                finally:
-                    cancel_all(screen, session.site, session.id)
-        except (lock.LockError, ActionError) as error:
-            screen.print(f'nothing was measured: {error}', soft_wrap=True)
-        for each in heartbeats:
-            each.stop()
-        requested.answer = 'all that was measured is being judged and reported'
-        tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, plans))
-        for plan in plans:
-            tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_darshan_run, plan))
-        results = judge_cases(plans, lambda plan: records_in(plan.records), criteria)
-        result = judge_session(session.id, profile, results, criteria, session.left_out)
-        show(screen, session, result)
-        _say_if_nothing_started(screen, session, plans)
-        leave(screen, session, plans, result)
-    return result, requested.stop
-
-
-def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
-    """Make the session's folder with its plans, and keep its heartbeat. Raises SiteError."""
-    state = session.site.state
-    try:
-        session.folder.mkdir(parents=True)
-        for plan in plans:
-            write_plan(plan)
-        save(session)
-        return [keep_heartbeat(state, session.id), become_leader(state, session.id)]
-    except OSError as error:
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        owner = user_name(Path(state).stat().st_uid)
-        remedy = 'make room there' if is_full else f'name a directory in which you can write, this one is of {owner}'
-        sentence = f'{error.filename or session.folder}: {error.strerror}; {remedy}'
-        raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
-
-
-def _say_if_nothing_started(screen: Console, session: Session, plans: list[TrialPlan]) -> None:
-    """Where no job has begun, and no case says why, ReFrame's last words do so better than anything here can."""
-    output = session.folder / OUTPUT
-    records = [records_in(plan.records) for plan in plans]
-    if not output.is_file() or any(each.start for each in records):
-        return
-    if not any(each.job_state or each.end for each in records):
-        lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
-        errors = [line for line in lines if 'error' in line.lower()]
-        screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
-    screen.print(f'  all that ReFrame said: {output}', soft_wrap=True)
-
-
-@contextmanager
-def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
-    """Hold every storage system of the session from before its first case to after its last."""
-    with ExitStack() as held:
-        for storage_system in sorted({plan.target.storage_system for plan in plans}):
-            held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
-        yield
-
-
-def _reframe(
-    session: Session,
-    checks: Path,
-    plans: list[TrialPlan],
-    criteria: Mapping[Case, Criteria],
-    screen: Console,
-    requested: StopRequest,
-) -> None:
-    """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
-
-    Once a stop is `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So
-    it does for whatever ends this function: ReFrame never outlives it.
-    """
-    environment = {**os.environ, ENVIRONMENT: str(session.folder / FILE)}
-    with (
-        (session.folder / OUTPUT).open('wb') as output,
-        Progress(screen, plans, criteria, session.site.units) as progress,
-    ):
-        process = subprocess.Popen(
-            reframe_argv(session, checks),
-            cwd=session.folder,  # ReFrame leaves its log where it is started
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,  # a terminal's Ctrl-C comes through this process, once
-        )
-        try:
-            while process.poll() is None and not requested.stop:
-                time.sleep(POLL_S)
-                progress.look()
-        finally:
-            _end(process)
-        progress.look()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(REFRAME_END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _patience(session: Session) -> str:
-    """What the end of a session that was requested to stop waits for, and how long at most."""
-    of_slurm = f', Slurm {duration(LONGEST_S)} to let go of it' if submits_to_slurm(session.site) else ''
-    return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
-
-
-def reframe_argv(session: Session, checks: Path) -> list[str]:
-    """ReFrame's command line for a session: one case at a time, everything that it writes in the session's folder."""
-    folder = session.folder / REFRAME
-    return [
-        installed('reframe'),
-        f'--config-file={session.site.folder / "settings.py"}',
-        *([f'--system={session.system}'] if session.system else []),
-        f'--checkpath={checks.resolve()}',
-        '--recursive',
-        '--exec-policy=serial',
-        f'--prefix={folder}',
-        f'--report-file={folder / REPORT}',
-        '--dont-restage',
-        '--nocolor',
-        '--run',
-    ]

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import click
 
+from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
-from seatrial.cli.night import night
-from seatrial.cli.options import checks_option, installed, no_more_systems, open_session, profile_option, site_option
-from seatrial.cli.plan import refuse
-from seatrial.cli.terminal import console
+from seatrial.cli.options import checks_option, profile_option, site_option
 from seatrial.model.plan import TrialPlan
+from seatrial.nights.scheduled_job import night
+from seatrial.report.terminal import console
 from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, remove
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.successors import Successors, see_to_successors
+from seatrial.session.opening import installed, no_more_systems, open_session
 from seatrial.site.load import answering
 from seatrial.site.model import Site, parse_duration
 

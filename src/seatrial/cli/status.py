@@ -7,16 +7,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from seatrial.cli.notify import news_lock, send_notification, unsent
-from seatrial.cli.options import no_more_systems, one_system, profile_option, site_option
-from seatrial.cli.terminal import STYLES, console
-from seatrial.cli.watch import watch_of
-from seatrial.cli.year import write_year
+from seatrial.cli.options import profile_option, site_option
 from seatrial.judge.verdict import EXIT_CODES
-from seatrial.report.news import TrialWatch, aligned
-from seatrial.report.news import screen as lines_of
+from seatrial.nights.notify import news_lock, send_notification, unsent
+from seatrial.nights.page_file import write_year
+from seatrial.nights.standing import watch_of
+from seatrial.report.nights.notification import TrialWatch, aligned
+from seatrial.report.nights.notification import screen as lines_of
+from seatrial.report.terminal import STYLES, console
 from seatrial.report.words import SIGNS
 from seatrial.scheduler.series import alone
+from seatrial.session.opening import no_more_systems, one_system
 from seatrial.site.load import answering
 from seatrial.site.model import Site
 

@@ -11,23 +11,22 @@ from rich.console import Console
 from rich.text import Text
 
 import seatrial
+from seatrial.acceptance.bundle import ZIP, unpacked
+from seatrial.acceptance.bundle_files import differing
+from seatrial.acceptance.campaign import SESSIONS, protocol_again
 from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.declared import load as load_checks
-from seatrial.check.session import contract_of, left_out_of
+from seatrial.check.session import RESULTS, contract_of, left_out_of
 from seatrial.check.verified import Verified, verified
-from seatrial.cli.bundle import ZIP, unpacked
-from seatrial.cli.campaign import SESSIONS, protocol_again
-from seatrial.cli.evidence import FAULTS_SHOWN, criteria_of_the_day, named, plan_in, sessions_of
-from seatrial.cli.extracts import differing
 from seatrial.cli.options import checks_option, site_option
-from seatrial.cli.results import RESULTS
-from seatrial.cli.terminal import console, marked
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
+from seatrial.report.terminal import console, marked
 from seatrial.report.words import chain_words, cut
+from seatrial.session.evidence import FAULTS_SHOWN, criteria_of_the_day, named, plan_in, sessions_of
 from seatrial.site.load import answering
 from seatrial.workload.words import counted
 

@@ -16,7 +16,7 @@ import re
 from typing import List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
-from seatrial.engine.fio_process import randseed_of
+from seatrial.engine.fio.process import randseed_of
 from seatrial.engine.ior import check_life
 from seatrial.model.metric import Measurement, Metric, TaskTime, rate
 from seatrial.model.point import Point

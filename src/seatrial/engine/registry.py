@@ -5,19 +5,19 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 from seatrial.engine.base import Engine
 from seatrial.engine.bonnie import Bonnie
 from seatrial.engine.dd import Dd
-from seatrial.engine.dlio import Dlio
-from seatrial.engine.elbencho import Elbencho, ElbenchoFiles
-from seatrial.engine.fio import Fio
-from seatrial.engine.fio_bonnie import FioBonnie
-from seatrial.engine.fio_devices import FioDevices
-from seatrial.engine.fio_files import FioFiles
-from seatrial.engine.fio_random import FioRandom
-from seatrial.engine.fio_reuse import FioReuse
+from seatrial.engine.dlio.engine import Dlio
+from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles
+from seatrial.engine.fio.access import Fio
+from seatrial.engine.fio.bonnie import FioBonnie
+from seatrial.engine.fio.devices import FioDevices
+from seatrial.engine.fio.random import FioRandom
+from seatrial.engine.fio.reuse import FioReuse
+from seatrial.engine.fio.tree import FioFiles
 from seatrial.engine.io500 import Io500
 from seatrial.engine.ior import Ior
 from seatrial.engine.iozone import Iozone
 from seatrial.engine.mdtest import Mdtest
-from seatrial.engine.posixops import PosixOps
+from seatrial.engine.posixops.engine import PosixOps
 from seatrial.model.plan import EngineChoice
 from seatrial.model.point import Point
 from seatrial.workload.registry import fault_of, kind_of

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, U
 
 from seatrial.filesystem.mounts import Mount
 from seatrial.model.layout import Layout
+from seatrial.model.quoted_value import key_path
 from seatrial.model.record import TargetRow
-from seatrial.model.shown import key_path
 from seatrial.model.telemetry import RpcSizes, Served
 
 EMPTYING_S = 600.0

@@ -31,7 +31,7 @@ from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout
-from seatrial.model.shown import show
+from seatrial.model.quoted_value import show
 from seatrial.model.telemetry import READ, WRITTEN
 
 NAME = 'cephfs'

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from seatrial.filesystem.base import LayoutError
 from seatrial.model.layout import Layout
-from seatrial.model.shown import choice, show
+from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import parse_size
 
 ALL = -1

@@ -11,8 +11,8 @@ import polars as pl
 from seatrial.model.metric import HIGHER, LOWER, MetricType
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
+from seatrial.model.quoted_value import show
 from seatrial.model.record import Records, Sample
-from seatrial.model.shown import show
 from seatrial.model.units import UNITS
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES

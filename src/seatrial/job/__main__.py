@@ -12,9 +12,9 @@ from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Blocked, Left, watched
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
+from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.plan import TrialPlan, read_plan
 from seatrial.model.record import End, Removal
-from seatrial.model.whole import keep_from_others
 from seatrial.rules.registry import finding
 from seatrial.workload.registry import kept, kind_of
 

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.verdict import MetricResult, Verdict, of_relation
 from seatrial.report import words
-from seatrial.report.contrast import contentions
+from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import brief
-from seatrial.report.protocol import Protocol
+from seatrial.report.session.ratios import contentions
 
 _ERRORS = (Verdict.INVALID, Verdict.INCOMPLETE)
 _BAD = ('failure', 'error')

@@ -16,9 +16,9 @@ from seatrial.history.provenance import CASE
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
-from seatrial.report.news import TrialWatch
-from seatrial.report.nights import in_a_row, passed
-from seatrial.report.protocol import Protocol
+from seatrial.report.acceptance.protocol import Protocol
+from seatrial.report.nights.nights import in_a_row, passed
+from seatrial.report.nights.notification import TrialWatch
 
 PREFIX = 'seatrial'
 

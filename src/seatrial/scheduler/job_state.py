@@ -15,7 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from seatrial.model.ask import ask
-from seatrial.model.shown import printable
+from seatrial.model.quoted_value import printable
 
 DEADLINE_S = 20.0
 """For one question: slurmctld may be busy, stopped or gone."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from seatrial.model.shown import printable
+from seatrial.model.quoted_value import printable
 from seatrial.model.units import MIB
 from seatrial.scheduler.queue import QueueError, asked
 from seatrial.site.load import partitions_in

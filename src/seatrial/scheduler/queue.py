@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from seatrial.model.shown import printable
+from seatrial.model.quoted_value import printable
 
 DEADLINE_S = 60.0
 """For one question to Slurm, which answers late while slurmctld is busy."""

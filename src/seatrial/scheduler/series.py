@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from seatrial.model.whole import write_whole
+from seatrial.model.atomic_file import write_whole
 from seatrial.scheduler.queue import QueueError, jobs_named
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
 
-from seatrial.model.shown import choice, show
+from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
 from seatrial.site import strict_yaml
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem

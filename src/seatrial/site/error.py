@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from seatrial.model.shown import key_path, printable
+from seatrial.model.quoted_value import key_path, printable
 
 SHOWN_PROBLEMS = 30
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from seatrial.model.shown import printable
+from seatrial.model.quoted_value import printable
 from seatrial.model.units import GIB, MIB, approximate_size, duration, format_size
 from seatrial.site.profile import NIGHTLY, SMOKE
 

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import TARGETS
-from seatrial.model.shown import choice, show
+from seatrial.model.quoted_value import choice, show
 from seatrial.site import strict_yaml
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 from seatrial.site.model import (

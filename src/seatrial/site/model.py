@@ -14,16 +14,16 @@ from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
+from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.owned import Shared, shared
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
+from seatrial.model.quoted_value import choice, show
 from seatrial.model.quoting import shell_line
-from seatrial.model.shown import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
-from seatrial.model.whole import keep_from_others
 from seatrial.site.calendar import DAYS, Calendar
 from seatrial.site.error import SiteError, problem
 from seatrial.site.profile import PROFILES

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
-from seatrial.model.shown import choice, show
+from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import UNITS, in_base
 from seatrial.site import strict_yaml
 from seatrial.site.error import SiteError, problem

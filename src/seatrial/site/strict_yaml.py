@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from seatrial.model.shown import show
+from seatrial.model.quoted_value import show
 from seatrial.site.error import SiteError, problem
 
 MAX_BYTES = 128 * 1024

@@ -27,7 +27,7 @@ LARGEST = 8 * MIB
 """To which the source cuts larger files: "1MB * 8"."""
 
 FULLEST = 0.9
-"""To which a file system can be filled: engine/posix_ageing.py leaves some of it free."""
+"""To which a file system can be filled: engine/posixops/ageing.py leaves some of it free."""
 
 ENDLESS = 2**40
 LEAST = 3

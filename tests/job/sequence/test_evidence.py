@@ -9,7 +9,7 @@ import pytest
 from builders import FLAT, MFWA, SIZES, moved, plan_of
 from seatrial.engine.base import Command, EngineError
 from seatrial.engine.base import Engine as AnyEngine
-from seatrial.engine.fio import Fio
+from seatrial.engine.fio.access import Fio
 from seatrial.engine.ior import Ior
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix

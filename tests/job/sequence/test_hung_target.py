@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuse_lab import dead
-from seatrial.engine.carried import module_argv
+from seatrial.engine.node_program import module_argv
 from seatrial.job.__main__ import main
 from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Left

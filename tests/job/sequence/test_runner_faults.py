@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.engine.dispatch import inodes_of
-from seatrial.engine.fio import Fio
+from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix

@@ -5,7 +5,7 @@ A stand-in for fio is launched (tests/stubs/fio.py).
 
 import pytest
 
-from seatrial.engine.fio_random import FioRandom
+from seatrial.engine.fio.random import FioRandom
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import MIB
 from seatrial.workload.random import random_access

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from builders import plan_of, sample_of
-from seatrial.engine.fio import Fio
+from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.posix import Posix
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import sampling

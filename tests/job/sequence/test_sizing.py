@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import plan_of
-from seatrial.engine.fio import Fio
+from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.layouts import FREE_SHARE

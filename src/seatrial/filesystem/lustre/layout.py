@@ -13,7 +13,7 @@ from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.layout_words import ALL as ALL  # checks declare it
 from seatrial.filesystem.layout_words import binary, bytes_of, number, read_keys, size
 from seatrial.model.layout import Layout
-from seatrial.model.shown import show
+from seatrial.model.quoted_value import show
 
 NAME = 'lustre'
 

@@ -20,7 +20,7 @@ from typing import Callable, Container, List, NamedTuple, Optional, Tuple
 from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.owned import user_name
-from seatrial.model.shown import printable
+from seatrial.model.quoted_value import printable
 
 HEARTBEAT_S = 60.0
 MISSED_S = 3 * HEARTBEAT_S

@@ -14,15 +14,15 @@ import time
 from pathlib import Path
 from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.engine.carried import module_argv
+from seatrial.engine.node_program import module_argv
 from seatrial.job.directory.lock import MAX_BYTES, MISSED_S, STALE_S, Heartbeat, LockError, list_locks, silent_s
 from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one, marker_at
 from seatrial.model.ask import ask, unresponsive
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.owned import shared, user_name
-from seatrial.model.shown import printable
-from seatrial.model.whole import write_whole
+from seatrial.model.quoted_value import printable
 
 LOOK_S = 60.0
 """For all that lies in a configured path, sizes included. What has no size by then is shown without."""

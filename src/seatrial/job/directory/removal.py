@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, List, Optional, Tuple
 
-from seatrial.engine.carried import module_argv
+from seatrial.engine.node_program import module_argv
 from seatrial.job.directory import rundir
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.codec import FormError, from_json, to_json

@@ -6,8 +6,8 @@ import sys
 from collections import Counter
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from seatrial.engine.carried import module_argv
 from seatrial.engine.dispatch import RANK_VARIABLES
+from seatrial.engine.node_program import module_argv
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import Answer, ask
 from seatrial.model.plan import Launcher

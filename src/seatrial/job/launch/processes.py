@@ -13,9 +13,9 @@ import time
 from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
-from seatrial.engine.carried import module_argv
 from seatrial.engine.dispatch import PLACE, hosts_said, inodes_of, only_in
-from seatrial.engine.together import ALONE, ran, together_argv
+from seatrial.engine.node_program import module_argv
+from seatrial.engine.start_together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
 from seatrial.model.launcher import LAUNCHERS

@@ -8,7 +8,7 @@ import platform
 import sys
 from typing import Dict, List, Optional
 
-from seatrial.engine.carried import module_argv
+from seatrial.engine.node_program import module_argv
 from seatrial.job.launch.placement import said_by_nodes
 from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of, words
 from seatrial.model.plan import Launcher

@@ -10,7 +10,7 @@ import platform
 import sys
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.carried import module_argv
+from seatrial.engine.node_program import module_argv
 from seatrial.filesystem.registry import by_type
 from seatrial.job.launch.placement import said_by_nodes
 from seatrial.model.plan import TrialPlan

@@ -7,7 +7,7 @@ longer: what is too much for that is proved in part.
 import hashlib
 import sys
 
-from seatrial.engine.proof import Proof
+from seatrial.engine.proof.engine import Proof
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.sampling import take
 from seatrial.job.sequence.trial import DATA, Trial

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Tuple
 
 from seatrial.engine.base import Command, Outcome
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.lines import Chain
 from seatrial.model.record import SAMPLES, Records, line_of, read_records
-from seatrial.model.whole import write_whole
 
 JOB = 'job.json'
 RAW = 'raw'

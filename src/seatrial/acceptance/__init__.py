@@ -1,0 +1,1 @@
+"""The allocations of a contract, and their bundle."""

@@ -1,0 +1,361 @@
+"""The campaign of a contract: every session that was begun for one of its criteria, and what people have said."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from seatrial.check.contract import (
+    Criterion,
+    Procedure,
+    contract_session,
+    criteria_of_contract,
+    criterion_again,
+    unlike,
+    unmet,
+)
+from seatrial.check.declared import load as load_checks
+from seatrial.check.planning import plan_of
+from seatrial.check.session import began, contract_digest, contract_of, new_id
+from seatrial.check.verified import verified
+from seatrial.job.sequence.recorder import records_in
+from seatrial.judge.case import judge_case
+from seatrial.judge.criteria import Asked, Attempt, Outcome, judge_contract
+from seatrial.judge.session import judge_session
+from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
+from seatrial.model.atomic_file import write_whole
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import PLAN, Records, Sample
+from seatrial.model.units import duration, format_size, unit_for
+from seatrial.report.acceptance.protocol import Protocol, Remark, Row, protocol
+from seatrial.rules.case import measured
+from seatrial.session.evidence import plan_in
+from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
+from seatrial.site.error import SiteError
+from seatrial.site.model import Site
+from seatrial.workload.words import counted
+
+FOLDER = 'acceptance'
+"""In the state directory of the site."""
+
+REMARKS = 'remarks.jsonl'
+PAGE = 'protocol.html'
+
+KEPT = 'protocol.json'
+"""Beside the page what it takes to make it again."""
+
+SESSIONS = 'sessions'
+
+
+class Made(NamedTuple):
+    """Of a protocol what neither contract nor records say. units: the system in which percentages are shown."""
+
+    seatrial: str
+    site: str
+    units: str
+    at: datetime | None = None
+
+
+def protocol_at(state: Path, contract: Contract, criteria: Sequence[Criterion], made: Made) -> Protocol:
+    """What all attempts in a state directory come to, judged anew. Raises UsageError."""
+    attempts, remarks = attempts_at(state, criteria), remarks_in(state)
+    outcomes = judge_contract([_planned(each, criteria) for each in criteria], attempts)
+    rows = [
+        _row(made.units, each, outcomes[each.written.id], attempts[each.written.id], remarks) for each in criteria
+    ]
+    return Protocol(
+        title=contract.title,
+        date=contract.date,
+        parties=contract.parties,
+        rule=COUNTS[contract.counts],
+        site=made.site,
+        seatrial=made.seatrial,
+        made=made.at or datetime.now(timezone.utc),
+        verdict=worst(each.verdict for each in rows),
+        rows=rows,
+        milestones=contract.milestones,
+    )
+
+
+def _planned(criterion: Criterion, criteria: Sequence[Criterion]) -> Asked:
+    """What it asks for, and how many allocations its procedure has by the contract."""
+    sharing = [each.asked.allocations for each in criteria if each.procedure == criterion.procedure]
+    return replace(criterion.asked, planned=max(sharing))
+
+
+def write_protocol(state: Path, page: Protocol, criteria: Sequence[Criterion], units: str) -> Path:
+    """Write the page, and what it takes to make it a second time from the records. Raises OSError."""
+    folder = state / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {
+        'seatrial': page.seatrial,
+        'site': page.site,
+        'units': units,
+        'made': page.made.isoformat(),
+        'criteria': {each.written.id: each.kept for each in criteria},
+    }
+    write_whole(folder / KEPT, json.dumps(kept, indent=1) + '\n')
+    write_whole(folder / PAGE, protocol(page))
+    return folder / PAGE
+
+
+def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, list[str]]:
+    """The protocol made a second time from the contract and the records, and where the one that lies there differs.
+
+    Of the site only contract.yaml is read: settings.py is a program, and may be somebody else's.
+    """
+    folder = state / FOLDER
+    try:
+        contract = load_contract(site_folder)
+        if contract is None:
+            return None, [f'there is no {CONTRACT_FILE}']
+        kept = json.loads((folder / KEPT).read_text(encoding='utf-8'))
+        criteria = [criterion_again(contract, each, kept['criteria'].get(each.id)) for each in contract.criteria]
+        made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
+        page = protocol_at(state, contract, criteria, made)
+        same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
+        why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
+    except FileNotFoundError as error:
+        return None, [f'there is no {FOLDER}/{Path(error.filename).name}']
+    except (SiteError, click.UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return None, [f'{FOLDER}/{KEPT} and {CONTRACT_FILE} give no protocol: {error}']
+    if same:
+        return page, []
+    unlike_contract = [each for each in why if each.startswith(f'{CONTRACT_FILE}: ')]
+    return page, [
+        f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to',
+        *unlike_contract,
+    ]
+
+
+def missing(
+    state: Path, criteria: Sequence[Criterion], chosen: Sequence[Criterion], again: bool = False
+) -> dict[Procedure, int]:
+    """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is."""
+    outcomes = judge_contract([each.asked for each in criteria], attempts_at(state, criteria))
+    found: dict[Procedure, int] = {}
+    for each in chosen:
+        needed = 1 if again else each.asked.allocations - len(outcomes[each.written.id].counted)
+        if each.procedure is not None and needed > 0:
+            found[each.procedure] = max(needed, found.get(each.procedure, 0))
+    return found
+
+
+def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
+    """Every attempt at each criterion, oldest first, judged anew from its records. Raises UsageError.
+
+    A session belongs to a criterion if it was begun for the same procedure: one that was begun before the contract
+    was changed does so only where the change does not touch how it is measured.
+    """
+    found: dict[str, list[Attempt]] = {each.written.id: [] for each in criteria}
+    for folder in sorted((state / SESSIONS).glob('*')):
+        procedure = contract_of(folder)
+        own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
+        for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
+            plan, records = plan_in(file), records_in(str(file.parent))
+            result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
+            foreign = _foreign(plan, file.parent, procedure)
+            proof = verified(plan, file.parent)
+            # The page is the same wherever the records lie.
+            forged, unproved = (
+                [each.replace(f'{file.parent}{os.sep}', '') for each in said]
+                for said in (proof.contradictions, proof.unproved)
+            )
+            for number, each in enumerate(criteria):
+                if each in own:
+                    other = foreign or unlike(number, each, plan)
+                    samples = by_metric.get(each.metric_name, ())
+                    found[each.written.id].append(
+                        _attempt(each, folder.name, records, samples, result, other, forged, unproved)
+                    )
+    return found
+
+
+def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
+    """Why records are not those of an allocation for this procedure; empty where they are.
+
+    The plan is part of the chain of the records (R1), and session.json is not.
+    """
+    if Path(plan.records).parts[-3:] != folder.parts[-3:]:
+        return f'its records are those of {"/".join(Path(plan.records).parts[-3:])}'
+    if plan.contract != contract_digest(procedure):
+        return 'it was planned for other conditions than its session.json has'
+    return ''
+
+
+def _attempt(
+    criterion: Criterion,
+    session: str,
+    records: Records,
+    samples: Sequence[Sample],
+    result: CaseResult,
+    foreign: str,
+    forged: Sequence[str],
+    unproved: Sequence[str],
+) -> Attempt:
+    one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
+    asked = criterion.asked
+    if one and one.more_than is not None and not asked.least and not asked.of and one.more_than > asked.bound:
+        one = replace(one, verdict=Verdict.MEASURED, values=(one.more_than,))  # it has missed its bound already
+    why_not = foreign or (_why_not(criterion, one, result, records, forged) if one else 'it is not of this contract')
+    why_not = why_not or unmet(criterion, records, samples)
+    hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
+    caches = criterion.procedure is not None and criterion.procedure.caches
+    return Attempt(
+        session=session,
+        began=began(session),
+        nodes=tuple(sorted(hosts)),
+        values=one.values if one else (),
+        engine=f'{result.engine} {result.version}'.strip(),
+        why_not=why_not,
+        failed=result.verdict is Verdict.FAIL and not foreign,
+        clock_error=one.clock_error if one else 0.0,
+        correlation=result.correlation,
+        # Its remedy is for whoever measures, and no matter of those who sign.
+        caveat=f'{one.not_storage.partition(";")[0]}; the contract allows caches'
+        if one and one.not_storage and caches
+        else '',
+        unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
+        chain=judge_session(session, '', [result]).chain,
+        load=next(
+            ((each.started, each.started + each.point.duration_s) for each in samples if each.point.actions), None
+        ),
+    )
+
+
+def _why_not(
+    criterion: Criterion, one: MetricResult, result: CaseResult, records: Records, forged: Sequence[str]
+) -> str:
+    if forged:
+        return f'its raw output contradicts its figures: {forged[0]}'
+    if result.verdict is Verdict.FAIL or one.verdict is Verdict.INCOMPLETE:
+        return result.reasons[0] if result.reasons else one.why
+    # Who may end an allocation when its figures please has as many trials as he likes.
+    if records.end is None or records.end.reason != 'finished':
+        return result.reasons[0] if result.reasons else 'its job has not come to its end'
+    if one.verdict is Verdict.INVALID:
+        return one.why
+    if one.not_storage and criterion.procedure and not criterion.procedure.caches:
+        return one.not_storage
+    needed = criterion.asked.needed
+    if len(one.values) < needed:
+        ended = records.end.stopped.get(one.point) == 'budget'
+        remedy = '; its time budget was exhausted: raise budget in its conditions' if ended else ''
+        return f'{counted(len(one.values), "valid repetition")}, and {needed} are needed{remedy}'
+    return ''
+
+
+def remarks_in(state: Path) -> list[Remark]:
+    """What people have said, in their order. Raises UsageError for a file that was damaged."""
+    file = state / FOLDER / REMARKS
+    try:
+        lines = file.read_text(encoding='utf-8').splitlines()
+    except FileNotFoundError:
+        return []
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            said: Any = json.loads(line)
+            at = datetime.fromisoformat(said['at'])
+            found.append(Remark(str(said['criterion']), said['waives'] is True, str(said['text']), said['by'], at))
+        except (ValueError, KeyError, TypeError):
+            raise click.UsageError(f'{file}: line {number} is no remark; restore the file from a backup') from None
+    return found
+
+
+def add_remark(site: Site, criterion: str, waives: bool, text: str, by: str) -> None:
+    """Append what somebody says, with the time; nothing is ever taken out. Raises OSError."""
+    folder = Path(site.state) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    at = datetime.now(timezone.utc).isoformat(timespec='seconds')
+    line = json.dumps({'criterion': criterion, 'waives': waives, 'text': text, 'by': by, 'at': at})
+    with (folder / REMARKS).open('a', encoding='utf-8') as stream:
+        stream.write(line + '\n')
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _row(
+    units: str, criterion: Criterion, outcome: Outcome, attempts: Sequence[Attempt], remarks: Sequence[Remark]
+) -> Row:
+    written, bound = criterion.written, criterion.written.bound
+    base = criterion.metric.unit if criterion.metric else ''
+    unit = unit_for(outcome.figure or 0.0, base, units) if bound.of else bound.unit
+    return Row(
+        text=written.text,
+        asked=criterion.asked,
+        outcome=outcome,
+        wanted=f'at {"least" if written.at_least else "most"} {bound.written}',
+        unit=unit,
+        base=base,
+        milestone=written.milestone or '',
+        setup=[*_setup(criterion), *([('Load', outcome.load)] if outcome.load else [])],
+        attempts=attempts,
+        remarks=[each for each in remarks if each.criterion == written.id],
+    )
+
+
+def _setup(criterion: Criterion) -> list[tuple[str, str]]:
+    """How a criterion is measured, for people who have no check and no site before them."""
+    written, procedure = criterion.written, criterion.procedure
+    if procedure is None:
+        return []
+    case, trial = procedure.case, procedure.trial
+    workload = written.workload.model_dump(exclude_defaults=True) if written.workload else {}
+    sizes = ('transfer_size', 'bytes_per_task', 'file_size')
+    said = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
+    nodes, tasks = counted(case.nodes, 'node'), counted(trial.tasks_per_node or 1, 'task')
+    found = [
+        ('Metric', f'{written.metric}, {written.statistic or "mean"} of the repetitions'),
+        ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in said.items()) or case.check),
+        ('Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'),
+        ('By', f'{case.check}, {criterion.metric_name}'),
+    ]
+    if procedure.state:
+        found.append(('State', procedure.state))
+    if procedure.seconds:
+        found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
+    if procedure.caches:
+        found.append(('Caches', 'may take part, as the contract allows'))
+    conditions = written.conditions
+    if conditions and conditions.fullness is not None:
+        found.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
+    if conditions and conditions.exclusive:
+        found.append(('Nodes', 'have no other job, as Slurm says'))
+    if conditions and conditions.bytes is not None:
+        found.append(('Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'))
+    return found
+
+
+class Allocations(NamedTuple):
+    """Those that a contract still asks for by one procedure."""
+
+    plan: TrialPlan
+    number: int
+    criteria: list[str]
+
+
+def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str | None) -> list[Allocations]:
+    """All that `seatrial accept` has to measure yet, in any state of the system; nothing without a contract.
+
+    Raises SiteError for a contract that nothing here can measure.
+    """
+    contract = load_contract(site.folder)
+    if contract is None:
+        return []
+    declared, found = load_checks(checks), list[Allocations]()
+    criteria = criteria_of_contract(site, declared, contract)
+    for procedure, number in missing(Path(site.state), criteria, criteria).items():
+        check, case = declared[procedure.case.check], procedure.case
+        if only and not {check.name, check.family} & set(only):
+            continue
+        if system in (None, case.partition.partition(':')[0]):
+            session = contract_session(new_id(), site, procedure, contract.date, criteria)
+            own = [each.written.id for each in criteria if each.procedure == procedure]
+            found.append(Allocations(plan_of(session, check, case), number, own))
+    return found

@@ -1,0 +1,172 @@
+"""DLIO: the benchmark under MLPerf Storage, as an engine of training reads by its PyTorch loader.
+
+It reads what posixops has written, in its format indexed_binary: a file of samples one after the other, and beside it
+two short ones with their offsets and their sizes. Both lie with links to the data beside the records (task.py), so
+that nothing of DLIO's is made on the file system under test. A sample that was read is thrown away there as here:
+what follows, an array of 1 B (record_length_resize), is the same for all.
+
+Figures are those of DLIO's own report of each rank: samples a second with the start of its loader's processes in the
+time, and utilisation from the end of the first batch on (compute_metrics_train of its statscounter.py; 2.0.0).
+"""
+
+import json
+import os
+import re
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+from seatrial.engine.base import Command, EngineError, Outcome, ending
+from seatrial.engine.dlio.task import Layout
+from seatrial.engine.node_program import module_argv
+from seatrial.engine.posixops.engine import PosixOps
+from seatrial.model.codec import to_json
+from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth, rate
+from seatrial.model.point import Point
+from seatrial.workload.access import FILE_NAMES, writer_of
+from seatrial.workload.training import NEXT, SAMPLES, UTILISATION, batches_of, files_of
+
+TASK = 'seatrial.engine.dlio.task'
+BLOCK = 'block1'  # of steps: the whole of an epoch without a checkpoint
+ROUNDING = 1e-6
+CLOCK_S = 1e-6  # of time(2) as Python has it
+
+_VERSIONS = (
+    'from importlib.metadata import version as v; '
+    "print('dlio-benchmark', v('dlio-benchmark'), 'torch', v('torch'), 'mpi4py', v('mpi4py'))"
+)
+
+
+class Dlio(PosixOps):
+    """DLIO's processes under the MPI launcher, a rank an accelerator; the files are written by posixops."""
+
+    name = 'dlio'
+    kinds = ('training',)
+    programs = ('dlio_benchmark',)
+    how_to_get = 'pip install dlio-benchmark, as docs/training.md says, in an environment of its own'
+    mpi = True
+    makes = FILE_NAMES
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why the point cannot be carried out exactly, as half a sentence, or None if it can."""
+        if point.interface != 'posix':
+            return 'cannot read by mmap(2) as here'
+        one, other = sorted((point.samples_per_file, point.batch))
+        if other % one:
+            return f'drops a last batch that is not full, and files of {point.samples_per_file} samples leave one'
+        if point.prefetch % point.queue_depth:
+            return f'cannot read {point.prefetch} batches ahead by {point.queue_depth} processes: only multiples'
+        return None
+
+    def version_argv(self, program: str) -> List[str]:
+        """Its own --version is that of a library: the interpreter beside it knows."""
+        return [os.path.join(os.path.dirname(program), 'python3'), '-I', '-c', _VERSIONS]
+
+    def parse_version(self, text: str) -> str:
+        """'2.0.0, torch 2.4.1, mpi4py 4.0.0'; raises EngineError E1 where one of the three is missing."""
+        match = re.match(r'dlio-benchmark (\S+) (torch \S+) (mpi4py \S+)$', text.strip())
+        if match is None:
+            raise EngineError('E1', 'its environment lacks dlio-benchmark, torch or mpi4py; see docs/training.md')
+        return ', '.join(match.groups())
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """The launch of one phase; of an epoch DLIO's own files lie in raw + '.dlio'."""
+        if phase == 'write':
+            return super().command(sys.executable, phase, point, raw, seed)
+        folder, path = f'{raw}.dlio', f'{raw}.layout.json'
+        sources = [file for rank in range(point.tasks) for file in files_of(point, writer_of(point, rank))]
+        layout = Layout(f'{folder}/data/train', tuple(sources), point.samples_per_file, point.transfer_size)
+        argv = module_argv(sys.executable, TASK, (path, program, *_overrides(point, folder, phase)))
+        outputs = tuple(f'{folder}/{rank}_output.json' for rank in range(point.tasks))
+        return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)
+
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
+        """As posixops: a rank is given the files of the next node."""
+        return point.nodes > 1 and phase not in ('write', NEXT)
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What DLIO said of each rank. Raises EngineError: E1 it failed or its report is not whole, T9 wrong number
+        of ranks, P15 other steps or times than planned, T1 figures that do not agree."""
+        if phase == 'write':
+            return super().measure(phase, point, command, outcome)
+        if outcome.exit_status:
+            lines = [line for text in outcome.stderrs for line in text.splitlines() if line.strip()]
+            said = next((line for line in reversed(lines) if re.match(r'\w*(Error|Exception)\b', line)), '')
+            raise EngineError('E1', f'DLIO {ending(outcome.exit_status)}: {said or "".join(lines[-1:])}')
+        ranks = [_rank(text, rank, point) for rank, text in enumerate(outcome.outputs)]
+        if len(ranks) != point.tasks:
+            raise EngineError('T9', f'{len(ranks)} ranks of DLIO reported, not {point.tasks}')
+        tasks = tuple(
+            TaskTime(rank, host, point.bytes_per_task, 0.0, seconds) for rank, (host, seconds, _) in enumerate(ranks)
+        )
+        own_s = tuple(task.seconds for task in tasks)
+        seconds, samples = max(own_s), point.bytes_moved // point.transfer_size
+        shares = [share for _, _, share in ranks]
+        metrics = (
+            bandwidth(phase, point.bytes_moved, seconds, f'{point.bytes_moved} B in {seconds:.6f} s'),
+            rate(phase + SAMPLES, samples, seconds, f'{samples / seconds:.6f}', own_s),
+            Metric(phase + UTILISATION, sum(shares) / len(shares), '', seconds=seconds, figure=f'au {shares}'),
+        )
+        hosts = tuple(sorted({task.host for task in tasks}))
+        return Measurement(metrics, len(ranks), hosts, CLOCK_S, point.bytes_moved, tasks)
+
+
+def _overrides(point: Point, folder: str, phase: str) -> Tuple[str, ...]:
+    """DLIO's settings. Nothing of its own lies where it runs, which is the file system under test."""
+    settings: Dict[str, Any] = {
+        'model': 'seatrial',
+        'framework': 'pytorch',
+        'workflow.generate_data': False,
+        'workflow.train': True,
+        'workflow.evaluation': False,
+        'workflow.checkpoint': False,
+        'workflow.profiling': False,
+        'dataset.data_folder': f'{folder}/data',
+        'dataset.format': 'indexed_binary',
+        'dataset.num_files_train': point.tasks * len(files_of(point, 0)),
+        'dataset.num_files_eval': 0,
+        'dataset.num_subfolders_train': 0,
+        'dataset.num_subfolders_eval': 0,
+        'dataset.num_samples_per_file': point.samples_per_file,
+        'dataset.record_length': point.transfer_size,
+        'dataset.record_length_resize': 1,
+        'reader.data_loader': 'pytorch',
+        'reader.batch_size': point.batch,
+        'reader.read_threads': point.queue_depth,
+        'reader.prefetch_size': point.prefetch,
+        'reader.file_shuffle': 'off',
+        'reader.sample_shuffle': 'seed' if point.order == 'random' else 'off',
+        'train.epochs': 1,
+        'train.computation_time': point.think_s,
+        'train.seed': 1 if phase == NEXT else 0,
+        'checkpoint.checkpoint_folder': f'{folder}/checkpoints',
+        'checkpoint.model_size': 0,
+        'checkpoint.layer_parameters': [],
+        'output.folder': folder,
+    }
+    hydra = (f'hydra.run.dir={_value(folder)}', 'hydra.output_subdir=null')
+    return (*(f'++workload.{name}={_value(value)}' for name, value in settings.items()), *hydra)
+
+
+def _value(value: Any) -> str:
+    """In Hydra's grammar, where a text that is quoted may have anything but its quote."""
+    return "'{}'".format(value.replace("'", "\\'")) if isinstance(value, str) else str(value).lower()
+
+
+def _rank(text: Optional[str], rank: int, point: Point) -> Tuple[str, float, float]:
+    """The host of a rank, how long its epoch took, and its utilisation."""
+    try:
+        report = json.loads(text or '')
+        host, epoch = report['hostname'], report['1']
+        worked, computed = ([float(each) for each in epoch[name][BLOCK]] for name in ('proc', 'compute'))
+        per_second, percent = (float(epoch[name][BLOCK]) for name in ('throughput', 'au'))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise EngineError('E1', f'rank {rank} of DLIO left no whole report') from None
+    steps = len(batches_of(point))
+    if len(worked) != steps or computed != [point.think_s] * steps:
+        raise EngineError('P15', f'rank {rank} made {len(worked)} steps of {computed[:1]} s, not {steps}')
+    if per_second <= 0:
+        raise EngineError('T12', f'rank {rank} made {per_second} samples a second')
+    seconds = steps * point.batch / per_second
+    if seconds < sum(worked) * (1 - ROUNDING) or not 0 < percent <= 100 * (1 + ROUNDING):
+        raise EngineError('T1', f'rank {rank} took {seconds} s for steps of {sum(worked)} s, at {percent} %')
+    return str(host).split('.')[0], seconds, percent / 100

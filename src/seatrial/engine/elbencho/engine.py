@@ -1,0 +1,395 @@
+"""elbencho without its service: processes of one phase each, on one node or on many, and the JSON of each.
+
+What is said here of elbencho was read in the source of 3.1-10 and seen with strace and a program built from it.
+
+elbencho's own form for many nodes is a service on each, whose port takes orders from everybody who reaches it, unless
+there is a shared secret (--svcpwfile). So none is started: the site's launcher starts an ordinary elbencho a task,
+all together. A thread of it cannot know of those on other nodes then (the number of all threads is an internal
+setting of the service): they have files of their own, and a file that all share is worked on by the threads of one
+process, on one node. --rankoffset gives the files of a tree their names.
+
+It has no fsync(2): --sync is syncfs(2), a phase of its own. So a write is synced by the process around it
+(task.py), and its time is from the start of elbencho's phase to the end of that, by the node's clock.
+
+The JSON has whole milliseconds, rounded down; here the end of the last one counts. What it calls "first done" is when
+the first thread had ended: nothing here is up to that. Where no path is given, results go to /var/tmp.
+
+The data are those of --blockvaralgo balanced, made in the timed region at about 5,000 MiB/s a core (medians of 9
+launches on tmpfs: 1,473 MiB/s with, and 2,083 without). The default, fast, leaves three bits of each 64 at zero.
+"""
+
+import datetime
+import json
+import re
+import sys
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.engine.base import UNTIMED_OPEN, Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
+from seatrial.engine.elbencho.task import WORD, Synced
+from seatrial.engine.ior import check_life
+from seatrial.engine.node_program import module_argv
+from seatrial.model.codec import FormError, from_json
+from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
+from seatrial.model.point import Point
+from seatrial.model.units import MIB
+from seatrial.workload.access import LIBRARIES, file_name, writer_of
+from seatrial.workload.base import Entries
+from seatrial.workload.registry import kind_of
+from seatrial.workload.tree import FIND, PHASES, levels_total, operations
+
+OLDEST = (3, 0, 37)  # the first whose JSON says what it was told; 3.0-3, which Spack has, writes none
+CLOCK_S = 0.001
+TASK = 'seatrial.engine.elbencho.task'
+
+
+class Done(NamedTuple):
+    """What was done up to a moment of a phase. per_second: whole numbers of a second, as it prints them."""
+
+    elapsed_ms: int
+    entries: int
+    bytes_moved: int
+    entries_per_second: int
+    bytes_per_second: int
+
+
+class Phase(NamedTuple):
+    """One phase, as the JSON has it. began: in Unix time; config: what it was told, by its own names."""
+
+    name: str
+    began: float
+    config: Dict[str, str]
+    first_done: Done
+    last_done: Done
+
+
+class _Process(NamedTuple):
+    """One process of a launch: when its phase began, and how long that took, in seconds; that of each thread."""
+
+    time: ProcessTime
+    phase: Phase
+    seconds: float
+    threads_s: Tuple[float, ...]
+
+
+class Elbencho(Engine):
+    """elbencho as an engine of data access: a process a task, or a thread of one process."""
+
+    name = 'elbencho'
+    kinds: Tuple[str, ...] = ('access', 'checkpoint')
+    declines = {'random': 'counts latencies in bins that are 19 % wide'}  # noqa: RUF012
+    programs = ('elbencho',)
+    how_to_get = 'from github.com/breuner/elbencho (3.0-37 or later)'
+    data_rate = 5000.0 * MIB
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why elbencho cannot carry the point out exactly, as half a sentence, or None if it can."""
+        if point.interface in LIBRARIES:
+            return f'cannot do {LIBRARIES[point.interface]}'
+        if point.opening:
+            return UNTIMED_OPEN
+        if point.order == 'random':
+            return 'cannot go through a file once in random order: its reads choose each offset anew'
+        if point.files == 'single' and point.nodes > 1:
+            return f'cannot share one file between {point.nodes} nodes without its service'
+        return immovable(point)
+
+    def in_threads(self, point: Point) -> bool:
+        """Segments of a shared file."""
+        return point.extent == 'segment'
+
+    def version_argv(self, program: str) -> List[str]:
+        """The command that makes elbencho say its version."""
+        return [program, '--version']
+
+    def parse_version(self, text: str) -> str:
+        """'3.1-10'; raises EngineError: E1 if the text is not elbencho's, T7 if its JSON says too little."""
+        match = re.search(r'^elbencho\n \* Version: (\d+)\.(\d+)-(\d+)$', text, re.MULTILINE)
+        if match is None:
+            raise EngineError('E1', 'the program does not say which version of elbencho it is')
+        version = '{}.{}-{}'.format(*match.groups())
+        if tuple(map(int, match.groups())) < OLDEST:
+            raise EngineError('T7', f'the JSON of elbencho {version} does not say what it was told; take 3.0-37')
+        return version
+
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
+        """By writer_of, where the tasks fill node after node."""
+        return phase == 'read' and point.nodes > 1
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """Processes with raw + '.RANK.json' each; of a shared file one with a thread a task. `seed` has no use."""
+        writes = kind_of(point.kind).writes(phase)
+        how = ['-w', '--blockvaralgo', 'balanced'] if writes else ['-r']
+        how += ['--direct'] if point.direct else []
+        how += ['--strided'] if point.order == 'strided' else []
+        how += ['-b', str(point.transfer_size)]
+        if self.in_threads(point):
+            shared = file_name(point, 0)
+            words = [['-t', str(point.tasks), *how, '-s', str(point.bytes_moved), shared]]
+        else:
+            own = [file_name(point, rank if writes else writer_of(point, rank)) for rank in range(point.tasks)]
+            words = [['-t', '1', *how, '-s', str(point.bytes_per_task), name] for name in own]
+        made = _command(program, raw, words, [each[-1] for each in words] if writes else ())
+        return made._replace(scope='node') if self.in_threads(point) else made
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What the processes said. Raises EngineError: E1 one failed or its report is not whole, T8 it complained and
+        exited with 0, T9 other processes than planned, P15 other options than planned, T18 other bytes, T1 figures
+        that contradict each other or more time than there was, T12 no time.
+
+        The figure: bytes/s of every process, up to its last thread and without the fsync. On one node all began by
+        the same clock; on many a task's window begins with its process, and clock_s is how much later it can have
+        begun. That each thread moved its share follows from the total: none can move more.
+        """
+        writes, threads = kind_of(point.kind).writes(phase), point.tasks if self.in_threads(point) else 1
+        planned = point.tasks // threads
+        processes = _processes(command, outcome, 'WRITE' if writes else 'READ', planned)
+        own = threads * point.bytes_per_task
+        for rank, process in enumerate(processes):
+            moved = process.phase.last_done.bytes_moved
+            if moved != own:
+                raise EngineError('T18', f'{_which(rank, process.time)} moved {moved} bytes instead of {own}')
+        starts_s, clock_s = _starts(processes, point)
+        tasks = tuple(
+            TaskTime(rank * threads + thread, each.time.host, point.bytes_per_task, start_s, start_s + own_s)
+            for rank, (each, start_s) in enumerate(zip(processes, starts_s))
+            for thread, own_s in enumerate(each.threads_s if not writes else (each.seconds,) * threads)
+        )
+        if len(tasks) != point.tasks:
+            raise EngineError('T9', f'elbencho told the times of {len(tasks)} threads, not of {point.tasks}')
+        figure = ' '.join(['bytes/s', *(str(each.phase.last_done.bytes_per_second) for each in processes)])
+        seconds = max(task.end_s for task in tasks) - min(task.start_s for task in tasks)
+        return Measurement(
+            metrics=(bandwidth(phase, point.bytes_moved, seconds, figure),),
+            world_size=point.tasks,
+            hosts=tuple(sorted({each.time.host for each in processes})),
+            clock_s=clock_s,
+            bytes_moved=point.bytes_moved,
+            tasks=tasks,
+            fsync=writes,
+            direct=all(each.phase.config.get('direct_io') == 'true' for each in processes),
+        )
+
+
+class ElbenchoFiles(Elbencho):
+    """elbencho as an engine of metadata: the files of a flat tree, by a process a task.
+
+    In the timed region are, for each file in turn (seen with strace): open(O_CREAT|O_RDWR), the writes and close; a
+    stat; open, the reads and close; an unlink. What is written is not synced. No name is looked up before.
+    """
+
+    kinds = ('tree',)
+    declines: Dict[str, str] = {}  # noqa: RUF012
+    makes = (r'tree(\.\d+)?', r'r\d+-f\d+')
+    data_rate = 0.0
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why elbencho cannot carry the point out exactly, as half a sentence, or None if it can.
+
+        It makes directories, too, but stats none, and lays those of each thread into one more.
+        """
+        if point.depth:
+            return 'cannot make a tree of directories: here its files lie flat'
+        if FIND in point.phases:
+            return 'cannot find files'
+        if point.empties_per_directory:
+            return 'cannot stat directories'
+        if point.fsync:
+            return 'cannot sync files'
+        return None
+
+    def in_threads(self, point: Point) -> bool:
+        """Each task is a process."""
+        return False
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        """The plan's entries; the directories that the files lay in stay."""
+        planned = levels_total(point, point.tasks)
+        return Entries(planned.directories, 0, 0) if phase == 'remove' else planned
+
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
+        """Each phase goes one node further than the one before: no node comes to what it knows before the fifth."""
+        return 0 < PHASES.index(phase) < point.nodes
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """Processes with raw + '.RANK.json' each, over files in 'tree' or, of a task alone, in 'tree.RANK'."""
+        size = ['-s', str(point.bytes_per_file)] if phase in ('create', 'read') else []
+        size += ['-b', str(point.bytes_per_file)] if size and point.bytes_per_file else []
+        size += ['--blockvaralgo', 'balanced'] if phase == 'create' and point.bytes_per_file else []
+        further = PHASES.index(phase) * point.tasks_per_node if point.nodes > 1 else 0
+        owners = [(rank + further) % point.tasks for rank in range(point.tasks)]
+        trees = ['tree' if point.subtrees == 'shared' else f'tree.{rank}' for rank in owners]
+        words = [
+            ['-t', '1', '--rankoffset', str(owner), '-n', '0', '-N', str(point.files_per_directory)]
+            + [_OPTIONS[phase], *size, tree]
+            for owner, tree in zip(owners, trees)
+        ]
+        made = _command(program, raw, words)
+        return made._replace(directories=tuple(sorted(set(trees)))) if phase == 'create' else made
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What the processes said. Raises EngineError as for data, with T1 for other files or bytes than planned.
+
+        The figure: entries/s of every process, which must not be added up: each is over its own time.
+        """
+        processes = _processes(command, outcome, _NAMES[phase], point.tasks)
+        files = point.files_per_directory
+        for rank, process in enumerate(processes):
+            done = process.phase.last_done
+            moved = files * point.bytes_per_file if phase in ('create', 'read') else 0
+            if (done.entries, done.bytes_moved) != (files, moved):
+                said = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
+                raise EngineError('T1', f'{_which(rank, process.time)} {said}')
+        starts_s, clock_s = _starts(processes, point)
+        ends_s = [start_s + each.seconds for start_s, each in zip(starts_s, processes)]
+        figure = ' '.join(['entries/s', *(str(each.phase.last_done.entries_per_second) for each in processes)])
+        own_s = tuple(each.seconds for each in processes)
+        ((name, number),) = operations(point, phase).items()
+        return Measurement(
+            metrics=(rate(name, number, max(ends_s) - min(starts_s), figure, own_s),),
+            world_size=len(processes),
+            hosts=tuple(sorted({each.time.host for each in processes})),
+            clock_s=clock_s,
+        )
+
+
+def parse_phase(text: str) -> Phase:
+    """What the JSON of one phase says. Raises EngineError E1 if it is not whole, or not of one phase."""
+    try:
+        data = json.loads(text)
+        began = datetime.datetime.strptime(data['iso_start_date'], '%Y-%m-%dT%H:%M:%S.%f%z').timestamp()
+        config = {str(name): str(value) for name, value in data['config'].items()}
+        return Phase(str(data['phase_type']), began, config, _done(data['first_done']), _done(data['last_done']))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
+
+
+_OPTIONS = {'create': '-w', 'stat': '--stat', 'read': '-r', 'remove': '-F'}
+_NAMES = {'create': 'WRITE', 'stat': 'STAT', 'read': 'READ', 'remove': 'RMFILES'}
+_NOWHERE = '/dev/null'
+_EACH = re.compile(r'^ +Time ms each +: \[ ([\d ]+) \]$', re.MULTILINE)
+_COMPLAINT = re.compile(r'^(?:\d\d:\d\d:\d\d\.\d+ )?((?:ERROR|WARNING): .+)$', re.MULTILINE)
+_CAUSE = re.compile(r'SysErr: |: fsync of ')
+
+
+def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Sequence[str] = ()) -> Command:
+    """One process each, its results in a file of its own; where files are written, it is followed by their fsync."""
+    outputs = tuple(f'{raw}.{rank}.json' for rank in range(len(words)))
+    argvs = [
+        (
+            program,
+            '--nolive',
+            '--allelapsed',
+            '--jsonfile',
+            output,
+            '--csvfile',
+            _NOWHERE,
+            '--resfile',
+            _NOWHERE,
+            *own,
+        )
+        for output, own in zip(outputs, words)
+    ]
+    if synced:
+        argvs = [module_argv(sys.executable, TASK, (path, *argv)) for path, argv in zip(synced, argvs)]
+    return Command('task', tuple(argvs), {}, outputs)
+
+
+def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> List[_Process]:
+    """Those of a launch that ended well; of several that failed, the one that says what the system said."""
+    count = len(outcome.processes)
+    if count != planned or len(outcome.outputs) != count:
+        raise EngineError('T9', f'{count} processes of elbencho ran instead of {planned}')
+    found: List[_Process] = []
+    failed: List[EngineError] = []
+    each = zip(command.argvs, outcome.processes, outcome.stdouts, outcome.stderrs, outcome.outputs)
+    for rank, (argv, time, stdout, stderr, output) in enumerate(each):
+        try:
+            _refuse_failure(time, stderr)
+            found.append(_process(argv, name, time, stdout, parse_phase(output or '')))
+        except EngineError as error:
+            failed.append(EngineError(error.rule, f'{_which(rank, time)} {error.sentence}'))
+    if failed:
+        raise min(failed, key=lambda error: _CAUSE.search(error.sentence) is None)
+    return found
+
+
+def _which(rank: int, time: ProcessTime) -> str:
+    return f'task {rank} on {time.host}:'
+
+
+def _refuse_failure(time: ProcessTime, stderr: str) -> None:
+    said = _COMPLAINT.findall(stderr)
+    complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
+    if time.exit_status or complaint:
+        why = f": '{complaint}'" if complaint else ''
+        raise EngineError('E1' if time.exit_status else 'T8', f'elbencho {ending(time.exit_status)}{why}')
+
+
+def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: Phase) -> _Process:
+    """What one process said, if it is what it was told, and possible. Of a write its time ends with the fsync."""
+    _check_config(argv, name, phase)
+    _check_figures(phase)
+    if not phase.last_done.elapsed_ms:
+        raise EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
+    seconds = (phase.last_done.elapsed_ms + 1) / 1000
+    each = _EACH.search(stdout)
+    if each is None:
+        raise EngineError('E1', "elbencho's output is cut short: it lacks the times of its threads")
+    threads_s = tuple((int(own) + 1) / 1000 for own in each.group(1).split())
+    if max(threads_s) != seconds:
+        raise EngineError('T1', f'the longest thread took {max(threads_s)} s, and the phase {seconds} s')
+    if TASK in ' '.join(argv):
+        synced = _synced(stdout)
+        least_s, seconds = seconds + synced.seconds, synced.ended - phase.began
+        if seconds < least_s - 2 * CLOCK_S:
+            raise EngineError('T1', f'its fsync ended after {seconds:.3f} s, and took {least_s:.3f} s with the phase')
+    check_life('elbencho', seconds, time)
+    return _Process(time, phase, seconds, threads_s)
+
+
+def _synced(stdout: str) -> Synced:
+    last = (stdout.splitlines() or [''])[-1]
+    try:
+        return from_json(Synced, json.loads(last[len(WORD) :] if last.startswith(WORD) else ''))
+    except (FormError, ValueError):
+        raise EngineError('E1', f"its fsync did not report: '{last}'") from None
+
+
+def _check_config(argv: Tuple[str, ...], name: str, phase: Phase) -> None:
+    """Its own account of its arguments, in which it has spaces for commas; the program may be behind a script."""
+    words = argv[argv.index('--nolive') :]
+    told = phase.config.get('command', '').partition('" ')[2]
+    if phase.name != name or told != ''.join(f'"{word}" ' for word in words).replace(',', ' '):
+        raise EngineError('P15', f'elbencho ran {phase.name} with {told.strip()}, not {name} with {" ".join(words)}')
+    for key, option in (('threads', '-t'), ('file_size', '-s'), ('block_size', '-b'), ('files', '-N')):
+        meant = words[words.index(option) + 1] if option in words else None
+        if meant is not None and phase.config.get(key) != meant:
+            raise EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
+
+
+def _check_figures(phase: Phase) -> None:
+    """What it says twice: numbers, and numbers a second, which it divides as integers."""
+    done = phase.last_done
+    for number, per_second, what in (
+        (done.bytes_moved, done.bytes_per_second, 'bytes'),
+        (done.entries, done.entries_per_second, 'entries'),
+    ):
+        low, high = (number * 1000 / ms if ms else float('inf') for ms in (done.elapsed_ms + 1, done.elapsed_ms))
+        if not low - 1 <= per_second <= high:
+            raise EngineError('T1', f'{number} {what} in {done.elapsed_ms} ms, and {per_second} a second')
+
+
+def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], float]:
+    """When each began, in seconds since the first one, and by how much that can be wrong."""
+    if point.nodes == 1:
+        first = min(each.phase.began for each in processes)
+        return [each.phase.began - first for each in processes], CLOCK_S
+    first_s = min(each.time.start_s for each in processes)
+    unknown_s = max(each.time.end_s - each.time.start_s - each.seconds for each in processes)
+    return [each.time.start_s - first_s for each in processes], CLOCK_S + max(unknown_s, 0.0)
+
+
+def _done(data: Dict[str, str]) -> Done:
+    """What there is none of has no key."""
+    keys = ('elapsed_time_ms', 'entries', 'bytes', 'entries/s', 'bytes/s')
+    return Done(*(int(data[key] if key == keys[0] else data.get(key, 0)) for key in keys))

@@ -1,0 +1,49 @@
+"""What a process is around an elbencho that writes: elbencho has syncfs(2) alone, and here its file is synced.
+
+syncfs(2) asks for less on some file systems (Lustre writes to its servers, and does not wait for their disks), waits
+for what others write, and tells of no error before Linux 5.8. fsync(2) is about a file, whoever has written to it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import List, NamedTuple
+
+from seatrial.engine.start_together import NOT_STARTED, as_ended
+from seatrial.model.codec import to_json
+
+WORD = 'seatrial: '
+
+
+class Synced(NamedTuple):
+    """How long the fsync took, in seconds, and when it ended, by this node's own clock in Unix time."""
+
+    seconds: float
+    ended: float
+
+
+def main(arguments: List[str]) -> int:
+    """The arguments: the file, and the argv of elbencho, whose exit status this is where it failed.
+
+    The last line of the output is WORD and a Synced; 1 where the fsync failed, with the reason on stderr.
+    """
+    path, argv = arguments[0], arguments[1:]
+    try:
+        status = subprocess.call(argv)
+    except OSError as error:
+        print(f'ERROR: {argv[0]} cannot be started: {error.strerror}', file=sys.stderr)
+        return NOT_STARTED
+    if status:
+        return as_ended(status)
+    began = time.monotonic()
+    try:
+        descriptor = os.open(path, os.O_WRONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+    except OSError as error:
+        print(f'ERROR: fsync of {path}: {error.strerror}', file=sys.stderr)
+        return 1
+    print(WORD + json.dumps(to_json(Synced(time.monotonic() - began, time.time()))))
+    return 0

@@ -1,0 +1,296 @@
+"""fio: the engine of a machine without MPI. On one node a process whose jobs are the tasks; on many one each.
+
+The job file's forms give the offsets of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so.
+
+On many nodes every task is an ordinary fio process, with a job file and a report of its own, that the site's
+launcher starts. fio's client/server mode is never used: its server listens on a port without authentication, and a
+job file can name commands to execute (exec_prerun, exec_postrun), so that everybody who reaches the port can execute
+them as the user of the job.
+
+What is known then: when each process began and ended, on one clock, from process accounting; and how long its job
+ran, from its report. Before a job starts, fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms
+whether it has ended (run_threads in fio's backend.c; 3.33 was seen doing so with strace). Both take 0.2 to 0.3 s of a
+process's life, on a busy node 0.5 s, and where in it the job lay is unknown: 3.36 and later say when a job started,
+but by their node's own wall clock. So a task's window is taken to begin with its process. A start-up that is alike
+on all nodes does not change the figure; how unlike they can have been stands in Measurement.clock_s.
+"""
+
+import os
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import UNTIMED_OPEN, Command, EngineError, Outcome, ProcessTime, immovable
+from seatrial.engine.fio.process import (
+    CLOCK_S,
+    FioProcess,
+    check_clock,
+    field,
+    fio_argv,
+    job_file,
+    jobs_of,
+    randseed_of,
+    report_of,
+    runtime_of,
+    starts_of,
+)
+from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
+from seatrial.model.point import Point
+from seatrial.workload.access import LIBRARIES, file_name, shared_whole, writer_of
+from seatrial.workload.registry import kind_of
+
+QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
+LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
+
+
+class Region(NamedTuple):
+    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer.
+
+    size: how far from the offset the job goes before it begins again at its start. Where that is too short fio
+    reports no error (seen with 3.33): the task's own bytes as the size of a strided job fill half of the file,
+    some of it twice, with the right bytes counted if io_size is given and with too few if not (rule T18).
+    """
+
+    offset: int
+    size: int
+    io_size: int
+    skip: int
+
+
+class Moved(NamedTuple):
+    """What a job moved, and the seconds that it ran."""
+
+    bytes: int
+    seconds: float
+
+
+def region(point: Point, rank: int) -> Region:
+    """The region that a task writes: LANL's and IOR's offset rule in fio's words."""
+    own = point.bytes_per_task
+    if point.files == 'multiple' or point.extent == 'whole':
+        return Region(0, own, own, 0)
+    if point.order == 'strided':
+        offset = rank * point.transfer_size
+        return Region(offset, point.bytes_moved - offset, own, (point.tasks - 1) * point.transfer_size)
+    return Region(rank * own, own, own, 0)
+
+
+class Fio(FioProcess):
+    """fio as an engine of data access. form: of the report, 'json' or, with all latencies, 'json+'."""
+
+    kinds: Tuple[str, ...] = ('access', 'checkpoint')
+    form = 'json'
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
+
+        Random order can be exact: fio's random map gives every block of a job's region once.
+        """
+        if point.opening:
+            return UNTIMED_OPEN
+        library = LIBRARIES.get(point.interface)
+        return f'cannot do {library}' if library else immovable(point)
+
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
+        """By writer_of, where the tasks fill node after node. A file that all read in full has nothing elsewhere."""
+        return phase == 'read' and point.nodes > 1 and not shared_whole(point)
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
+
+        On many a process a task, with raw + '.RANK.fio' and raw + '.RANK.json', and a task reads what one of the
+        next node has written (writer_of), as with IOR's -C: its own node has that in memory.
+
+        What is written is a function of `seed` and of the last part of `raw`: other data for every launch and
+        every task, and the same again for the same plan (rule P4).
+        """
+        if point.nodes == 1:
+            text = self._job_file(phase, point, range(point.tasks), randseed_of(seed, raw))
+            return Command('node', (fio_argv(program, raw, self.form),), {raw + '.fio': text}, (raw + '.json',))
+        raws = [f'{raw}.{rank}' for rank in range(point.tasks)]
+        texts = {own: self._job_file(phase, point, [rank], randseed_of(seed, own)) for rank, own in enumerate(raws)}
+        return Command(
+            scope='task',
+            argvs=tuple(fio_argv(program, own, self.form) for own in raws),
+            # Each task is the first job of its process, so that only the seed can make its data its own.
+            inputs={own + '.fio': text for own, text in texts.items()},
+            outputs=tuple(own + '.json' for own in raws),
+        )
+
+    def under_darshan(self, command: Command) -> Command:
+        """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps.
+
+        Its first read(2) is Darshan's too, whose lock it holds meanwhile; a job that is forked then waits for it for
+        ever (darshan_core_fork_child_cb of 3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay). The
+        thread sleeps for 250 ms at a time (wait_for_action of fio's helper_thread.c).
+        """
+        inputs = {
+            path: text.replace('[global]\n', f'[global]\nstartdelay={QUIET}\n', 1)
+            for path, text in command.inputs.items()
+        }
+        return command._replace(inputs=inputs)
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What fio said of its jobs. Raises EngineError: E1 fio failed or its report is not whole or not
+        possible, T9 wrong number of jobs, P15 other options than planned, T18 wrong bytes of a job, T12 a job without
+        a runtime.
+
+        The figure: fio's bw_bytes (B/s) of every job in the order of ranks. The JSON has no figure of the
+        group, and these must not be added up: each is over its own job's runtime, so that the sum is too
+        good where jobs end at different times. fio's own summary for people divides the sum of the bytes by
+        the longest runtime, as the bandwidth here does.
+        fsync, direct: fio counts no final fsync in its report; that the options were in effect is read from those
+        that fio echoes, and an fsync that fails is the job's error. fio takes the runtime after it.
+
+        On many nodes a task's window begins with its process, and has the length of fio's runtime. clock_s is then
+        how much later than that a job can have begun, beyond LEAD_S, which all have: the longest part of a process's
+        life that its fio did not time. By that much the seconds can be wrong to either side, and no two jobs began
+        further apart than the first and the last window and clock_s together.
+        """
+        texts = list(command.inputs.values())
+        if point.nodes == 1:
+            jobs = jobs_of(report_of(outcome), texts[0])
+            process = outcome.processes[0]
+            times = _task_times(self._moved_by(jobs, phase, point), starts_of(jobs), process.host)
+            check_clock(max(t.end_s for t in times), process)
+            clock_s = CLOCK_S
+        else:
+            reports = _reports_of_each(outcome, point)
+            jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
+            times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
+            clock_s = CLOCK_S + _unknown_s(times, outcome.processes)
+        return Measurement(
+            metrics=self._metrics(jobs, phase, point, max(t.end_s for t in times)),
+            world_size=len(times),
+            hosts=tuple(sorted({t.host for t in times})),
+            clock_s=clock_s,
+            bytes_moved=sum(t.bytes_moved for t in times),
+            tasks=times,
+            fsync=kind_of(point.kind).writes(phase),
+            direct=point.direct,
+        )
+
+    def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
+        common.update({'direct': 1} if point.direct else {})
+        common.update({'create_on_open': 1, 'end_fsync': 1} if phase == 'write' else {'allow_file_create': 0})
+        common.update({'invalidate': 1} if phase == 'read' else {})
+        if point.nodes > 1:
+            common['disk_util'] = 0  # else fio goes through the node's block devices before it starts
+        jobs = {}
+        for rank in ranks:
+            share = writer_of(point, rank) if phase == 'read' else rank
+            offset, size, io_size, skip = region(point, share)
+            mode = 'rand' + phase if point.order == 'random' else phase
+            jobs[rank] = {
+                'filename': file_name(point, share),
+                'offset': offset,
+                'size': size,
+                'io_size': io_size,
+                'rw': f'{mode}:{skip}' if skip else mode,
+            }
+        return job_file(common, jobs)
+
+    def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
+        """What each job moved, in the order of ranks."""
+        exact = kind_of(point.kind).exact_bytes(point)
+        done = [field(job, phase, dict) for job in jobs]
+        moved = [moved_of(each, job, rank, exact) for rank, (each, job) in enumerate(zip(done, jobs))]
+        for rank, each in enumerate(done):
+            transfers = field(each, 'total_ios', int)
+            if exact is not None and transfers * point.transfer_size != exact:
+                raise EngineError(
+                    'T1',
+                    f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {point.transfer_size}',
+                )
+        return moved
+
+    def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
+        done = [field(job, phase, dict) for job in jobs]
+        return (bandwidth(phase, sum(field(each, 'io_bytes', int) for each in done), seconds, figure_of(done)),)
+
+
+def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
+    """What a job moved in one direction, and how long that took; exact: the bytes that it was to move, if any.
+
+    Raises EngineError: E1 fio reports an error; T18 other bytes; T12 no time.
+    """
+    error, moved = field(job, 'error', int), field(done, 'io_bytes', int)
+    if error:
+        raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
+    if exact is not None and moved != exact:
+        # 3.33 was seen to exit with 0 after a write that a quota had cut short.
+        cut = '; a transfer was cut short; is the file system or a quota full?' if done.get('short_ios') else ''
+        raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
+    seconds = runtime_of(done, rank)
+    _check_figures(done, rank, seconds)
+    return Moved(moved, seconds)
+
+
+def _check_figures(done: Any, rank: int, seconds: float) -> None:
+    """What fio says twice. Raises EngineError T1. It divides integers (show_ddir_status in stat.c) and prints the
+    operations a second with six decimals."""
+    moved, transfers = field(done, 'io_bytes', int), field(done, 'total_ios', int)
+    for key, kind, meant, slack in (
+        ('bw_bytes', int, moved / seconds, 1.0),
+        ('bw', int, moved / seconds / 1024, 1.0),
+        ('iops', float, transfers / seconds, 1e-6 * (1.0 + transfers / seconds)),
+    ):
+        said = field(done, key, kind)
+        if abs(said - meant) > slack:
+            done_in = f'{moved} bytes in {transfers} transfers in {seconds} s'
+            raise EngineError('T1', f'task {rank} has {key} {said}, and {done_in}: {meant:.6g}')
+
+
+def figure_of(done: List[Any]) -> str:
+    """fio's own figures of each job in one direction, in B/s."""
+    return ' '.join(['bw_bytes', *(str(field(each, 'bw_bytes', int)) for each in done)])
+
+
+def _task_times(moved: List[Moved], starts_s: Optional[List[float]], host: str) -> Tuple[TaskTime, ...]:
+    """Where fio does not say when each job started, all are taken to have started together."""
+    return tuple(
+        TaskTime(rank, host, each.bytes, start_s, start_s + each.seconds)
+        for rank, (each, start_s) in enumerate(zip(moved, starts_s or [0.0] * len(moved)))
+    )
+
+
+def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
+    """Those of all processes, in the order of ranks; of several that failed, the error that explains most is raised.
+
+    A launcher ends the others when one fails: they say so, or nothing.
+    """
+    count = len(outcome.processes)
+    if count != point.tasks:
+        raise EngineError('T9', f'{count} processes of fio ran instead of {point.tasks}')
+    reports: List[Any] = []
+    failed: List[EngineError] = []
+    each = zip(outcome.processes, outcome.stdouts, outcome.stderrs, outcome.outputs)
+    for rank, (process, stdout, stderr, output) in enumerate(each):
+        try:
+            reports.append(report_of(Outcome((process,), (stdout,), (stderr,), (output,))))
+        except EngineError as error:
+            failed.append(EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}'))
+    if failed:
+        raise min(failed, key=lambda error: (_TERMINATED in error.sentence, "'" not in error.sentence))
+    return reports
+
+
+_TERMINATED = 'fio: terminating on signal'
+
+
+def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[TaskTime, ...]:
+    first_s = min(process.start_s for process in processes)
+    times = []
+    for rank, (each, process) in enumerate(zip(moved, processes)):
+        start_s = process.start_s - first_s
+        try:
+            check_clock(each.seconds, process)
+        except EngineError as error:
+            raise EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}') from error
+        times.append(TaskTime(rank, process.host, each.bytes, start_s, start_s + each.seconds))
+    return tuple(times)
+
+
+def _unknown_s(times: Tuple[TaskTime, ...], processes: Tuple[ProcessTime, ...]) -> float:
+    """The longest time that a process lived beside its job's runtime, without LEAD_S where all have slept so long."""
+    untimed_s = [process.end_s - process.start_s - time.seconds for time, process in zip(times, processes)]
+    return max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)

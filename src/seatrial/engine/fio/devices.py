@@ -1,0 +1,51 @@
+"""fio as an engine of raw devices: it opens them to read and nothing else (seen with strace and fio 3.33).
+
+It is told not to invalidate their caches: the ioctl(2) BLKFLSBUF by which it does so writes what is dirty first.
+"""
+
+from typing import Any, Dict, Iterable, List, Tuple
+
+from seatrial.engine.base import Command
+from seatrial.engine.fio.access import Fio, Moved, figure_of
+from seatrial.engine.fio.process import field, job_file
+from seatrial.model.metric import Metric, bandwidth
+from seatrial.model.point import Point
+from seatrial.workload.devices import part_of
+
+READ_ONLY = '--readonly'
+
+
+class FioDevices(Fio):
+    """Files are those of data access; a device is read with the same calls."""
+
+    kinds = ('device',)
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """As of data access. fio ends with READ_ONLY if any job could write."""
+        command = super().command(program, phase, point, raw, seed)
+        if phase != 'device':
+            return command
+        return command._replace(argvs=tuple((argv[0], READ_ONLY, *argv[1:]) for argv in command.argvs))
+
+    def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        if phase != 'device':
+            return super()._job_file(phase, point, ranks, randseed)
+        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed, 'direct': 1}
+        common.update({'allow_file_create': 0, 'invalidate': 0, 'rw': 'read'})
+        jobs = {}
+        for rank in ranks:
+            device, offset = part_of(point, rank)
+            own = point.bytes_per_task
+            jobs[rank] = {'filename': device, 'offset': offset, 'size': own, 'io_size': own}
+        return job_file(common, jobs)
+
+    def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
+        return super()._moved_by(jobs, _direction(phase), point)
+
+    def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
+        done = [field(job, _direction(phase), dict) for job in jobs]
+        return (bandwidth(phase, point.bytes_moved, seconds, figure_of(done)),)
+
+
+def _direction(phase: str) -> str:
+    return 'read' if phase == 'device' else phase

@@ -1,0 +1,112 @@
+"""fio as an engine of random I/O: jobs that read and write at random until their time is over, at a queue depth.
+
+One transfer in flight is pread(2) or pwrite(2), or a copy from or to a mapping of the whole file, which msync(2) ends
+where fsync(2) does else (seen with strace and 3.33). More are Linux's asynchronous I/O (libaio), which waits for each
+transfer unless O_DIRECT is on (io_submit(2)), so that a queue depth would be none.
+
+A latency is that of a transfer from before its submission to its completion (fio's lat), in the bins of its report:
+where io_submit(2) itself waits, as on file systems without asynchronous I/O, fio's clat leaves that time out.
+"""
+
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from seatrial.engine.base import EngineError, immovable, percentiles_of
+from seatrial.engine.fio.access import Fio, Moved, figure_of, moved_of
+from seatrial.engine.fio.process import CLOCK_S, field, job_file, latencies_of
+from seatrial.model.metric import LOWER, Metric, bandwidth, rate
+from seatrial.model.point import Point
+from seatrial.workload.random import DIRECTIONS, PERCENTILES, files_of, names_of
+
+LATENCY = 'lat_ns'
+ENDED_EARLY = 0.99  # of its time that a job must have run; it stops with the transfer that is in flight
+
+
+class FioRandom(Fio):
+    """The files are written by the engine of data access, and read and written here."""
+
+    kinds = ('random',)
+    form = 'json+'
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can."""
+        if point.queue_depth > 1 and not point.direct:
+            return f'cannot keep {point.queue_depth} transfers in flight without O_DIRECT'
+        if point.read_share not in {percent / 100 for percent in range(100)}:
+            return f'cannot mix {100 * point.read_share:g} % reads: only whole percents'
+        if point.duration_s < CLOCK_S:
+            return f'cannot end after {point.duration_s:g} s: it counts milliseconds'
+        return immovable(point)
+
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
+        """Every task works on its own files, which were written long before."""
+        return False
+
+    def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        if phase not in DIRECTIONS:
+            return super()._job_file(phase, point, ranks, randseed)
+        common: Dict[str, Any] = {
+            'ioengine': point.interface or ('libaio' if point.queue_depth > 1 else 'psync'),
+            'iodepth': point.queue_depth,
+            'rw': phase,
+            'bs': point.transfer_size,
+            'size': point.working_set if point.files == 'single' else len(files_of(point, 0)) * point.bytes_per_task,
+            'time_based': 1,
+            'runtime': f'{round(point.duration_s * 1000)}ms',
+            'norandommap': 1,  # every transfer anywhere: a map of what was touched would end the job
+            'random_generator': 'tausworthe64',
+            'randseed': randseed,
+            'allow_file_create': 0,
+            'invalidate': 1,
+            'lat_percentiles': 1,
+            'clat_percentiles': 0,
+        }
+        common.update({'direct': 1} if point.direct else {})
+        common.update({'end_fsync': 1} if 'write' in DIRECTIONS[phase] else {})
+        common.update({'rwmixread': round(100 * point.read_share)} if point.read_share else {})
+        common.update({'disk_util': 0} if point.nodes > 1 else {})
+        common.update({'thinktime': f'{round(1e6 * point.think_s)}us'} if point.think_s else {})
+        common.update({'file_service_type': 'random'} if point.files == 'several' else {})
+        return job_file(common, {rank: {'filename': ':'.join(files_of(point, rank))} for rank in ranks})
+
+    def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
+        """In all directions together. Raises EngineError, too: T1 for a job that ended before its time, T18 for one
+        whose bytes are not those of its transfers."""
+        if phase not in DIRECTIONS:
+            return super()._moved_by(jobs, phase, point)
+        found = []
+        for rank, job in enumerate(jobs):
+            own = []
+            for direction in DIRECTIONS[phase]:
+                done = field(job, direction, dict)
+                transfers = field(done, 'total_ios', int)
+                own.append(moved_of(done, job, rank, transfers * point.transfer_size))
+            seconds = max(each.seconds for each in own)
+            if seconds < ENDED_EARLY * point.duration_s - CLOCK_S:
+                raise EngineError('T1', f'task {rank} ended after {seconds} s of {point.duration_s} s')
+            found.append(Moved(sum(each.bytes for each in own), seconds))
+        return found
+
+    def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
+        if phase not in DIRECTIONS:
+            return super()._metrics(jobs, phase, point, seconds)
+        return tuple(
+            metric
+            for direction, name in names_of(phase).items()
+            for metric in _of_direction(name, [field(job, direction, dict) for job in jobs], seconds)
+        )
+
+
+def _of_direction(name: str, done: List[Any], seconds: float) -> List[Metric]:
+    moved, operations = (sum(field(each, key, int) for each in done) for key in ('io_bytes', 'total_ios'))
+    counts = latencies_of(done, LATENCY)
+    if sum(counts.values()) != operations:
+        raise EngineError('T1', f'{name}: {sum(counts.values())} latencies of {operations} transfers')
+    total_ns = sum(field(field(each, LATENCY, dict), 'mean', float) * each['total_ios'] for each in done)
+    percentiles_s = percentiles_of(counts, PERCENTILES)
+    latencies = {'latency': total_ns / 1e9 / operations, **percentiles_s}
+    figure = ' '.join(['iops', *(f'{field(each, "iops", float):.6f}' for each in done)])
+    return [
+        bandwidth(name, moved, seconds, figure_of(done)),
+        rate(f'{name}_iops', operations, seconds, figure, (), percentiles_s),
+        *(Metric(f'{name}_{each}', value, 's', LOWER, seconds, operations) for each, value in latencies.items()),
+    ]

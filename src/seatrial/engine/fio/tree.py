@@ -1,0 +1,237 @@
+"""fio's file engines: the files of a flat tree, made, looked at, read and removed by the jobs of one node.
+
+What is said here was read in the source of fio 3.33 (filesetup.c, backend.c, engines/fileoperations.c) and seen with
+strace and timed system calls (3.28, 3.33, 3.42).
+
+What a job does in the timed region, for each of its own files in turn and nothing else:
+    create   open(O_CREAT|O_RDWR) and close (filecreate); with bytes one pwrite of the whole file between (psync)
+    stat     stat (filestat)
+    read     open, one pread of the whole file, close (psync)
+    remove   unlink (filedelete)
+The close of a job's last file can come after its clock has stopped. Whether a file was there before it was created
+nobody says: there is no O_EXCL.
+
+Rule T17: a job whose files are shorter than its filesize removes them and lays them out anew, even under filestat and
+filedelete. With create_on_open=1 it does not; so that stands in every job here, a file that is missing or short is an
+error, and neither stat nor read makes or removes any. What remains are mkdirs, before the clock, of the directories
+in the names.
+
+Before the clock fio looks every name up, once for filecreate and twice for the others. So names and attributes are
+always in the client's cache, even where it was emptied before the launch: its rate of stat is that of the cache.
+
+The clock of a job runs from its first operation to its last, without start-up and layout, and is rounded up to whole
+milliseconds. When a job started fio tells from 3.36 on. Before, all are taken to have started together, and the
+phase comes out shorter than it was: with a job a core by up to 6 ms, with 4 by 18 ms, with 16 by 38 ms.
+
+A latency of fio is that of the stat or the unlink alone, within 0.3 us of what the call took by another clock. In
+'create' it leaves out the close, with bytes and in 'read' the open too: that is no latency of the operation.
+
+The data are random and other in every file and launch, and made in the timed region. fio takes 0.5 KB a file.
+"""
+
+import errno
+import os
+import re
+from typing import Any, Dict, Optional, Tuple
+
+from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, percentiles_of
+from seatrial.engine.fio.process import (
+    CLOCK_S,
+    FioProcess,
+    check_clock,
+    decoded,
+    field,
+    fio_argv,
+    first_error,
+    job_file,
+    jobs_of,
+    latencies_of,
+    randseed_of,
+    report_of,
+    runtime_of,
+    starts_of,
+)
+from seatrial.model.metric import Measurement, rate
+from seatrial.model.point import Point
+from seatrial.workload.base import Entries
+from seatrial.workload.tree import FIND, levels_total, operations
+
+TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
+OLDEST = (3, 27)  # the first with filedelete
+MAX_JOBS = 4096  # REAL_MAX_JOBS
+SINGLY_TIMED = ('stat', 'remove')
+POOLS, MIN_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
+
+
+class FioFiles(FioProcess):
+    """fio as an engine of metadata on one node: files, and no directories."""
+
+    kinds = ('tree',)
+    makes = (r'tree(\.\d+)?', r'file\.\d+\.\d+')
+    checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
+
+        Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end to sync
+        them a second time (both seen).
+        """
+        if point.depth:
+            directories = levels_total(point, point.tasks).directories
+            return f'cannot make a tree of {directories} directories: its files lie flat'
+        if FIND in point.phases:
+            return 'cannot find files'
+        if point.empties_per_directory:
+            return 'cannot work on directories'
+        if point.fsync:
+            return 'cannot sync every file once before it is closed'
+        if 'read' in point.phases and not point.bytes_per_file:
+            return 'cannot open a file of which nothing is to be read'
+        if point.bytes_per_file > MAX_BYTES_PER_CALL:
+            return f'cannot write {point.bytes_per_file} bytes in one call'
+        if point.nodes > 1:
+            return f'cannot start tasks on {point.nodes} nodes at once'
+        if point.tasks > MAX_JOBS:
+            return f'cannot run {point.tasks} jobs at once'
+        return None
+
+    def parse_version(self, text: str) -> str:
+        """'3.33' from 'fio-3.33'; raises EngineError: E1 if the text is not fio's, T7 if it cannot remove files."""
+        version = super().parse_version(text)
+        numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
+        if numbers < OLDEST:
+            raise EngineError('T7', f'fio {version} has no engine filedelete; 3.27 is the first that has')
+        return version
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """One fio process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
+
+        Shared files lie in 'tree', those of a task alone in 'tree.RANK': made before 'create', never removed here.
+        """
+        pool_kib = max(MIN_POOL_KIB, levels_total(point, point.tasks).files // POOLS)
+        more = [f'--alloc-size={pool_kib}'] if _moves_data(phase, point) else []
+        directories = sorted({_directory(point, rank) for rank in range(point.tasks)})
+        return Command(
+            scope='node',
+            argvs=(fio_argv(program, raw, 'json+', *more),),
+            inputs={raw + '.fio': _job_file(phase, point, randseed_of(seed, raw))},
+            outputs=(raw + '.json',),
+            directories=tuple(directories) if phase == 'create' else (),
+        )
+
+    def warms(self, point: Point, phase: str) -> str:
+        """Names and attributes; of a read the data can be cold all the same (seen with strace)."""
+        return 'fio looks every name up before its clock starts'
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        """The plan's entries; nothing removes the directories that the files lay in."""
+        planned = levels_total(point, point.tasks)
+        return Entries(planned.directories, 0, 0) if phase == 'remove' else planned
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What fio said of its jobs. Raises EngineError:
+
+        E1 it failed, or its report is not whole or not possible; T17 a file was not there; T9 other jobs than
+        planned; P15 other options; T1 a job did other operations than its own files', or its figures contradict each
+        other; T12 a job has no runtime.
+
+        The figure: fio's iops of every job in the order of ranks; they must not be added up, each being over its own
+        runtime. The seconds: from the first job's start, as far as it is reported, to the last one's end. The
+        percentiles: of all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
+        """
+        ((_, text),) = command.inputs.items()
+        jobs = jobs_of(_report(phase, outcome), text)
+        done = [_done(job, rank, phase, point) for rank, job in enumerate(jobs)]
+        task_seconds = tuple(runtime_of(each, rank) for rank, each in enumerate(done))
+        starts_s = starts_of(jobs)
+        seconds = max(start + own for start, own in zip(starts_s or [0.0] * len(jobs), task_seconds))
+        check_clock(seconds, outcome.processes[0])
+        figures = [f'{field(each, "iops", float):.6f}' for each in done]
+        ((name, number),) = operations(point, phase).items()
+        percentiles_s = percentiles_of(latencies_of(done)) if phase in SINGLY_TIMED else {}
+        return Measurement(
+            metrics=(rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s),),
+            world_size=len(jobs),
+            hosts=(outcome.processes[0].host,),
+            clock_s=CLOCK_S if starts_s is not None or len(jobs) == 1 else TOGETHER_S,
+        )
+
+
+_FILE_ENGINES = {'create': 'filecreate', 'stat': 'filestat', 'remove': 'filedelete'}
+
+
+def _moves_data(phase: str, point: Point) -> bool:
+    return phase in ('create', 'read') and point.bytes_per_file > 0
+
+
+def _block(phase: str, point: Point) -> int:
+    """Bytes of a job's only transfer in each file. The file engines move none, and must be told of one."""
+    return point.bytes_per_file if _moves_data(phase, point) else 1
+
+
+def _directory(point: Point, rank: int) -> str:
+    return 'tree' if point.subtrees == 'shared' else f'tree.{rank}'
+
+
+def _job_file(phase: str, point: Point, randseed: int) -> str:
+    block = _block(phase, point)
+    common = {
+        'ioengine': 'psync' if _moves_data(phase, point) else _FILE_ENGINES[phase],
+        'rw': 'write' if phase == 'create' else 'read',
+        'bs': block,
+        'filesize': block,
+        'nrfiles': point.files_per_directory,
+        'openfiles': 1,
+        'file_service_type': 'sequential',
+        'create_on_open': 1,  # else files are laid out and, where they are short, removed before
+        'disk_util': 0,  # else every name is looked up once more
+        'invalidate': 0,  # a call a file, and no proof of a cold read
+        'randseed': randseed,
+    }
+    common.update({} if phase == 'create' else {'allow_file_create': 0})
+    names = {rank: f'{_directory(point, rank)}/file.{rank}.$filenum' for rank in range(point.tasks)}
+    return job_file(common, {rank: {'filename_format': name} for rank, name in names.items()})
+
+
+def _report(phase: str, outcome: Outcome) -> Any:
+    """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
+    text = outcome.outputs[0] or ''
+    try:
+        report = report_of(outcome)
+    except EngineError as error:
+        failed = first_error(decoded(text))
+        if failed is None:
+            raise
+        raise _failure(phase, failed, error.sentence) from error
+    failed = first_error(report)
+    if failed is not None:
+        raise _failure(phase, failed, 'fio exited with 0 after an error')
+    return report
+
+
+def _failure(phase: str, failed: Tuple[int, int], before: str) -> EngineError:
+    rank, error = failed
+    absent = error == errno.ENOENT and phase != 'create'
+    short = ', which fio also says of a file that is too short' if error == errno.EIO and phase == 'read' else ''
+    said = os.strerror(error)
+    sentence = before if said in before else f'{before}; task {rank}: {said}'
+    return EngineError('T17' if absent else 'E1', sentence + short)
+
+
+def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
+    """What the report has of the operations of a task, if they are those of all its files."""
+    done: Dict[str, Any] = field(job, 'write' if phase == 'create' else 'read', dict)
+    latency, own = field(done, 'clat_ns', dict), point.files_per_directory
+    for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
+        if number != own:
+            raise EngineError('T1', f'task {rank} did {number} operations on its {own} files')
+    moved, planned = field(done, 'io_bytes', int), own * _block(phase, point)
+    if moved != planned:
+        raise EngineError('T1', f'task {rank} has {moved} bytes in its report, not {planned}')
+    runtime_s, iops = runtime_of(done, rank), field(done, 'iops', float)
+    if abs(iops * runtime_s - own) > 1e-5 * own:
+        raise EngineError('T1', f'task {rank}: {iops} a second for {own} in {runtime_s} s')
+    in_calls_s = field(latency, 'mean', float) * own / 1e9
+    if in_calls_s > 1.01 * runtime_s + CLOCK_S:
+        raise EngineError('T1', f'task {rank}: its calls took {in_calls_s:.3f} s of {runtime_s} s in all')
+    return done

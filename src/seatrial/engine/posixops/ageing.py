@@ -1,0 +1,108 @@
+"""posixops, ageing: every task fills a tree of its own, and removes it.
+
+    fill    directory after directory: mkdir of each level of its way, then its files: open(O_CREAT|O_EXCL), write of
+            random bytes, fsync where it is asked for, and close. Behind the timed region the tree is walked and
+            compared with what was meant, on several nodes one of the next node
+    remove  as `rm -r`, entry by entry, on several nodes of a tree of another node
+
+On the disk: the root is `aged.RANK`, in it lie the ways d0, d1, ... whose levels are called d; the last has the files
+f0, f1, ... A tree that would leave less than FLOOR of the file system free is not begun. What others write meanwhile
+ends it too.
+"""
+
+import os
+from typing import Iterator, List
+
+from seatrial.engine.posixops.interactive import remove_tree
+from seatrial.engine.posixops.tree import nodes_away
+from seatrial.engine.posixops.work import Data, Failure, Work, partner, write_all
+from seatrial.model.point import Point
+from seatrial.workload.ageing import FILES, REMOVE, Batch, batches, counted_in, of_task, total
+
+FLOOR = 0.05  # of bytes and of inodes
+LOOK = 10  # files between two looks at what is free
+
+
+def carry_out(work: Work, phase: str, point: Point) -> None:
+    """One task's part. Raises Failure and OSError."""
+    away = nodes_away(phase if phase == REMOVE else 'stat', len(set(work.hosts)))
+    other = partner(work.rank, work.hosts, away) if away else work.rank
+    if phase == REMOVE:
+        work.together(REMOVE, lambda: remove_tree(_root(other)))
+        return
+    there, held = total(point)
+    look(held, there.inodes)
+    mine = list(batches(of_task(point, work.rank)))
+    data = Data(max(point.sizes), sum(len(each.sizes) for each in mine))
+    work.together(FILES, lambda: _fill(_root(work.rank), mine, data, point.fsync))
+    work.untimed('survey', lambda: _survey(work, point, other))
+
+
+def look(size: int, inodes: int) -> None:
+    """Raises Failure P9a where with so many bytes and inodes more less than FLOOR would be free."""
+    there = os.statvfs('.')
+    unit = there.f_frsize
+    for what, needed, free, whole in (
+        ('B', size, there.f_bavail * unit, there.f_blocks * unit),
+        ('inodes', inodes, there.f_favail, there.f_files),
+    ):
+        if whole and free - needed < FLOOR * whole:
+            said = f'{needed} {what} more' if needed else 'more'
+            raise Failure('P9a', f'{free} of {whole} {what} are free: {said} would leave less than {FLOOR:.0%}')
+
+
+def _root(rank: int) -> str:
+    return f'aged.{rank}'
+
+
+def _fill(root: str, mine: List[Batch], data: Data, fsync: bool) -> int:
+    os.mkdir(root)
+    number = 0
+    for way, batch in enumerate(mine):
+        directory = f'{root}/d{way}'
+        os.mkdir(directory)
+        for _ in range(batch.depth - 1):
+            directory += '/d'
+            os.mkdir(directory)
+        for place, size in enumerate(batch.sizes):
+            if number % LOOK == 0:
+                look(0, 0)
+            _make(f'{directory}/f{place}', data.of(number)[:size], fsync)
+            number += 1
+    return number
+
+
+def _make(path: str, data: memoryview, fsync: bool) -> None:
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        write_all(descriptor, data)
+        if fsync:
+            os.fsync(descriptor)
+    except OSError as error:
+        error.filename = path
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _survey(work: Work, point: Point, rank: int) -> None:
+    """Compare a tree with what was meant, and keep what was found."""
+    meant = list(batches(of_task(point, rank)))
+    there = list(_found(_root(rank), len(meant)))
+    for way, (found, each) in enumerate(zip(there, meant)):
+        if found != each:
+            size, said = sum(found.sizes), f'{len(each.sizes)} files of {sum(each.sizes)} B {each.depth} deep'
+            raise Failure(
+                'T17', f'{_root(rank)}/d{way} has {len(found.sizes)} files of {size} B {found.depth} deep, not {said}'
+            )
+    work.counts = counted_in(point, iter(there))
+
+
+def _found(root: str, ways: int) -> Iterator[Batch]:
+    for way in range(ways):
+        directory, depth = f'{root}/d{way}', 1
+        names = os.listdir(directory)
+        while names == ['d']:
+            directory, depth = f'{directory}/d', depth + 1
+            names = os.listdir(directory)
+        yield Batch(depth, tuple(os.lstat(f'{directory}/f{place}').st_size for place in range(len(names))))

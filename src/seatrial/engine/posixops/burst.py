@@ -1,0 +1,152 @@
+"""posixops, checkpoints beside training reads: half of the tasks train, and the others write a checkpoint.
+
+One launch, in which nothing ends before the other has been timed:
+
+    checkpoint          the others write a file each, in pieces of 1 MiB, sync and close it. Nobody trains
+    training            for as long as that took, the training reads alone
+    checkpoint_beside   a checkpoint once more, and the training goes on meanwhile
+    training_beside     the samples of that time
+
+The training begins before it counts, so that no accelerator waits for its first batch. Its samples are those on which
+the accelerators have worked in the time, in parts of a batch too. It goes through its data set again and again; the
+page cache is told to drop each sample that was read (posix_fadvise(2), POSIX_FADV_DONTNEED). Counters of the node
+show whether it does (P2). A task that trains reads what one of the others has written: where there are several nodes,
+of another one, and where the number of nodes is even no node does both.
+"""
+
+import os
+import threading
+import time
+from typing import Dict, List
+
+from seatrial.engine.posixops import training
+from seatrial.engine.posixops.training import Reader, batches_in
+from seatrial.engine.posixops.work import Data, Report, Work, write_all
+from seatrial.model.metric import Measurement, Metric, bandwidth, rate
+from seatrial.model.point import Point
+from seatrial.model.units import MIB
+from seatrial.workload.burst import ALONE, BESIDE, CHECKPOINT, TRAINING, halves
+
+LEAST_BATCHES = 5  # that an accelerator could work on in the time of the training alone
+BUSY, WINDOW, READ = 'busy_ns', 'window_ns', 'read_bytes'
+
+
+def carry_out(work: Work, phase: str, point: Point) -> None:
+    """One task's part. Raises Failure and OSError."""
+    if phase == 'write':
+        training.carry_out(work, phase, point)
+        return
+    trains, _ = halves(work.tasks)
+    (_train if work.rank < trains else _save)(work, point)
+
+
+def operations(phase: str, point: Point) -> Dict[str, int]:
+    """What is timed in a launch, with the pieces that all tasks write."""
+    if phase == 'write':
+        return training.operations(phase, point)
+    pieces = halves(point.tasks)[1] * -(-point.bytes_per_task // MIB)
+    return {CHECKPOINT + how: pieces for how in (ALONE, BESIDE)}
+
+
+def measured(phase: str, point: Point, reports: List[Report], pieces: List[Metric]) -> Measurement:
+    """The figures of a launch; pieces: the rates of what it timed, by `operations`."""
+    if phase == 'write':
+        return training.measured(phase, point, reports)
+    trains, saves = halves(point.tasks)
+    size = saves * point.bytes_per_task
+    metrics: List[Metric] = []
+    for how, written in zip((ALONE, BESIDE), pieces):
+        figure = f'{size} B in {written.seconds:.6f} s'
+        metrics.append(bandwidth(written.name, size, written.seconds, figure))
+        seen = [report.counts[how or 'alone'] for report in reports[:trains]]
+        seconds = max(each[WINDOW] for each in seen) / 1e9
+        worked = sum(each[BUSY] / each[WINDOW] for each in seen) * point.batch / point.think_s
+        metrics.append(rate(TRAINING + how, 0, seconds, f'{worked:.3f}')._replace(value=worked))
+    return Measurement(
+        metrics=tuple(metrics),
+        world_size=len(reports),
+        hosts=tuple(sorted({report.host for report in reports})),
+        bytes_moved=sum(report.counts['all'][READ] for report in reports[:trains]),
+    )
+
+
+def _save(work: Work, point: Point) -> None:
+    name, pieces = f'checkpoint.{work.rank}', -(-point.bytes_per_task // MIB)
+    data = Data(MIB, pieces)
+
+    def write() -> int:
+        left = point.bytes_per_task
+        descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            for number in range(pieces):
+                write_all(descriptor, data.of(number)[:left])
+                left -= MIB
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return pieces
+
+    def take(how: str) -> float:
+        begun = time.monotonic()
+        work.together(CHECKPOINT + how, write)
+        return time.monotonic() - begun
+
+    seconds = take(ALONE)
+    said = work.barrier.exchange('end the checkpoint alone', str(seconds))
+    os.unlink(name)
+    work.barrier.exchange('begin to train')
+    time.sleep(max(LEAST_BATCHES * point.think_s, *map(float, said.values())))
+    work.barrier.exchange('end the training alone')
+    take(BESIDE)
+    work.barrier.exchange('end the checkpoint beside it')
+    os.unlink(name)
+    work.barrier.exchange('end')
+
+
+def _train(work: Work, point: Point) -> None:
+    written_by = work.rank + halves(work.tasks)[0]
+    reader = Reader(point, batches_in(point, 'burst', work.rank, written_by), endless=True)
+    work.together(CHECKPOINT + ALONE, None)
+    work.barrier.exchange('end the checkpoint alone')
+    work.doing = 'train'
+    reader.work_on(1)
+    training = _Training(reader)
+    work.barrier.exchange('begin to train')
+    begun = time.monotonic()
+    work.barrier.exchange('end the training alone')
+    alone = begun, time.monotonic()
+    work.together(CHECKPOINT + BESIDE, None)
+    begun = time.monotonic()
+    work.barrier.exchange('end the checkpoint beside it')
+    beside = begun, time.monotonic()
+    training.end()
+    for how, (start_s, end_s) in (('alone', alone), (BESIDE, beside)):
+        busy_s = sum(max(0.0, min(end, end_s) - max(begin, start_s)) for begin, end in reader.worked)
+        work.counts[how] = {BUSY: round(1e9 * busy_s), WINDOW: round(1e9 * (end_s - start_s))}
+    work.counts['all'] = {READ: reader.samples_read * point.transfer_size}
+    work.barrier.exchange('end')
+
+
+class _Training:
+    """An accelerator that works until it is ended, in a thread beside the one that keeps to the barrier."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self._over = reader, threading.Event()
+        self._failed: List[BaseException] = []
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Wait until nothing is read any more. Raises what the reads raised."""
+        self._over.set()
+        self._thread.join()
+        if self._failed:
+            raise self._failed[0]
+        self._reader.end()
+
+    def _work(self) -> None:
+        try:
+            while not self._over.is_set():
+                self._reader.work_on(1)
+        except Exception as error:  # whatever it is, the other thread raises it
+            self._failed.append(error)

@@ -1,0 +1,161 @@
+"""posixops, contention: single calls of all tasks at once, each timed, interpreter included.
+
+    append        write(2) of one record to a file that all tasks have opened with O_APPEND. No sync: a log has none.
+                  "No intervening file modification operation shall occur between changing the file offset and the
+                  write" (POSIX.1 write()): afterwards every record is there once, and whole. NFS has no append, and
+                  its clients lose records so (open(2), O_APPEND)
+    lock          a lock of fcntl on the next part of a file (F_SETLKW), a counter in it read and written, and the
+                  part before released. There is one part more than there are tasks, which follow each other in a ring
+                  without passing: each lock is handed over from another task, one at a time. Tridgell's ping_pong
+                  of Samba's CTDB does so. Afterwards the counters have every change
+    open_create   open(O_CREAT|O_EXCL) of one more file, all of which stay open
+    open_write    pwrite(2) of one record to the next of them, round robin
+    open_close    close(2)
+
+What POSIX guarantees of appends and locks is a fact beside the figures, as those of semantics.py.
+"""
+
+import fcntl
+import os
+import resource
+from typing import List, Optional, Tuple
+
+from seatrial.engine.posixops.guarantees import CONTENDED
+from seatrial.engine.posixops.work import Failure, Work
+from seatrial.model.metric import Fact
+from seatrial.model.point import Point
+from seatrial.workload.contention import APPEND, COUNTER, LOCK, ROUNDS, calls_of
+
+SHARED = 'data'
+SPARE = 64  # descriptors that a task has open beside its files, or may need
+
+
+def carry_out(work: Work, phase: str, point: Point) -> Tuple[Fact, ...]:
+    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
+    if phase not in CONTENDED:
+        _hold_open(work, point)
+        return ()
+    work.untimed('make the file', (lambda: _make(work.tasks, phase)) if work.rank == 0 else None)
+    (_append if phase == APPEND else _lock)(work, point)
+    seen = ''
+    if work.rank == 0:
+        work.doing = 'compare what came of it'
+        seen = (_appended if phase == APPEND else _changed)(work.tasks, point)
+        os.unlink(SHARED)
+    seen = work.barrier.exchange('compare', seen)[0]
+    return (Fact(CONTENDED[phase].name, not seen[0].isdigit(), seen),)
+
+
+def too_few(point: Point) -> Optional[str]:
+    """Why a process may not have so many files open, as half a sentence, or None."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most == resource.RLIM_INFINITY or point.files_per_directory + SPARE <= most:
+        return None
+    return f'cannot hold {point.files_per_directory} files open: a process may have {most} (ulimit -Hn)'
+
+
+def _make(tasks: int, phase: str) -> None:
+    with open(SHARED, 'xb') as file:
+        file.write(bytes(COUNTER * (tasks + 1)) if phase == LOCK else b'')
+
+
+def _append(work: Work, point: Point) -> None:
+    records = [record_of(work.rank, number, point.transfer_size) for number in range(calls_of(point))]
+    work.untimed('open the file', None)
+    descriptor = os.open(SHARED, os.O_WRONLY | os.O_APPEND)
+
+    def append(record: bytes) -> None:
+        if os.write(descriptor, record) != len(record):
+            raise Failure('E1', f'not all of {len(record)} B were appended in one call')
+
+    work.each('append', append, records)
+    os.close(descriptor)
+    work.untimed('close the file', None)
+
+
+def record_of(rank: int, number: int, size: int) -> bytes:
+    """A line that no other task and no other call appends, of so many bytes."""
+    head = f'{rank}.{number}.'
+    return (head * (size // len(head) + 1))[: size - 1].encode() + b'\n'
+
+
+def _appended(tasks: int, point: Point) -> str:
+    """What is there, as a clause that begins with a number where a record is missing or there twice."""
+    calls, size = calls_of(point), point.transfer_size
+    with open(SHARED, 'rb') as file:
+        found = file.read().splitlines(True)
+    meant = {record_of(rank, number, size) for rank in range(tasks) for number in range(calls)}
+    lost, strange = len(meant - set(found)), len(found) - len(meant & set(found))
+    if lost or strange:
+        return f'{lost} of {len(meant)} records were lost or cut, and {strange} lines are none or there twice'
+    return f'all {len(meant)} records are there once, whole'
+
+
+def _lock(work: Work, point: Point) -> None:
+    slots, last = work.tasks + 1, calls_of(point) - 1
+    work.untimed('open the file', None)
+    descriptor = os.open(SHARED, os.O_RDWR)
+
+    def move(number: int) -> None:
+        at = number % slots * COUNTER
+        fcntl.lockf(descriptor, fcntl.LOCK_EX, COUNTER, at)
+        changes = int.from_bytes(os.pread(descriptor, COUNTER, at), 'little') + 1
+        os.pwrite(descriptor, changes.to_bytes(COUNTER, 'little'), at)
+        if number:
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, COUNTER, (number - 1) % slots * COUNTER)
+        if number == last:
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, COUNTER, at)
+
+    work.each('lock', move, range(last + 1))
+    os.close(descriptor)
+    work.untimed('close the file', None)
+
+
+def _changed(tasks: int, point: Point) -> str:
+    """What the counters have, as a clause that begins with a number where changes are missing."""
+    meant = tasks * calls_of(point)
+    descriptor = os.open(SHARED, os.O_RDWR)
+    fcntl.lockf(descriptor, fcntl.LOCK_EX)  # with a lock a client of NFS asks the server anew
+    found = os.pread(descriptor, COUNTER * (tasks + 1), 0)
+    os.close(descriptor)
+    made = sum(int.from_bytes(found[at : at + COUNTER], 'little') for at in range(0, len(found), COUNTER))
+    return (
+        f'all {meant} changes under a lock are there'
+        if made == meant
+        else f'{meant - made} of {meant} changes were lost'
+    )
+
+
+def _hold_open(work: Work, point: Point) -> None:
+    fault = too_few(point)
+    if fault is not None:
+        raise Failure('E1', fault)
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = point.files_per_directory + SPARE
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    work.untimed('begin', None)  # nobody writes where a task may not have so many
+    where, size = f'd{work.rank}', point.transfer_size
+    names = [f'{where}/f{number}' for number in range(point.files_per_directory)]
+    record, held = os.urandom(size), []  # type: bytes, List[int]
+    work.untimed('make a directory', lambda: os.mkdir(where))
+    work.each(
+        'open_create', lambda name: held.append(os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)), names
+    )
+
+    def write(number: int) -> None:
+        if os.pwrite(held[number % len(held)], record, number // len(held) * size) != size:
+            raise Failure('E1', f'not all of {size} B were written in one call')
+
+    work.each('open_write', write, range(calls_of(point)))
+    work.each('open_close', os.close, held)
+    work.untimed('compare and remove', lambda: _remove(where, names, record * ROUNDS))
+
+
+def _remove(where: str, names: List[str], content: bytes) -> None:
+    for name in names:
+        with open(name, 'rb') as file:
+            if file.read() != content:
+                raise Failure('F2', f'{name} is not as it was written', {'file': name})
+        os.unlink(name)
+    os.rmdir(where)

@@ -1,0 +1,334 @@
+"""posixops, integrity: what tasks have written in one of many ways is read back by another as it was, byte for byte.
+
+Up to three tasks take part, of as many nodes where there are, and the last of them reads. It opens no file before
+that, so that no cache of its node is older than the data, and reads past the cache where that can be. What is
+written is synced and closed before. So nothing is asked that NFS does not guarantee: data that differ are lost or
+changed (rule F2), and their file stays. The data are those of proof/task.py, of a key that is new in every launch.
+"""
+
+import errno
+import fcntl
+import mmap
+import os
+from functools import partial
+from typing import Any, Callable, Dict, Iterable, List, Tuple
+
+from seatrial.engine.posixops.guarantees import WAYS_TO_WRITE
+from seatrial.engine.posixops.work import Failure, Work, write_all
+from seatrial.engine.proof.task import damage, data_of, differs, opened, read_there, window_of
+from seatrial.model.metric import Fact
+from seatrial.model.units import MIB
+from seatrial.workload.semantics import INTEGRITY as ROOT
+from seatrial.workload.words import listed
+
+TEAM = 3
+SMALL = (1, 511, 512, 4095, 4096, 4097, 65537)  # bytes: beside what disks and pages hold
+LARGE = 16 * MIB
+MIDDLE = 300_007  # bytes: of many pages, and not whole ones
+SEGMENT, SEGMENTS = 65536, 8  # bytes; of each task in the shared file
+ODD = 47_008  # bytes of a transfer: that of IO500's ior-hard, in step with nothing
+ROUNDS = 5  # under a lock, of each task
+REFUSED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
+"""By which a file system says that it has no such call."""
+
+Step = Callable[[], Any]
+
+
+class Refused(Exception):
+    """The file system has no such call; which, as a clause."""
+
+
+class Pattern:
+    """One way to write, as one task of the launch sees it.
+
+    writers: take turns; together: write at once. Both are ranks, as reader is
+    """
+
+    def __init__(self, work: Work, key: str, name: str) -> None:
+        self._work, self._key, self._name = work, key, name
+        self._directory = f'{ROOT}.{key[:12]}/{name}'
+        hosts, ranks = work.hosts, range(work.tasks)
+        nodes = [rank for rank in ranks if hosts[rank] not in hosts[:rank]][:TEAM]
+        several = len(nodes) > 1
+        self.reader = nodes[-1] if several else ranks[:TEAM][-1]
+        # Its node would know the files as they were before another node changed them.
+        away = [rank for rank in ranks if rank != self.reader and not (several and hosts[rank] == hosts[self.reader])]
+        self.writers = sorted(away, key=lambda rank: rank not in nodes)[: TEAM - 1] or [self.reader]
+        self.together = self.writers if len(nodes) == TEAM else sorted({self.writers[0], self.reader})
+        self._wrote: List[int] = []
+        self._compared, self._past = 0, True
+
+    def carry_out(self, attempt: Callable[['Pattern'], None]) -> Fact:
+        """Raises OSError where a call fails, and Failure F2 where data differ."""
+        self._turn('make a directory', {0: lambda: os.mkdir(self._directory)})
+        try:
+            attempt(self)
+            holds, seen = True, self._seen()
+        except Refused as refused:
+            holds, seen = None, f'the file system cannot {refused}'
+        self._turn('remove its files', {0: self._remove})
+        return Fact(self._name, holds, seen)
+
+    def path(self, name: str = 'f') -> str:
+        """Of a file of this pattern."""
+        return f'{self._directory}/{name}'
+
+    def data(self, size: int, what: object = '') -> bytes:
+        """Bytes that are known by what is said of them."""
+        return data_of(self._key, f'{self._name} {what}', 0, size)
+
+    def write(self, doing: str, step: Step, turn: int = 0) -> None:
+        """One of the writers does a step."""
+        writer = self.writers[turn % len(self.writers)]
+        self._wrote.append(writer)
+        self._turn(doing, {writer: step})
+
+    def write_together(self, doing: str, step: Callable[[int], Any]) -> List[str]:
+        """They do their steps at once; each is given its place among them. What they returned, as text."""
+        self._wrote += self.together
+        said = self._turn(doing, {rank: partial(step, place) for place, rank in enumerate(self.together)})
+        return [said[rank] for rank in self.together]
+
+    def compare(self, *wanted: bytes, name: str = 'f') -> None:
+        """The reader compares a file with what it must hold, or with whatever it may hold."""
+        said = self._turn('read it', {self.reader: lambda: self._found(self.path(name), wanted)})
+        self._compared += len(wanted[0])
+        self._past = self._past and said[self.reader] == 'True'
+
+    def _turn(self, doing: str, steps: Dict[int, Step]) -> Dict[int, str]:
+        """Those of these ranks do their steps at once; what they returned, as text. All take the same way on."""
+        rank, says = self._work.rank, ''
+        self._work.doing = f'{self._name}, file {self.path()}'
+        self._work.barrier.exchange(f'begin to {doing}')
+        if rank in steps:
+            try:
+                says = str(steps[rank]())
+            except OSError as error:
+                if error.errno not in REFUSED:
+                    raise
+                says = f'refused {doing}: {error.strerror}'
+        said = self._work.barrier.exchange(doing, says)
+        for text in said.values():
+            if text.startswith('refused '):
+                raise Refused(text[len('refused ') :])
+        return said
+
+    def _found(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
+        """Whether it was read past the cache. Raises OSError, and Failure F2 where it holds none of what it may."""
+        window, found, past = window_of(MIB), b'', True
+        with opened(path, os.O_RDONLY) as descriptor:
+            while len(found) <= len(wanted[0]):
+                part, direct = read_there(descriptor, len(found), MIB, window)
+                found, past = found + part, past and direct
+                if len(part) < MIB:
+                    break
+        if found in wanted:
+            return past
+        nearest = max((differs(path, 0, each, found) for each in wanted), key=lambda each: each.offset)
+        sentence, evidence = damage(nearest, self._hosts(self._wrote), self._hosts([self.reader]))
+        raise Failure('F2', f'{self._name}: {sentence}', evidence)
+
+    def _hosts(self, ranks: List[int]) -> str:
+        return listed(sorted({self._work.hosts[rank] for rank in ranks}))
+
+    def _seen(self) -> str:
+        how = 'past its cache' if self._past else 'perhaps from its cache'
+        where = f'written on {self._hosts(self._wrote)} and read on {self._hosts([self.reader])}'
+        return f'{self._compared} B {where}, {how}'
+
+    def _remove(self) -> None:
+        for name in os.listdir(self._directory):
+            os.unlink(self.path(name))
+        os.rmdir(self._directory)
+
+
+def carry_out(work: Work) -> Tuple[Fact, ...]:
+    """Every pattern. Raises OSError, Failure and BarrierError."""
+    key = work.barrier.exchange('agree on a key', os.urandom(16).hex() if work.rank == 0 else '')[0]
+    root = f'{ROOT}.{key[:12]}'
+    if work.rank == 0:
+        os.mkdir(root)
+    facts = tuple(Pattern(work, key, each.name).carry_out(PATTERNS[each.name]) for each in WAYS_TO_WRITE)
+    if work.rank == 0:
+        os.rmdir(root)
+    return facts
+
+
+def _put(path: str, pieces: Iterable[Tuple[int, bytes]], flags: int = 0) -> None:
+    """Write each piece at its offset, sync and close."""
+    with opened(path, os.O_WRONLY | os.O_CREAT | flags) as descriptor:
+        for offset, data in pieces:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            write_all(descriptor, memoryview(data))
+        os.fsync(descriptor)
+
+
+def _pieces(data: bytes, size: int, first: int = 0, stride: int = 1) -> List[Tuple[int, bytes]]:
+    """Of that size each; of every `stride` of them one, from the first on."""
+    return [(at, data[at : at + size]) for at in range(first * size, len(data), stride * size)]
+
+
+def _small_files(pattern: Pattern) -> None:
+    def write() -> None:
+        for size in SMALL:
+            _put(pattern.path(f'f{size}'), [(0, pattern.data(size, size))])
+
+    pattern.write('write small files', write)
+    for size in SMALL:
+        pattern.compare(pattern.data(size, size), name=f'f{size}')
+
+
+def _large_file(pattern: Pattern) -> None:
+    data = pattern.data(LARGE)
+    pattern.write('write a large file', lambda: _put(pattern.path(), _pieces(data, MIB)))
+    pattern.compare(data)
+
+
+def _unaligned(pattern: Pattern) -> None:
+    data = pattern.data(20 * ODD + 1)
+    backwards = _pieces(data, ODD)[::-1]
+    pattern.write('write unaligned transfers', lambda: _put(pattern.path(), backwards))
+    pattern.compare(data)
+
+
+def _shared_file(pattern: Pattern) -> None:
+    tasks = len(pattern.together)
+    data = pattern.data(tasks * SEGMENTS * SEGMENT)
+    pattern.write_together(
+        'write to a shared file', lambda place: _put(pattern.path(), _pieces(data, SEGMENT, place, tasks))
+    )
+    pattern.compare(data)
+
+
+def _separate_files(pattern: Pattern) -> None:
+    pattern.write_together(
+        'write files of their own', lambda place: _put(pattern.path(f'f{place}'), [(0, pattern.data(MIDDLE, place))])
+    )
+    for place in range(len(pattern.together)):
+        pattern.compare(pattern.data(MIDDLE, place), name=f'f{place}')
+
+
+def _appends(pattern: Pattern) -> None:
+    # Each writer once, or the only one again: no node has an older end of the file in its cache.
+    parts = [pattern.data(ODD, turn) for turn in range(TEAM - 1)]
+    for turn, part in enumerate(parts):
+        pattern.write('append', partial(_put, pattern.path(), [(0, part)], os.O_APPEND), turn)
+    pattern.compare(b''.join(parts))
+
+
+def _truncates(pattern: Pattern) -> None:
+    data, kept = pattern.data(MIDDLE), MIDDLE // 3
+
+    def shorten() -> None:
+        with opened(pattern.path(), os.O_WRONLY) as descriptor:
+            os.ftruncate(descriptor, kept)
+            os.ftruncate(descriptor, MIDDLE)
+            os.fsync(descriptor)
+
+    pattern.write('write a file', lambda: _put(pattern.path(), [(0, data)]))
+    pattern.write('make it shorter and longer again', shorten, turn=1)
+    pattern.compare(data[:kept] + bytes(MIDDLE - kept))
+
+
+def _overwrites(pattern: Pattern) -> None:
+    old, new = pattern.data(MIDDLE, 'old'), pattern.data(MIDDLE, 'new')
+    parts = _pieces(new, 5003, first=1, stride=3)
+    whole = bytearray(old)
+    for offset, part in parts:
+        whole[offset : offset + len(part)] = part
+    pattern.write('write a file', lambda: _put(pattern.path(), [(0, old)]))
+    pattern.write('overwrite parts of it', lambda: _put(pattern.path(), parts), turn=1)
+    pattern.compare(bytes(whole))
+
+
+def _mapped(pattern: Pattern) -> None:
+    data = pattern.data(MIDDLE)
+
+    def write() -> None:
+        with opened(pattern.path(), os.O_RDWR | os.O_CREAT) as descriptor:
+            os.ftruncate(descriptor, MIDDLE)
+            with mmap.mmap(descriptor, MIDDLE, mmap.MAP_SHARED) as mapping:
+                mapping[:] = data
+                mapping.flush()
+            os.fsync(descriptor)
+
+    pattern.write('write through a mapping', write)
+    pattern.compare(data)
+
+
+def _renamed(pattern: Pattern) -> None:
+    old, new = pattern.data(MIDDLE, 'old'), pattern.data(MIDDLE, 'new')
+
+    def replace() -> None:
+        _put(pattern.path('new'), [(0, new)])
+        os.rename(pattern.path('new'), pattern.path())
+
+    pattern.write('write a file', lambda: _put(pattern.path(), [(0, old)]))
+    pattern.write('rename another over it', replace, turn=1)
+    pattern.compare(new)
+
+
+def _locked_writers(pattern: Pattern) -> None:
+    """All write all of the file, in pieces, each as a whole under one lock: it must hold the data of one of them.
+
+    Not where the locks do not reach from one to the other, as those of OCFS2 with o2cb, of Lustre's localflock and
+    of NFS's local_lock do not from node to node: then nobody guarantees what it holds.
+    """
+    held: List[int] = []
+
+    def hold(place: int) -> None:
+        if place == 0:
+            held.append(os.open(pattern.path(), os.O_RDWR | os.O_NOFOLLOW))
+            fcntl.lockf(held[0], fcntl.LOCK_EX)
+
+    def is_kept_out(place: int) -> bool:
+        if place == 0:
+            return True
+        with opened(pattern.path(), os.O_RDWR) as descriptor:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):  # EAGAIN, EACCES: lockf(3)
+                return True
+            fcntl.lockf(descriptor, fcntl.LOCK_UN)
+        return False
+
+    def release(place: int) -> None:
+        for descriptor in held:
+            fcntl.lockf(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+    def write(place: int) -> None:
+        with opened(pattern.path(), os.O_RDWR) as descriptor:
+            for number in range(ROUNDS):
+                pieces = _pieces(pattern.data(MIDDLE, f'{place} {number}'), ODD)
+                fcntl.lockf(descriptor, fcntl.LOCK_EX)
+                for offset, data in pieces:
+                    os.lseek(descriptor, offset, os.SEEK_SET)
+                    write_all(descriptor, memoryview(data))
+                os.fsync(descriptor)
+                fcntl.lockf(descriptor, fcntl.LOCK_UN)
+
+    pattern.write('make a file', lambda: _put(pattern.path(), []))
+    pattern.write_together('lock it', hold)
+    kept_out = pattern.write_together('try to lock it too', is_kept_out)
+    pattern.write_together('unlock it', release)
+    if 'False' in kept_out:
+        raise Refused('keep these tasks apart by a lock of fcntl(2)')
+    pattern.write_together('write under a lock', write)
+    last = ROUNDS - 1
+    pattern.compare(*(pattern.data(MIDDLE, f'{place} {last}') for place in range(len(pattern.together))))
+
+
+PATTERNS: Dict[str, Callable[[Pattern], None]] = {
+    'small_files': _small_files,
+    'large_file': _large_file,
+    'unaligned': _unaligned,
+    'shared_file': _shared_file,
+    'separate_files': _separate_files,
+    'appends': _appends,
+    'truncates': _truncates,
+    'overwrites': _overwrites,
+    'mapped': _mapped,
+    'renamed': _renamed,
+    'locked_writers': _locked_writers,
+}

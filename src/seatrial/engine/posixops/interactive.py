@@ -1,0 +1,119 @@
+"""posixops, interactive use: a task unpacks a tree of its own; then trees are read and removed as programs do it.
+
+    untar   tarfile extracts an archive that lies in memory: directories, files, their modes and times
+    import  every task goes through the tree of the first, as CPython's FileFinder imports a package with all its
+            modules: a listing of each directory, then stat, open, fstat and read of each file (importlib,
+            _bootstrap_external). On many nodes that is a module storm
+    find    all names, by the types that the listing gives: no stat
+    du      lstat of all entries
+    rm      as `rm -r`: a listing of each directory, unlink of each file, rmdir
+
+On several nodes find and du are of a tree that a task of the next node has made, and rm of one of the node after.
+"""
+
+import io
+import os
+import tarfile
+from typing import Callable, List
+
+from seatrial.engine.posixops.tree import nodes_away, share
+from seatrial.engine.posixops.work import Data, Failure, Work, partner
+from seatrial.model.point import Point
+
+
+def carry_out(work: Work, point: Point) -> None:
+    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
+
+    def tree_of(phase: str) -> str:
+        away = nodes_away(phase, len(set(work.hosts)))
+        return f'tree.{partner(work.rank, work.hosts, away) if away else work.rank}'
+
+    packed = _archive(point, work.rank)
+    work.together('untar', lambda: _unpack(packed))
+    work.together('import', lambda: _import('tree.0', point.bytes_per_file))
+    for step, phase, act in (('find', 'stat', _find), ('du', 'stat', _du), ('rm', 'remove', remove_tree)):
+        work.together(step, _bound(act, tree_of(phase)))
+
+
+def _bound(act: Callable[[str], int], root: str) -> Callable[[], int]:
+    return lambda: act(root)
+
+
+def _archive(point: Point, rank: int) -> bytes:
+    mine, packed = share(point, 'tree', rank), io.BytesIO()
+    data = Data(point.bytes_per_file, len(mine.directories) * len(mine.files))
+    with tarfile.open(fileobj=packed, mode='w') as archive:
+        for number, directory in enumerate(mine.directories):
+            archive.addfile(_entry(directory, 0o755, tarfile.DIRTYPE, 0))
+            for place, name in enumerate(mine.files):
+                entry = _entry(directory + name, 0o644, tarfile.REGTYPE, point.bytes_per_file)
+                archive.addfile(entry, io.BytesIO(data.of(number * len(mine.files) + place)))
+    return packed.getvalue()
+
+
+def _entry(name: str, mode: int, kind: bytes, size: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode, entry.size, entry.mtime = kind, mode, size, 1000000000
+    entry.uid, entry.gid = os.getuid(), os.getgid()
+    return entry
+
+
+def _unpack(packed: bytes) -> int:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        # Newer versions warn, or change modes, unless they are told that the archive is trusted.
+        archive.extraction_filter = getattr(tarfile, 'fully_trusted_filter', None)
+        archive.extractall('.', numeric_owner=True)
+        return len(archive.getmembers())
+
+
+def _import(root: str, size: int) -> int:
+    number, waiting = 0, [root]
+    while waiting:
+        directory = waiting.pop()
+        for name in os.listdir(directory):
+            path = f'{directory}/{name}'
+            if not name.startswith('f.'):
+                waiting.append(path)
+                continue
+            os.stat(path)
+            with open(path, 'rb') as module:
+                found = len(module.read())
+            if found != size:
+                raise Failure('T17', f'{path} has {found} B, not {size} B')
+            number += 1
+    return number
+
+
+def _find(root: str) -> int:
+    return sum(1 for _ in entries_in(root)) + 1
+
+
+def _du(root: str) -> int:
+    return sum(1 for entry in entries_in(root) if entry.stat(follow_symlinks=False)) + bool(os.lstat(root))
+
+
+def entries_in(root: str) -> 'List[os.DirEntry[str]]':
+    """All that lies below a directory, by the types that the listing gives. Raises OSError."""
+    found: List['os.DirEntry[str]'] = []
+    waiting = [root]
+    while waiting:
+        with os.scandir(waiting.pop()) as listing:
+            here = list(listing)
+        found += here
+        waiting += [entry.path for entry in here if entry.is_dir(follow_symlinks=False)]
+    return found
+
+
+def remove_tree(root: str) -> int:
+    """Remove a directory and all below it; how many entries that were. Raises OSError."""
+    number = 1
+    with os.scandir(root) as listing:
+        here = list(listing)
+    for entry in here:
+        if entry.is_dir(follow_symlinks=False):
+            number += remove_tree(entry.path)
+        else:
+            os.unlink(entry.path)
+            number += 1
+    os.rmdir(root)
+    return number

@@ -1,0 +1,205 @@
+"""posixops, limits: all tasks write until a quota or the file system refuses more, and see what became of it.
+
+Of bytes, a task writes records of a known content to a file of its own and syncs each; of inodes, it makes empty
+files in a directory of its own. What was acknowledged is what a sync that returned has covered, to the byte: a write
+that was cut short counts for what it took. Another task, of another node where there is one, compares all of it, past
+the cache where that can be: what is missing or changed is lost data (rule F2), and stays. Then all is removed, and a
+task writes again.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import time
+from typing import Dict, Iterator, List, NamedTuple, Tuple
+
+from seatrial.engine.posixops.guarantees import LIMITS
+from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.proof.task import damage, data_of, differs, opened, read_there, window_of
+from seatrial.model.metric import Fact
+from seatrial.model.point import Point
+from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, counted_in, of_quota, room_of
+
+RECORD = 1_000_003  # bytes: in step with nothing, so that the limit lies within one
+OWN = {'bytes': 1 << 20, 'inodes': 8}  # that the run directory has taken since the limit was asked
+AGAIN_S = 60.0  # in which what was removed can be used: some file systems free it later
+REFUSALS = (errno.EDQUOT, errno.ENOSPC)
+
+
+class Taken(NamedTuple):
+    """What a task has got, in bytes or inodes.
+
+    sure: acknowledged; tried: that may be there; used: what the limit counts of it; refused: the errno's name; late:
+    whether its time was over before
+    """
+
+    sure: int = 0
+    tried: int = 0
+    used: int = 0
+    refused: str = ''
+    late: bool = False
+
+
+def carry_out(work: Work, phase: str, point: Point) -> Tuple[Fact, ...]:
+    """One task's part. Raises OSError of any other errno than those of a limit, Failure F2 and BarrierError."""
+    what, room = counted_in(phase), room_of(point)
+    key = work.barrier.exchange('agree on a key', os.urandom(16).hex() if work.rank == 0 else '')[0]
+    most, end_s = -(-(room + OVER[what]) // work.tasks), time.monotonic() + point.duration_s
+    work.doing = f'write until {what} are refused'
+    mine = (_take_bytes if what == 'bytes' else _take_inodes)(key, work.rank, most, end_s)
+    said = work.barrier.exchange('be refused', json.dumps(mine))
+    taken = [Taken(*json.loads(said[rank])) for rank in range(work.tasks)]
+    work.doing = 'compare what another task has written'
+    other = (work.rank + point.tasks_per_node) % work.tasks
+    compare = _compare_bytes if what == 'bytes' else _compare_inodes
+    strange = work.barrier.exchange('compare', str(compare(work, key, other, taken[other])))
+    work.doing = 'remove what it has written'
+    _remove(work.rank)
+    work.barrier.exchange('remove')
+    work.doing = 'write again'
+    again = work.barrier.exchange('write again', _again(key, what, work.rank) if work.rank == 0 else '')[0]
+    sure, used = sum(each.sure for each in taken), sum(each.used for each in taken)
+    work.counts = {
+        'limit': {
+            TAKEN: sure,
+            BEYOND: max(0, sure - room),
+            UNUSED: max(0, room - max(sure, used)),
+        }
+    }
+    return _facts(phase, room, taken, sum(map(int, strange.values())), again, work.counts['limit'])
+
+
+def _facts(
+    phase: str, room: int, taken: List[Taken], strange: int, again: str, counts: Dict[str, int]
+) -> Tuple[Fact, ...]:
+    """What holds, in the order of LIMITS. again: a clause, which begins with 'not' where writing does not work."""
+    what = counted_in(phase)
+    names = sorted({each.refused for each in taken if each.refused})
+    wanted = {'EDQUOT', 'ENOSPC'} if of_quota(phase) else {'ENOSPC'}
+    slack = OWN[what] + len(taken) * (RECORD if what == 'bytes' else 1)
+    late = not names and any(each.late for each in taken)
+    said = f'{counts[TAKEN]} {what} were taken, and {room} were left'
+    refused = f'the call failed with {" and ".join(names)}'
+    if not names:
+        refused = f'{said}: no call was refused' + (' in the time that there was' if late else '')
+    found = (
+        (None if late else bool(names) and set(names) <= wanted, refused),
+        (counts[BEYOND] == 0, said),
+        (None if not names else counts[UNUSED] <= slack, f'{said}; {counts[UNUSED]} were not used'),
+        (strange == 0, f'{strange} {what} more are there that nobody wrote so'),
+        (not again.startswith('not'), again),
+    )
+    return tuple(Fact(each.name, *seen) for each, seen in zip(LIMITS, found))
+
+
+@contextlib.contextmanager
+def _refusal(names: List[str]) -> Iterator[None]:
+    """What a limit refuses within is noted, and nothing more is done in it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        names.append(errno.errorcode[error.errno])
+
+
+def _take_bytes(key: str, rank: int, most: int, end_s: float) -> Taken:
+    sure = tried = used = 0
+    names: List[str] = []
+    late = False
+    with _refusal(names), opened(_file(rank), os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+        while sure < most and not names and not late:
+            record = memoryview(data_of(key, _file(rank), sure, RECORD))
+            tried, written = sure + RECORD, 0
+            with _refusal(names):
+                while written < RECORD:
+                    written += os.write(descriptor, record[written:])
+            with _refusal(names):
+                os.fdatasync(descriptor)
+                sure += written
+            late = time.monotonic() > end_s
+        used = os.fstat(descriptor).st_blocks * 512
+    return Taken(sure, tried, used, ''.join(names[:1]), late)
+
+
+def _take_inodes(key: str, rank: int, most: int, end_s: float) -> Taken:
+    made = 0
+    names: List[str] = []
+    late = False
+    with _refusal(names):
+        os.mkdir(_directory(rank))
+        made = 1
+        while made < most and not late:
+            with opened(f'{_directory(rank)}/f{made}', os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+                made += 1
+            late = time.monotonic() > end_s
+    if made:
+        with opened(_directory(rank), os.O_RDONLY) as descriptor:
+            os.fsync(descriptor)
+    return Taken(made, made, made, ''.join(names[:1]), late)
+
+
+def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
+    """How many bytes behind the sure ones are not as they were tried. Raises Failure F2, and OSError."""
+    name, window, strange, at = _file(rank), window_of(RECORD), 0, 0
+    if not taken.tried:
+        return 0
+    with opened(name, os.O_RDONLY) as descriptor:
+        size = os.fstat(descriptor).st_size
+        while at < max(size, taken.sure):
+            found, _ = read_there(descriptor, at, RECORD, window)
+            # No write begins behind the last one that was tried: what is there is nobody's.
+            meant = data_of(key, name, at, RECORD) if at < taken.tried else b''
+            sure = max(0, min(taken.sure - at, RECORD))
+            if found[:sure] != meant[:sure]:
+                sentence, evidence = damage(
+                    differs(name, at, meant[:sure], found[:sure]), work.hosts[rank], work.hosts[work.rank]
+                )
+                raise Failure('F2', sentence, evidence)
+            if found != meant[: len(found)]:
+                strange += len(found) - sure
+            at += RECORD
+    return strange
+
+
+def _compare_inodes(work: Work, key: str, rank: int, taken: Taken) -> int:
+    """How many names there are that nobody made. Raises Failure F2, and OSError."""
+    found = set(os.listdir(_directory(rank))) if taken.sure else set()
+    made = {f'f{number}' for number in range(1, taken.sure)}
+    lost = sorted(made - found)
+    if lost:
+        file = f'{_directory(rank)}/{lost[0]}'
+        raise Failure('F2', f'{file} was made and is missing, with {len(lost) - 1} more', {'file': file})
+    return len(found - made)
+
+
+def _remove(rank: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(_file(rank))
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(_directory(rank)):
+            os.unlink(f'{_directory(rank)}/{name}')
+        os.rmdir(_directory(rank))
+
+
+def _again(key: str, what: str, rank: int) -> str:
+    """Write one record, or make one file, as soon as that can be: what came of it, as a clause."""
+    began_s = time.monotonic()
+    while True:
+        took_s = time.monotonic() - began_s
+        got = _take_bytes(key, rank, 1, 0.0) if what == 'bytes' else _take_inodes(key, rank, 2, 0.0)
+        _remove(rank)
+        if not got.refused:
+            return f'as soon as {took_s:.1f} s after the removal'
+        if took_s > AGAIN_S:
+            return f'not within {AGAIN_S:g} s after the removal: {got.refused}'
+        time.sleep(0.5)
+
+
+def _file(rank: int) -> str:
+    return f'data.{rank:08d}'
+
+
+def _directory(rank: int) -> str:
+    return f'd{rank}'

@@ -1,0 +1,111 @@
+"""posixops, the operations of IOzone's fileop: every task does one call to all of its entries, then the next call.
+
+Each task works in a directory of its own, `calls.RANK`, or all of them in `calls`, on entries whose names have its
+rank. Every single call is timed, interpreter included. What an operation is:
+
+    mkdir, rmdir    of an empty directory
+    chdir           into the next of these directories, from the one before
+    create          open(O_CREAT|O_EXCL) and close
+    open            an existing file, for reading and writing
+    write, read     all bytes of the file, in one call each, through the descriptor that is open. What is read was
+                    written just before, by the same task
+    close           of a file that was written: where the file system writes back on close, this shows it
+    stat, access, chmod, rename
+    readdir         the next entry of a listing (readdir(3)): a task takes as many as it has files, from the
+                    start of the directory, so that in a directory of its own it is the whole listing. The directory
+                    is opened inside the seconds, and is no operation
+    link            a second name of a file, in the same directory
+    unlink          of a file's only name: the file is gone
+
+No more than OPEN_AT_ONCE files are open at one time: where there are more, the first so many are opened, written,
+read and closed, then the next, and the seconds of an operation are the sum over these rounds.
+"""
+
+import os
+from typing import Any, Iterator, List, Tuple
+
+from seatrial.engine.posixops.work import Data, Failure, Work
+from seatrial.model.point import Point
+
+OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for more
+
+
+def carry_out(work: Work, point: Point) -> None:
+    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
+    private = point.subtrees == 'private'
+    where = f'calls.{work.rank}' if private else 'calls'
+    makes = private or work.rank == 0
+    work.untimed('make the directory', (lambda: os.mkdir(where)) if makes else None)
+    numbers = range(point.files_per_directory)
+    _directories(work, where, [f'd.{work.rank}.{number}' for number in numbers])
+    files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
+    _open_files(work, files, point.bytes_per_file)
+    _names(work, where, files)
+    work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
+
+
+def _directories(work: Work, where: str, names: List[str]) -> None:
+    paths = [f'{where}/{name}' for name in names]
+    work.each('mkdir', os.mkdir, paths)
+    home = os.open('.', os.O_RDONLY | os.O_DIRECTORY)
+    work.each('chdir', os.chdir, paths[:1] + [f'../{name}' for name in names[1:]])
+    os.fchdir(home)
+    os.close(home)
+    work.each('rmdir', os.rmdir, paths)
+
+
+def _open_files(work: Work, files: List[str], size: int) -> None:
+    work.each('create', lambda path: os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)), files)
+    data = Data(size, len(files))
+    opened: List[int] = []
+
+    def write(item: Tuple[int, memoryview]) -> None:
+        if os.write(*item) != size:
+            raise Failure('E1', f'not all of {size} B were written in one call')
+
+    def read(descriptor: int) -> None:
+        if len(os.pread(descriptor, size, 0)) != size:
+            raise Failure('E1', f'not all of {size} B were read in one call')
+
+    for first in range(0, len(files), OPEN_AT_ONCE):
+        some = files[first : first + OPEN_AT_ONCE]
+        work.each('open', lambda path: opened.append(os.open(path, os.O_RDWR)), some)
+        work.each('write', write, zip(opened, map(data.of, range(first, len(files)))))
+        work.each('read', read, opened)
+        work.each('close', os.close, opened)
+        opened.clear()
+
+
+def _names(work: Work, where: str, files: List[str]) -> None:
+    links, renamed = [f'{path}.l' for path in files], [f'{path}.r' for path in files]
+    work.each('stat', os.stat, files)
+    work.each('access', _access, files)
+    work.each('chmod', lambda path: os.chmod(path, 0o600), files)
+    _listing(work, where, len(files))
+    work.each('link', lambda pair: os.link(*pair), zip(files, links))
+    work.untimed('remove the links', lambda: _remove(links))
+    work.each('rename', lambda pair: os.rename(*pair), zip(files, renamed))
+    work.each('unlink', os.unlink, renamed)
+
+
+def _remove(paths: List[str]) -> None:
+    for path in paths:
+        os.unlink(path)
+
+
+def _access(path: str) -> None:
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise Failure('E1', f'access: {path} may not be read and written')
+
+
+def _listing(work: Work, where: str, number: int) -> None:
+    def listings() -> Iterator[Iterator[Any]]:
+        with os.scandir(where) as listing:
+            for _ in range(number):
+                yield listing
+
+    def entry(listing: Iterator[Any]) -> None:
+        if next(listing, None) is None:
+            raise Failure('T17', f'the listing of {where} ends before its entry {number}')
+
+    work.each('readdir', entry, listings())

@@ -1,0 +1,248 @@
+"""posixops, scenarios: a task writes, syncs and reads back records of its own file, and says what became of them.
+
+A record's content follows from the launch, the task's file, the offset and the generation, which is how often it
+was written. An operation counts when it is acknowledged: the write when its fdatasync has returned, the read when
+its content is as it should be. Of a write that failed nobody knows whether it took place: then either content is
+right. Reads go past the cache of the node where that can be. At the end all of the file is compared.
+
+The task says a line of JSON (scenario_figures.Row) for each second, or where nothing is planned for longer in a long
+scenario for each minute: what it has to remember does not grow, nor does its record much.
+"""
+
+import contextlib
+import errno
+import json
+import math
+import os
+import socket
+import sys
+import time
+from typing import Dict, List, Set, Tuple
+
+from seatrial.engine.posixops.scenario_figures import (
+    GAP_S,
+    LATENCY_STEPS,
+    VERIFIED,
+    Row,
+    bound_s,
+    file_of,
+    line_of_row,
+)
+from seatrial.engine.posixops.work import Failure, Work, write_all
+from seatrial.engine.proof.task import data_of, read_there, window_of
+from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
+from seatrial.model.codec import to_json
+from seatrial.model.point import Point
+
+SEEN_WITHIN_S = 60.0
+"""In which whoever conducts the actions answers that the load has begun."""
+
+OVER_WITHIN_S = 900.0
+"""After the load, in which the last undo ends."""
+
+POLL_S = 0.2
+PAUSE_S = 0.1  # after an error: a call that is refused at once would be made thousands of times a second
+MOST_DAMAGE = 20  # records that are named
+NO_RECORD = 74  # EX_IOERR of sysexits.h: the task's own record could not be written
+
+
+class _Record:
+    """What is said of the course, second by second."""
+
+    def __init__(self, point: Point, zero_s: float) -> None:
+        self._point, self._zero_s = point, zero_s
+        self._at_s, self._until_s = 0.0, bound_s(point, 0.0)
+        self._acknowledged_s = self._longest_s = 0.0
+        self._begin()
+
+    def now(self) -> float:
+        return time.monotonic() - self._zero_s
+
+    def acknowledged(self, began_s: float, size: int) -> None:
+        """An operation that began then has ended well."""
+        now = self._turned()
+        if now - self._acknowledged_s >= GAP_S:
+            self._gaps.append((round(self._acknowledged_s, 3), round(now, 3)))
+        self._acknowledged_s = now
+        took_s = now - began_s
+        self._operations += 1
+        self._bytes += size
+        self._longest_s = max(self._longest_s, took_s)
+        step = str(math.floor(LATENCY_STEPS * math.log2(max(took_s, 1e-6) * 1e6)))
+        self._latencies[step] = self._latencies.get(step, 0) + 1
+
+    def failed(self, error: OSError) -> None:
+        self._turned()
+        name = errno.errorcode.get(error.errno or 0, str(error.errno))
+        self._errors[name] = self._errors.get(name, 0) + 1
+
+    def end(self) -> None:
+        """The load is over: what is not acknowledged by now is a gap."""
+        now = self._turned()
+        if now - self._acknowledged_s >= GAP_S:
+            self._gaps.append((round(self._acknowledged_s, 3), round(now, 3)))
+        self._write(now)
+
+    def _turned(self) -> float:
+        """Now; what is before the row that this belongs to is written."""
+        now = self.now()
+        if now >= self._until_s:
+            self._write(self._until_s)
+            self._at_s = max(self._until_s, float(math.floor(now)))
+            self._until_s = bound_s(self._point, self._at_s)
+        return now
+
+    def _write(self, until_s: float) -> None:
+        row = Row(
+            self._at_s,
+            round(until_s - self._at_s, 3),
+            self._operations,
+            self._bytes,
+            round(self._longest_s, 4),
+            self._errors,
+            self._latencies,
+            tuple(self._gaps),
+        )
+        say(line_of_row(row))
+        self._begin()
+
+    def _begin(self) -> None:
+        self._operations = self._bytes = 0
+        self._longest_s = 0.0
+        self._errors: Dict[str, int] = {}
+        self._latencies: Dict[str, int] = {}
+        self._gaps: List[Tuple[float, float]] = []
+
+
+class _File:
+    """The file of a task. Of each record the generations that it may have: one, or two after a write that failed."""
+
+    def __init__(self, work: Work, point: Point) -> None:
+        self.name, self._size = file_of(work.rank), point.transfer_size
+        self.records = point.transfers
+        self._key = os.urandom(16).hex()
+        self._may: List[Tuple[int, ...]] = [(0,)] * self.records
+        self._seen: Set[int] = set()  # records whose newest generation was read: an older one has come again
+        self._window = window_of(self._size)
+        self._descriptor = -1
+        self.verified = 0
+        self.damage: List[str] = []
+        self.damaged = 0
+
+    def open(self) -> None:
+        """Anew; a file that was open stays so until the new descriptor is there."""
+        fresh = os.open(self.name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        old, self._descriptor = self._descriptor, fresh
+        if old >= 0:
+            os.close(old)
+
+    def write(self, number: int) -> None:
+        generation = max(self._may[number]) + 1
+        self._may[number] += (generation,)
+        self._seen.discard(number)
+        os.lseek(self._descriptor, number * self._size, os.SEEK_SET)
+        write_all(self._descriptor, memoryview(self._content(number, generation)))
+        os.fdatasync(self._descriptor)
+        self._may[number] = (generation,)
+
+    def compare(self, number: int) -> None:
+        """Read a record and note what is wrong with it."""
+        may = self._may[number]
+        found, _ = read_there(self._descriptor, number * self._size, self._size, self._window)
+        right = next((each for each in may if each and found == self._content(number, each)), None)
+        if right is None and not (0 in may and not found.strip(b'\0')):
+            self._note(number, found)
+            return
+        self._may[number] = (right or 0,)
+        if right:
+            self._seen.add(number)
+        self.verified += 1
+
+    def written(self) -> List[int]:
+        return [number for number, may in enumerate(self._may) if may != (0,)]
+
+    def _content(self, number: int, generation: int) -> bytes:
+        return data_of(self._key, f'{self.name} {generation}', number * self._size, self._size)
+
+    def _note(self, number: int, found: bytes) -> None:
+        self.damaged += 1
+        if self.damaged > MOST_DAMAGE:
+            return
+        newest = max(self._may[number])
+        older = next((each for each in range(newest - 1, 0, -1) if found == self._content(number, each)), None)
+        if older is None:
+            what = 'is lost' if not found.strip(b'\0') else 'was changed'
+        else:
+            how = 'an older operation has come again' if number in self._seen else 'the last is lost'
+            what = f'has generation {older} and not {newest}: {how}'
+        self.damage.append(f'the record at {number * self._size} B of {self.name} {what}')
+
+
+def carry_out(work: Work, point: Point, raw: str) -> None:
+    """One task's part; raw: the prefix of the launch's raw output. Leaves its file. Raises OSError, Failure F2."""
+    file, number = _File(work, point), 0
+    work.doing = 'make its file'
+    file.open()
+    release = work.barrier.wait('begin the load')
+    work.uncertainty_s = release.uncertainty_s
+    if work.rank == 0:
+        _say_begun(raw, release.at_s)
+    record = _Record(point, release.at_s)
+    while record.now() < point.duration_s:
+        try:
+            if number % file.records == 0:
+                file.open()  # names are asked for too, not only data
+            began_s = record.now()
+            file.write(number % file.records)
+            record.acknowledged(began_s, point.transfer_size)
+            time.sleep(point.think_s)
+            began_s = record.now()
+            # Another one that was written: a fixed stride goes through all of them.
+            file.compare(number * 7919 % min(number + 1, file.records))
+            record.acknowledged(began_s, point.transfer_size)
+        except OSError as error:
+            record.failed(error)
+            time.sleep(PAUSE_S)
+        number += 1
+    record.end()
+    if work.rank == 0:
+        _wait_for_actions(raw)
+    work.barrier.exchange('end the load')
+    work.doing = 'compare all of its file'
+    file.open()
+    for each in file.written():
+        file.compare(each)
+    say(json.dumps([VERIFIED, file.verified]))
+    if file.damage:
+        more = f', and {file.damaged - 1} more' if file.damaged > 1 else ''
+        raise Failure('F2', file.damage[0] + more, {'file': file.name})
+
+
+def say(line: str) -> None:
+    """A line of the record; where there is no room for it the task ends, because the file system is not to blame."""
+    try:
+        sys.stdout.write(line + '\n')
+        sys.stdout.flush()
+    except OSError as error:
+        os.write(2, f'its record cannot be written: {errno.errorcode.get(error.errno or 0)}\n'.encode())
+        os._exit(NO_RECORD)
+
+
+def _say_begun(raw: str, at_s: float) -> None:
+    begun = Begun(time.time() - (time.monotonic() - at_s), socket.gethostname())
+    path = raw + BEGUN
+    with open(f'{path}.new', 'w', encoding='ascii') as stream:
+        json.dump(to_json(begun), stream)
+    os.rename(f'{path}.new', path)
+
+
+def _wait_for_actions(raw: str) -> None:
+    """Until whoever conducts them has said that they are over; what is missing then, the figures tell."""
+    began_s, within_s = time.monotonic(), SEEN_WITHIN_S
+    while time.monotonic() - began_s < within_s:
+        with contextlib.suppress(OSError), open(raw + TRANSCRIPT, encoding='utf-8') as stream:
+            transcript = transcript_of(stream.read())
+            if transcript is not None and transcript.complete:
+                return
+            within_s = OVER_WITHIN_S
+        time.sleep(POLL_S)

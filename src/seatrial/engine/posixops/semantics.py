@@ -1,0 +1,727 @@
+"""posixops, what POSIX guarantees: each guarantee is tried in a directory of its own, and leaves nothing behind.
+
+A trial reads as one story of two tasks; task_pair.py lets each of them do its part. A step that fails with an
+errno is a guarantee that does not hold, and says so.
+"""
+
+import contextlib
+import errno
+import fcntl
+import io
+import mmap
+import os
+import tarfile
+import time
+from typing import Callable, Dict, Iterator, List, Set, Tuple
+
+from seatrial.engine.posixops.guarantees import GUARANTEES
+from seatrial.engine.posixops.task_pair import ROOT, Pair, Seen, Step
+from seatrial.engine.posixops.work import Work
+from seatrial.model.metric import Fact
+
+ALONE = 'one task only'
+RECORDS, RECORD = 200, 64  # of an append at once
+BLOCKS, BLOCK = 64, 1000  # of a write at once: not in step with pages, which caches keep
+NAMES = 40  # of exclusive creation, and in an archive: few enough for a quota
+RACE_S = 0.3  # how long a name is renamed over
+COARSEST_S = 2.5  # of timestamps: some file systems keep whole seconds, and FAT two
+LONG_AGO = 1000000000.0
+HOLE = 1 << 24  # bytes
+PAGE = 4096
+NOBODY = 65534
+
+
+def carry_out(work: Work) -> Tuple[Fact, ...]:
+    """Every guarantee, tried. Raises OSError, where what a trial made cannot be removed again, and BarrierError."""
+    pair = Pair(work.barrier, work.rank, work.hosts)
+    if work.rank == 0:
+        os.mkdir(ROOT)
+    facts = []
+    for guarantee in GUARANTEES:
+        work.doing = guarantee.name
+        if guarantee.tasks > work.tasks:
+            facts.append(Fact(guarantee.name, None, ALONE))
+        else:
+            facts.append(pair.trial(guarantee.name, TRIALS[guarantee.name]))
+    if work.rank == 0:
+        os.rmdir(ROOT)
+    return tuple(facts)
+
+
+def _judge(holds: bool, good: str, bad: str) -> Seen:
+    return holds, good if holds else bad
+
+
+@contextlib.contextmanager
+def _opened(path: str, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o644)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: str, data: bytes, flags: int = os.O_TRUNC) -> None:
+    with _opened(path, os.O_CREAT | os.O_WRONLY | flags) as descriptor:
+        os.write(descriptor, data)
+
+
+def _read(path: str) -> bytes:
+    with _opened(path, os.O_RDONLY) as descriptor:
+        return os.read(descriptor, 1 << 20)
+
+
+def _text(path: str) -> str:
+    return _read(path).decode('ascii', 'backslashreplace')
+
+
+def _shown(text: str) -> str:
+    return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}...' ({len(text)} B)"
+
+
+def _found(pair: Pair, seen: str, wanted: str) -> Seen:
+    return _judge(
+        seen == wanted,
+        f'{pair.other_one} read what was written',
+        f'{pair.other_one} read {_shown(seen)} instead of {_shown(wanted)}',
+    )
+
+
+def _read_after_close(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'written'))
+    return _found(pair, pair.other('read it', lambda: _text(path)), 'written')
+
+
+def _read_before_close(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'before'))
+    pair.other('read it', lambda: _text(path))
+    pair.first('write to it without closing it', lambda: _write_open(pair, path, b'behind'))
+    return _found(pair, pair.other('read it again', lambda: _text(path)), 'behind')
+
+
+def _write_open(pair: Pair, path: str, data: bytes) -> None:
+    os.write(pair.keep(os.open(path, os.O_WRONLY)), data)
+
+
+def _overwrite_in_place(pair: Pair) -> Seen:
+    path = pair.path('f')
+    wanted = 'a' * PAGE + 'b' * 100 + 'a' * (PAGE - 100)
+    pair.first('write a file', lambda: _write(path, b'a' * 2 * PAGE))
+    pair.other('read it', lambda: len(_read(path)))
+    pair.first('overwrite a part of it', lambda: _write_at(path, b'b' * 100, PAGE))
+    length, changed = pair.other('read it again', lambda: _compared(path, wanted.encode()))
+    return _judge(
+        length == len(wanted) and not changed,
+        f'{pair.other_one} read the new bytes between the old ones',
+        f'{pair.other_one} read {length} B, {changed} of them wrong',
+    )
+
+
+def _write_at(path: str, data: bytes, offset: int) -> None:
+    with _opened(path, os.O_WRONLY) as descriptor:
+        os.pwrite(descriptor, data, offset)
+
+
+def _compared(path: str, wanted: bytes) -> Tuple[int, int]:
+    seen = _read(path)
+    return len(seen), sum(one != other for one, other in zip(seen, wanted))
+
+
+def _append(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'one '))
+    pair.other('append to it', lambda: _write(path, b'two ', os.O_APPEND))
+    pair.first('append to it', lambda: _write(path, b'three', os.O_APPEND))
+    return _found(pair, pair.other('read it', lambda: _text(path)), 'one two three')
+
+
+def _append_at_once(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('make a file', lambda: _write(path, b''))
+    pair.at_once('append to it', lambda: _append_records(path, 'a'), lambda: _append_records(path, 'b'))
+    wanted = {_record(who, number) for who in 'ab' for number in range(RECORDS)}
+    lost = [
+        pair.first('read it', lambda: _missing(path, wanted)),
+        pair.other('read it', lambda: _missing(path, wanted)),
+    ]
+    return _judge(
+        not any(lost),
+        f'all {len(wanted)} records are there, whole',
+        f'{max(lost)} of {len(wanted)} records were lost or cut',
+    )
+
+
+def _record(who: str, number: int) -> bytes:
+    return f'{who}{number}'.ljust(RECORD - 1, who).encode() + b'\n'
+
+
+def _append_records(path: str, who: str) -> None:
+    with _opened(path, os.O_WRONLY | os.O_APPEND) as descriptor:
+        for number in range(RECORDS):
+            os.write(descriptor, _record(who, number))
+
+
+def _missing(path: str, wanted: Set[bytes]) -> int:
+    return len(wanted - set(_read(path).splitlines(True)))
+
+
+def _write_at_once(pair: Pair) -> Seen:
+    path = pair.path('f')
+    wanted = b''.join(_block(number) for number in range(2 * BLOCKS))
+    pair.first('make a file', lambda: _write(path, b''))
+    pair.at_once('write its records', lambda: _write_blocks(path, 0), lambda: _write_blocks(path, 1))
+    seen = [
+        pair.first('read it', lambda: _compared(path, wanted)),
+        pair.other('read it', lambda: _compared(path, wanted)),
+    ]
+    wrong = max(len(wanted) - length + changed for length, changed in seen)
+    return _judge(
+        not wrong,
+        f'all {2 * BLOCKS} records of {BLOCK} B are there',
+        f'{wrong} B of {len(wanted)} B were lost',
+    )
+
+
+def _block(number: int) -> bytes:
+    return f'{number:04d}'.encode() * (BLOCK // 4)
+
+
+def _write_blocks(path: str, which: int) -> None:
+    with _opened(path, os.O_WRONLY) as descriptor:
+        for number in range(which, 2 * BLOCKS, 2):
+            os.pwrite(descriptor, _block(number), number * BLOCK)
+
+
+def _truncate_on_open(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'written'))
+    pair.other('read it', lambda: _text(path))
+    pair.first('empty it', lambda: _write(path, b''))
+    size = pair.other('stat it', lambda: max(os.stat(path).st_size, len(_read(path))))
+    return _judge(size == 0, f'it is empty to {pair.other_one}', f'{pair.other_one} found {size} B in it')
+
+
+def _mmap_shared(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'o' * 2 * PAGE))
+    pair.other('read it', lambda: len(_read(path)))
+    pair.first('map it and write to the mapping', lambda: _write_mapped(path, b'new'))
+    seen = pair.other('read it again', lambda: _text(path)[PAGE : PAGE + 3])
+    return _found(pair, seen, 'new')
+
+
+def _write_mapped(path: str, data: bytes) -> None:
+    with _opened(path, os.O_RDWR) as descriptor, mmap.mmap(descriptor, 2 * PAGE, mmap.MAP_SHARED) as mapping:
+        os.pread(descriptor, 2 * PAGE, 0)  # says why it cannot be read, where the mapping would end the task (SIGBUS)
+        mapping[PAGE : PAGE + len(data)] = data
+        mapping.flush()
+
+
+def _rename_over(pair: Pair) -> Seen:
+    old, new = pair.path('f'), pair.path('new')
+    pair.first('write two files', lambda: _write(old, b'old'), lambda: _write(new, b'new'))
+    pair.other('read both', lambda: _text(old), lambda: _text(new))
+    pair.first('rename one over the other', lambda: os.rename(new, old))
+    seen, remains = pair.other('read it again', lambda: (_text(old), os.path.lexists(new)))
+    if remains:
+        return False, f'to {pair.other_one} the old name is still there'
+    return _found(pair, seen, 'new')
+
+
+def _rename_without_gap(pair: Pair) -> Seen:
+    path, new = pair.path('f'), pair.path('new')
+    pair.first('write a file', lambda: _write(path, b'whole'))
+    renames, (opens, missed) = pair.at_once(
+        'rename over a file that is being opened', lambda: _rename_again(new, path), lambda: _open_again(path)
+    )
+    return _judge(
+        renames > 0 and opens > 0 and missed == 0,
+        f'{pair.other_one} found the whole file in each of {opens} opens during {renames} renames',
+        f'{pair.other_one} missed it in {missed} of {opens} opens during {renames} renames',
+    )
+
+
+def _rename_again(new: str, path: str) -> int:
+    number, end = 0, time.monotonic() + RACE_S
+    while time.monotonic() < end:
+        _write(new, b'whole')
+        os.rename(new, path)
+        number += 1
+    return number
+
+
+def _open_again(path: str) -> Tuple[int, int]:
+    number, missed, end = 0, 0, time.monotonic() + RACE_S
+    while time.monotonic() < end:
+        number += 1
+        try:
+            missed += _read(path) != b'whole'
+        except FileNotFoundError:
+            missed += 1
+    return number, missed
+
+
+def _name_after_miss(pair: Pair) -> Seen:
+    path = pair.path('f')
+    early = pair.other('look a name up', lambda: os.path.lexists(path))
+    pair.first('make a file', lambda: _write(path, b'there'))
+    late = pair.other('look it up again', lambda: os.path.lexists(path))
+    return _judge(
+        late and not early,
+        f'{pair.other_one} found it as soon as it was there',
+        f'{pair.other_one} did not find it' if not late else f'{pair.other_one} found it before it was made',
+    )
+
+
+def _listing(pair: Pair) -> Seen:
+    directory = pair.path('d')
+    path = f'{directory}/f'
+    pair.first('make a directory', lambda: os.mkdir(directory))
+    seen = [pair.other('list it', lambda: os.listdir(directory))]
+    pair.first('make a file in it', lambda: _write(path, b''))
+    seen.append(pair.other('list it again', lambda: os.listdir(directory)))
+    pair.first('remove the file', lambda: os.unlink(path))
+    seen.append(pair.other('list it a third time', lambda: os.listdir(directory)))
+    return _judge(
+        seen == [[], ['f'], []],
+        f'{pair.other_one} listed the file while it was there',
+        f'{pair.other_one} listed {seen[0]}, then {seen[1]} with the file there, then {seen[2]}',
+    )
+
+
+def _untar(pair: Pair) -> Seen:
+    directory = pair.path('d')
+    pair.first('unpack an archive', lambda: _unpack(directory))
+    wrong = pair.other('read what was unpacked', lambda: _differences(directory))
+    return _judge(
+        not wrong,
+        f'{pair.other_one} found {NAMES} files with their sizes, modes, times and bytes',
+        f'to {pair.other_one} {len(wrong)} of {NAMES} files differ, the first in its {"".join(wrong[:1])}',
+    )
+
+
+def _packed(number: int) -> Tuple[str, bytes, int, int]:
+    """Name, bytes, mode and mtime of one file of the archive."""
+    return (
+        f'd{number % 4}/f{number}',
+        b'%d ' % number * 37 * number,
+        (0o640, 0o755)[number % 2],
+        int(LONG_AGO) + number,
+    )
+
+
+def _unpack(directory: str) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode='w') as archive:
+        for number in range(NAMES):
+            name, data, mode, mtime = _packed(number)
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.mtime, entry.uid, entry.gid = (
+                len(data),
+                mode,
+                mtime,
+                os.getuid(),
+                os.getgid(),
+            )
+            archive.addfile(entry, io.BytesIO(data))
+    packed.seek(0)
+    with tarfile.open(fileobj=packed) as archive:
+        # Newer versions warn, or change modes, unless they are told that the archive is trusted.
+        archive.extraction_filter = getattr(tarfile, 'fully_trusted_filter', None)
+        archive.extractall(directory, numeric_owner=True)
+
+
+def _differences(directory: str) -> List[str]:
+    wrong = []
+    for number in range(NAMES):
+        name, data, mode, mtime = _packed(number)
+        path = f'{directory}/{name}'
+        seen = os.lstat(path)
+        had = {'size': seen.st_size, 'mode': seen.st_mode & 0o7777, 'time': int(seen.st_mtime), 'bytes': _read(path)}
+        wanted = {'size': len(data), 'mode': mode, 'time': mtime, 'bytes': data}
+        wrong += [what for what in wanted if had[what] != wanted[what]][:1]
+    return wrong
+
+
+def _exclusive_create(pair: Pair) -> Seen:
+    paths = [pair.path(f'f{number}') for number in range(NAMES)]
+    one, other = pair.at_once('create the same names', lambda: _created(paths), lambda: _created(paths))
+    twice, never = set(one) & set(other), set(range(NAMES)) - set(one) - set(other)
+    return _judge(
+        not twice and not never,
+        f'of {NAMES} names each was created once, {len(one)} by the first task',
+        f'of {NAMES} names {len(twice)} were created twice and {len(never)} by nobody',
+    )
+
+
+def _created(paths: List[str]) -> List[int]:
+    won = []
+    for number, path in enumerate(paths):
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            won.append(number)
+        except FileExistsError:
+            pass
+    return won
+
+
+def _fsync_and_rename(pair: Pair) -> Seen:
+    path, new = pair.path('f'), pair.path('new')
+    pair.first('write a file', lambda: _write(path, b'old'))
+    pair.other('read it', lambda: _text(path))
+    pair.first('write a new one and sync it', lambda: _write_synced(new, b'new'))
+    pair.first('rename it and sync the directory', lambda: os.rename(new, path), lambda: _sync(pair.path('.')))
+    return _found(pair, pair.other('read it again', lambda: _text(path)), 'new')
+
+
+def _write_synced(path: str, data: bytes) -> None:
+    with _opened(path, os.O_CREAT | os.O_WRONLY) as descriptor:
+        os.write(descriptor, data)
+        os.fsync(descriptor)
+
+
+def _sync(directory: str) -> None:
+    with _opened(directory, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+        os.fsync(descriptor)
+
+
+def _unlink_by_another(pair: Pair) -> Seen:
+    path = pair.path('f')
+    held: List[int] = []
+    pair.first('write a file and keep it open', lambda: held.append(_open_synced(pair, path)))
+    pair.other('remove it', lambda: os.unlink(path))
+    return _still_readable(pair, path, held)
+
+
+def _unlink_of_open_file(pair: Pair) -> Seen:
+    path = pair.path('f')
+    held: List[int] = []
+    pair.first('write a file and keep it open', lambda: held.append(_open_synced(pair, path)))
+    pair.first('remove it', lambda: os.unlink(path))
+    return _still_readable(pair, path, held)
+
+
+def _open_synced(pair: Pair, path: str) -> int:
+    """An open file of which this node's memory holds nothing, as far as it can be asked for that."""
+    _write_synced(path, b'kept')
+    descriptor = pair.keep(os.open(path, os.O_RDONLY))
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    return descriptor
+
+
+def _still_readable(pair: Pair, path: str, held: List[int]) -> Seen:
+    seen = pair.first('read what it has open', lambda: os.pread(held[0], 100, 0).decode('ascii', 'replace'))
+    there = pair.first('look the name up', lambda: os.path.lexists(path))
+    if there:
+        return False, 'its name is still there'
+    return _judge(seen == 'kept', 'it was read after its removal', f'it read {_shown(seen)} after its removal')
+
+
+def _flock(pair: Pair) -> Seen:
+    def lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    return _excludes(pair, lock, lambda descriptor: fcntl.flock(descriptor, fcntl.LOCK_UN))
+
+
+def _fcntl_lock(pair: Pair) -> Seen:
+    def lock(descriptor: int) -> None:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    return _excludes(pair, lock, lambda descriptor: fcntl.lockf(descriptor, fcntl.LOCK_UN))
+
+
+def _excludes(pair: Pair, lock: Callable[[int], None], unlock: Callable[[int], None]) -> Seen:
+    path = pair.path('f')
+    mine: List[int] = []
+
+    def open_it() -> None:
+        mine.append(pair.keep(os.open(path, os.O_RDWR)))
+
+    pair.first('make a file', lambda: _write(path, b'locked'))
+    pair.first('open it', open_it)
+    pair.other('open it', open_it)
+    pair.first('lock it', lambda: lock(mine[0]))
+    early = pair.other('try to lock it', lambda: _granted(lock, mine[0]))
+    pair.first('unlock it', lambda: unlock(mine[0]))
+    late = pair.other('lock it then', lambda: _granted(lock, mine[0]))
+    return _judge(
+        late and not early,
+        f'{pair.other_one} was refused, and granted it after the release',
+        'both held it at one time' if early else f'{pair.other_one} was refused after the release too',
+    )
+
+
+def _granted(lock: Callable[[int], None], descriptor: int) -> bool:
+    try:
+        lock(descriptor)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def _chmod(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b''))
+    pair.other('stat it', lambda: os.stat(path).st_mode)
+    pair.first('change its mode to 0640', lambda: os.chmod(path, 0o640))
+    mode = pair.other('stat it again', lambda: os.stat(path).st_mode & 0o7777)
+    return _judge(mode == 0o640, f'{pair.other_one} saw 0640', f'{pair.other_one} saw {mode:04o} instead of 0640')
+
+
+def _chown(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b''))
+    pair.other('stat it', lambda: os.stat(path).st_uid)
+    wanted, how = pair.first('set its owner and group', lambda: _given_away(path))
+    seen = pair.other('stat it again', lambda: _owners(path))
+    return _judge(
+        seen == wanted,
+        f'{pair.other_one} saw {how}',
+        f'{pair.other_one} saw {seen[0]}:{seen[1]} instead of {wanted[0]}:{wanted[1]}',
+    )
+
+
+def _owners(path: str) -> List[int]:
+    seen = os.stat(path)
+    return [seen.st_uid, seen.st_gid]
+
+
+def _given_away(path: str) -> Tuple[List[int], str]:
+    """To whom, and a clause. Only root may give files away, and a squashed root is not root to the server."""
+    own = _owners(path)
+    os.chown(path, *own)
+    if os.geteuid():
+        return own, 'the same owner set again, as only root may give a file away'
+    try:
+        os.chown(path, NOBODY, NOBODY)
+    except PermissionError:
+        return own, 'the same owner set again, as root may not give a file away here'
+    return [NOBODY, NOBODY], 'the file given to nobody'
+
+
+def _times(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'1'))
+    pair.first('set its times back', lambda: os.utime(path, (LONG_AGO, LONG_AGO)))
+    before = pair.other('stat it', lambda: os.stat(path).st_mtime)
+    pair.first('append to it', lambda: _write(path, b'2', os.O_APPEND))
+    after = pair.other('stat it again', lambda: os.stat(path).st_mtime)
+    if before != LONG_AGO or not after > before:
+        return False, f'to {pair.other_one} mtime was {before:.0f} before a write and {after:.0f} after it'
+    old, new = pair.first('change its mode', lambda: _changed(path))
+    seen = pair.other('stat it once more', lambda: os.stat(path).st_ctime_ns)
+    if not new > old:
+        return False, f'ctime did not change in {COARSEST_S} s of changes of the mode'
+    return _judge(
+        seen == new, f'{pair.other_one} saw both', f'{pair.other_one} saw the ctime before a change of the mode'
+    )
+
+
+def _changed(path: str) -> Tuple[int, int]:
+    old = new = os.stat(path).st_ctime_ns
+    end = time.monotonic() + COARSEST_S
+    while new <= old and time.monotonic() < end:
+        time.sleep(0.01)
+        os.chmod(path, 0o600)
+        new = os.stat(path).st_ctime_ns
+    return old, new
+
+
+def _hard_links(pair: Pair) -> Seen:
+    path, link = pair.path('f'), pair.path('link')
+    pair.first('write a file', lambda: _write(path, b'linked'))
+    pair.other('stat it', lambda: os.stat(path).st_nlink)
+    pair.first('give it a second name', lambda: os.link(path, link))
+    count, same = pair.other('stat both', lambda: (os.stat(path).st_nlink, os.path.samefile(path, link)))
+    pair.first('remove the first name', lambda: os.unlink(path))
+    left, text = pair.other('read the second', lambda: (os.stat(link).st_nlink, _text(link)))
+    return _judge(
+        (count, same, left, text) == (2, True, 1, 'linked'),
+        f'{pair.other_one} saw two names of one file, then one',
+        f'{pair.other_one} saw {count} names of {"one file" if same else "two files"}, then {left} of {_shown(text)}',
+    )
+
+
+def _symlinks(pair: Pair) -> Seen:
+    path, link = pair.path('f'), pair.path('link')
+    pair.first('write a file', lambda: _write(path, b'there'))
+    pair.first('link to it', lambda: os.symlink('f', link))
+    leads, text = pair.other('follow the link', lambda: (os.readlink(link), _text(link)))
+    return _judge(
+        (leads, text) == ('f', 'there'),
+        f'{pair.other_one} followed it',
+        f'to {pair.other_one} it leads to {_shown(leads)}, where it read {_shown(text)}',
+    )
+
+
+def _full_directory(pair: Pair) -> Seen:
+    directory = pair.path('d')
+    pair.first('make a directory with a file', lambda: os.mkdir(directory), lambda: _write(f'{directory}/f', b''))
+    refused = pair.other('remove it', lambda: _refused(lambda: os.rmdir(directory), errno.ENOTEMPTY, errno.EEXIST))
+    return _judge(refused, f'{pair.other_one} was refused', f'{pair.other_one} removed it')
+
+
+def _permissions(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'secret'))
+    pair.first('take all permissions away', lambda: os.chmod(path, 0))
+    root, refused = pair.other('open it', lambda: (os.geteuid() == 0, _refused(lambda: _read(path), errno.EACCES)))
+    if root and not refused:
+        return None, 'root may read every file'
+    return _judge(refused, f'{pair.other_one} was refused', f'{pair.other_one} read it')
+
+
+def _refused(step: Step, *errnos: int) -> bool:
+    try:
+        step()
+    except OSError as error:
+        if error.errno in errnos:
+            return True
+        raise
+    return False
+
+
+def _sparse_files(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first(
+        'write one byte far behind the start', lambda: _write(path, b''), lambda: _write_at(path, b'x', HOLE - 1)
+    )
+    size, taken, zeros = pair.other('stat it', lambda: _hole(path))
+    if size != HOLE or not zeros:
+        return (
+            False,
+            f'to {pair.other_one} it has {size} B of {HOLE} B' if zeros else 'the hole does not read as zeros',
+        )
+    return _judge(taken < HOLE // 2, f'{HOLE} B take {taken} B', f'{HOLE} B with one byte written take {taken} B')
+
+
+def _hole(path: str) -> Tuple[int, int, bool]:
+    seen = os.stat(path)
+    return seen.st_size, seen.st_blocks * 512, _read(path) == bytes(min(1 << 20, HOLE))
+
+
+def _zero_fill(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('write a file', lambda: _write(path, b'x' * 10))
+    pair.other('read it', lambda: _text(path))
+    pair.first('make it shorter', lambda: os.truncate(path, 5))
+    pair.first('make it longer', lambda: os.truncate(path, 100))
+    length, wrong = pair.other('read it again', lambda: _compared(path, b'x' * 5 + bytes(95)))
+    return _judge(
+        (length, wrong) == (100, 0),
+        f'{pair.other_one} read zeros',
+        f'{pair.other_one} read {length} B of 100 B, {wrong} of them wrong',
+    )
+
+
+def _fallocate(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first('reserve space', lambda: _reserved(path))
+    size, taken = pair.other('stat it', lambda: (os.stat(path).st_size, os.stat(path).st_blocks * 512))
+    return _judge(size == 1 << 20, f'1 MiB was reserved, {taken} B are taken', f'the file has {size} B of 1 MiB')
+
+
+def _reserved(path: str) -> None:
+    with _opened(path, os.O_CREAT | os.O_WRONLY) as descriptor:
+        try:
+            os.posix_fallocate(descriptor, 0, 1 << 20)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            # Where the kernel says EOPNOTSUPP glibc fills the file itself, for which it wants to read it.
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), path) from None
+
+
+def _xattr(pair: Pair) -> Seen:
+    path, name = pair.path('f'), 'user.seatrial'
+    pair.first('write a file', lambda: _write(path, b''))
+    pair.first('set an attribute', lambda: os.setxattr(path, name, b'kept'))
+    text = pair.other('read it', lambda: os.getxattr(path, name).decode('ascii', 'replace'))
+    pair.first('remove it', lambda: os.removexattr(path, name))
+    left = pair.other('list its attributes', lambda: name in os.listxattr(path))
+    if left:
+        return False, f'to {pair.other_one} it is still there after its removal'
+    return _found(pair, text, 'kept')
+
+
+def _names_of_255_bytes(pair: Pair) -> Seen:
+    name = 'n' * 255
+    pair.first('make a file', lambda: _write(pair.path(name), b''))
+    seen = pair.other('list the directory', lambda: os.listdir(pair.path('.')))
+    return _judge(
+        seen == [name],
+        f'{pair.other_one} listed it',
+        f'{pair.other_one} listed names of {[len(each) for each in seen]} bytes',
+    )
+
+
+def _case_of_letters(pair: Pair) -> Seen:
+    lower, upper = pair.path('f'), pair.path('F')
+    pair.first('make two files', lambda: _write(lower, b'lower'), lambda: _write(upper, b'upper'))
+    texts = pair.other('read both', lambda: [_text(lower), _text(upper)])
+    return _judge(texts == ['lower', 'upper'], 'f and F are two files', 'f and F are one file')
+
+
+def _direct_io(pair: Pair) -> Seen:
+    path = pair.path('f')
+    pair.first(
+        'write with O_DIRECT', lambda: _direct(path, os.O_CREAT | os.O_RDWR, lambda fd, page: os.write(fd, page))
+    )
+    plain = pair.other('read it', lambda: len(_read(path)))
+    direct = pair.other(
+        'read it with O_DIRECT', lambda: _direct(path, os.O_RDONLY, lambda fd, page: os.readv(fd, [page]))
+    )
+    return _judge(
+        plain == direct == mmap.PAGESIZE,
+        f'{pair.other_one} read what was written so',
+        f'of {mmap.PAGESIZE} B {pair.other_one} read {plain} B, with O_DIRECT {direct} B',
+    )
+
+
+def _direct(path: str, flags: int, move: Callable[[int, mmap.mmap], int]) -> int:
+    with mmap.mmap(-1, mmap.PAGESIZE) as page:  # aligned, as O_DIRECT wants it
+        page[:] = b'd' * mmap.PAGESIZE
+        with _opened(path, flags | os.O_DIRECT) as descriptor:
+            return move(descriptor, page)
+
+
+TRIALS: Dict[str, Callable[[Pair], Seen]] = {
+    'read_after_close': _read_after_close,
+    'read_before_close': _read_before_close,
+    'overwrite_in_place': _overwrite_in_place,
+    'append': _append,
+    'append_at_once': _append_at_once,
+    'write_at_once': _write_at_once,
+    'truncate_on_open': _truncate_on_open,
+    'mmap_shared': _mmap_shared,
+    'rename_over': _rename_over,
+    'rename_without_gap': _rename_without_gap,
+    'name_after_miss': _name_after_miss,
+    'listing': _listing,
+    'untar': _untar,
+    'exclusive_create': _exclusive_create,
+    'fsync_and_rename': _fsync_and_rename,
+    'unlink_by_another': _unlink_by_another,
+    'flock': _flock,
+    'fcntl_lock': _fcntl_lock,
+    'chmod': _chmod,
+    'chown': _chown,
+    'times': _times,
+    'hard_links': _hard_links,
+    'symlinks': _symlinks,
+    'unlink_of_open_file': _unlink_of_open_file,
+    'full_directory': _full_directory,
+    'permissions': _permissions,
+    'sparse_files': _sparse_files,
+    'zero_fill': _zero_fill,
+    'fallocate': _fallocate,
+    'xattr': _xattr,
+    'names_of_255_bytes': _names_of_255_bytes,
+    'case_of_letters': _case_of_letters,
+    'direct_io': _direct_io,
+}

@@ -1,0 +1,254 @@
+"""posixops, the reads of a training: threads read batches ahead, and an accelerator that is simulated works on them.
+
+    write   every task writes its files, sample after sample of random bytes, and syncs each
+    epochs  a thread takes the next batch, and reads its samples one after the other; a file is opened where the
+            sample before was of another one. The task takes the batches in their order, and sleeps for the time that
+            an accelerator works on each: in it the threads go on, as far ahead as the point has it. What a sample is
+            read into is the thread's own, and nothing decodes it
+
+By mmap(2) a sample is mapped, and all of its bytes are touched without the interpreter's lock: Adler's checksum of
+them is made, of some GB/s. On several nodes a task reads what one of the next node has written, in both epochs.
+"""
+
+import collections
+import mmap
+import os
+import queue
+import random
+import threading
+import time
+import zlib
+from typing import Deque, Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.posixops.work import Data, Failure, Report, Span, Work, read_all, write_all
+from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth, rate
+from seatrial.model.point import Point
+from seatrial.workload.access import writer_of
+from seatrial.workload.training import SAMPLES, UTILISATION, Training, batches_of, file_size, files_of
+
+REST = ' after its first batch'
+
+
+class Sample(NamedTuple):
+    """Where a sample lies."""
+
+    name: str
+    offset: int
+
+
+class Ahead(NamedTuple):
+    """A batch that is to be read, and what is set when it is there."""
+
+    batch: List[Sample]
+    there: threading.Event
+
+
+def carry_out(work: Work, phase: str, point: Point) -> None:
+    """One task's part. Raises Failure and OSError."""
+    if phase == 'write':
+        work.together(phase, lambda: _write(point, work.rank))
+        return
+    batches = batches_in(point, phase, work.rank, writer_of(point, work.rank))
+    reader = Reader(point, batches)
+    work.together(phase, lambda: reader.work_on(1))
+    work.alone(phase + REST, lambda: reader.work_on(len(batches) - 1))
+    reader.end()
+
+
+def operations(phase: str, point: Point) -> Dict[str, int]:
+    """What is timed in a launch, with the samples of all tasks."""
+    batches = batches_of(point)
+    if phase == 'write':
+        return {phase: point.tasks * sum(batches)}
+    return {phase: point.tasks * batches[0], phase + REST: point.tasks * sum(batches[1:])}
+
+
+def measured(phase: str, point: Point, reports: List[Report]) -> Measurement:
+    """The figures of a launch whose tasks have all timed their `operations`."""
+    rest = phase if phase == 'write' else phase + REST
+    spans = [(_span(report, phase), _span(report, rest)) for report in reports]
+    first_s = min(begun.start_s for begun, _ in spans)
+    seconds = max(ended.end_s for _, ended in spans) - first_s
+    tasks = tuple(
+        TaskTime(report.rank, report.host, point.bytes_per_task, begun.start_s - first_s, ended.end_s - first_s)
+        for report, (begun, ended) in zip(reports, spans)
+    )
+    own_s = tuple(task.seconds for task in tasks)
+    moved = bandwidth(phase, point.bytes_moved, seconds, f'{point.bytes_moved} B in {seconds:.6f} s')
+    metrics: Tuple[Metric, ...] = (moved._replace(task_seconds=own_s),)
+    if phase != 'write':
+        samples = sum(operations(phase, point).values())
+        metrics += (
+            rate(phase + SAMPLES, samples, seconds, f'{samples / seconds:.3f}', own_s),
+            utilisation(phase, point, [ended.end_s - ended.start_s for _, ended in spans]),
+        )
+    return Measurement(
+        metrics=metrics,
+        world_size=len(reports),
+        hosts=tuple(sorted({report.host for report in reports})),
+        bytes_moved=point.bytes_moved,
+        tasks=tasks,
+        fsync=Training().writes(phase),
+    )
+
+
+def utilisation(phase: str, point: Point, seconds: List[float]) -> Metric:
+    """The mean share of these times, of each task after its first batch, in which its accelerator worked."""
+    worked_s = point.think_s * sum(batches_of(point)[1:]) / point.batch
+    share = sum(worked_s / each for each in seconds) / len(seconds)
+    return Metric(phase + UTILISATION, share, '', seconds=max(seconds), figure=f'{share:.6f}')
+
+
+def _span(report: Report, name: str) -> Span:
+    (span,) = report.timed[name].spans
+    assert span is not None
+    return span
+
+
+def _write(point: Point, rank: int) -> int:
+    number = 0
+    files = files_of(point, rank)
+    data = Data(point.transfer_size, len(files) * point.samples_per_file)
+    for file in files:
+        descriptor = os.open(_name(file), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            for _ in range(point.samples_per_file):
+                write_all(descriptor, data.of(number))
+                number += 1
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    return number
+
+
+def _name(file: int) -> str:
+    return f'data.{file:08d}'
+
+
+def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[Sample]]:
+    """Of what one task has written. In every launch of the phase the same, and in the other epoch another order."""
+    files = files_of(point, writer)
+    offsets = range(0, file_size(point), point.transfer_size)
+    samples = [Sample(_name(file), offset) for file in files for offset in offsets]
+    if point.order == 'random':
+        random.Random(f'{phase} {rank}').shuffle(samples)
+    left = iter(samples)
+    return [[next(left) for _ in range(number)] for number in batches_of(point)]
+
+
+class Reader:
+    """Threads that read batches ahead, in their order; endless: when all are read, from the first one on again.
+
+    worked: from when to when the accelerator worked on each batch, by this node's CLOCK_MONOTONIC
+    """
+
+    def __init__(self, point: Point, batches: List[List[Sample]], endless: bool = False) -> None:
+        self._point, self._batches, self._next, self._endless = point, batches, 0, endless
+        self._wanted: 'queue.Queue[Optional[Ahead]]' = queue.Queue()
+        self._there: Deque[threading.Event] = collections.deque()
+        self._failed: List[BaseException] = []
+        self.worked: List[Tuple[float, float]] = []
+        self._asked = 0
+        self._threads = [
+            threading.Thread(target=self._read, daemon=True) for _ in range(min(point.queue_depth, len(batches)))
+        ]
+
+    def work_on(self, number: int) -> int:
+        """Take the next so many batches and work on each; how many samples they had."""
+        if not self._asked:
+            for thread in self._threads:
+                thread.start()
+            for _ in range(self._point.prefetch):
+                self._ask()
+        samples = 0
+        for _ in range(number):
+            self._there.popleft().wait()
+            if self._failed:
+                raise self._failed[0]
+            self._ask()
+            taken = len(self._batches[self._next % len(self._batches)])
+            begun = time.monotonic()
+            time.sleep(self._point.think_s * taken / self._point.batch)
+            self.worked.append((begun, time.monotonic()))
+            samples += taken
+            self._next += 1
+        return samples
+
+    def end(self) -> None:
+        """Wait until no thread reads any more."""
+        for _ in self._threads:
+            self._wanted.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def samples_read(self) -> int:
+        """Once it has ended, with those that nobody took any more."""
+        rounds, rest = divmod(self._asked, len(self._batches))
+        return rounds * sum(map(len, self._batches)) + sum(map(len, self._batches[:rest]))
+
+    def _ask(self) -> None:
+        if self._endless or self._asked < len(self._batches):
+            self._there.append(threading.Event())
+            self._wanted.put(Ahead(self._batches[self._asked % len(self._batches)], self._there[-1]))
+            self._asked += 1
+
+    def _read(self) -> None:
+        source = _Mapped(self._point) if self._point.interface == 'mmap' else _Source(self._point)
+        for batch, there in iter(self._wanted.get, None):
+            try:
+                for sample in batch:
+                    source.read(sample)
+                    if self._endless:  # it is to come from the storage the next time, too
+                        source.forget(sample)
+            except (Failure, OSError) as error:
+                self._failed.append(error)
+            there.set()
+        source.close()
+
+
+class _Source:
+    """The file that a thread has open, from which it reads."""
+
+    def __init__(self, point: Point) -> None:
+        self._size, self._name, self._descriptor = point.transfer_size, '', -1
+        self._buffer = bytearray(0 if point.interface == 'mmap' else point.transfer_size)
+
+    def read(self, sample: Sample) -> None:
+        """All bytes of the sample. Raises Failure and OSError."""
+        if sample.name != self._name:
+            self.close()
+            self._descriptor = os.open(sample.name, os.O_RDONLY)
+            self._name = sample.name
+        found = self._fetch(sample.offset)
+        if found != self._size:
+            raise Failure('T17', f'{sample.name} has {found} B of a sample from {sample.offset} on, not {self._size}')
+
+    def forget(self, sample: Sample) -> None:
+        """Have the page cache drop the sample that was read last. Raises OSError."""
+        os.posix_fadvise(self._descriptor, sample.offset, self._size, os.POSIX_FADV_DONTNEED)
+
+    def close(self) -> None:
+        """Close the file, if one is open."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._name, self._descriptor = '', -1
+
+    def _fetch(self, offset: int) -> int:
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        return read_all(self._descriptor, self._buffer)
+
+
+class _Mapped(_Source):
+    """The same by mmap(2)."""
+
+    def _fetch(self, offset: int) -> int:
+        there = os.fstat(self._descriptor).st_size - offset
+        if there < self._size:
+            return there
+        before = offset % mmap.ALLOCATIONGRANULARITY
+        length = before + self._size
+        whole = mmap.mmap(self._descriptor, length, access=mmap.ACCESS_READ, offset=offset - before)
+        with whole, memoryview(whole) as view, view[before:] as own:
+            zlib.adler32(own)
+        return self._size

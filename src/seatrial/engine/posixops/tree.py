@@ -1,0 +1,167 @@
+"""posixops, a task's part in a metadata tree: directories and files are made, statted, read and removed.
+
+On the disk: a tree's root is `tree`, or `tree.RANK` where every task has its own; its directories are
+d0, d1, ... in each other. In every directory a task puts its files f.RANK.0, f.RANK.1, ... and its empty directories
+e.RANK.0, e.RANK.1, ... The first task makes and removes the directories of a shared tree, as with mdtest; all others
+then work in every one of them, in the same order.
+
+One after the other are timed, each from a common beginning on: directories of the tree, empty directories, files;
+and the other way round where they are removed. Making a file is open(O_CREAT|O_EXCL), write, fsync where it is asked
+for, and close; reading it is open, read and close; the others are the one call. Finding is IO500's: every entry is
+listed, and of the files whose names have 01 in them the size is looked at. Each directory is listed by one task.
+
+On several nodes a later phase works on what a task of another node has made, and of yet another in the phase after
+it: 1, 2 and 3 nodes further for stat and find, read, and remove, less where there are fewer nodes.
+"""
+
+import os
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.posixops.work import Data, Failure, Work, partner, read_all, write_all
+from seatrial.model.point import Point
+from seatrial.workload.tree import FIND, PHASES, operations
+
+SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
+
+
+class Share(NamedTuple):
+    """What one task makes: the tree's directories, parents first, and names in each of them."""
+
+    directories: Tuple[str, ...]
+    empties: Tuple[str, ...]
+    files: Tuple[str, ...]
+
+
+def carry_out(work: Work, phase: str, point: Point, root: str = 'tree') -> None:
+    """One task's part in one phase of a tree. Raises Failure and OSError."""
+    away = nodes_away(phase, len(set(work.hosts)))
+    mine = share(point, root, partner(work.rank, work.hosts, away) if away else work.rank)
+    planned = operations(point, phase)
+    for kind, act in _acts(phase, point, mine, work.rank):
+        metric = f'{kind}_{phase}'
+        if kind == 'tree' and point.subtrees == 'shared' and work.rank:
+            act = None
+        if metric in planned:
+            work.together(metric, act)
+        elif kind == 'tree':
+            work.untimed(metric, act)
+
+
+def nodes_away(phase: str, nodes: int) -> int:
+    """How many nodes further a phase works: never on its own node's entries if there is another node."""
+    later = PHASES.index('stat' if phase == FIND else phase)
+    return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
+
+
+def share(point: Point, root: str, rank: int) -> Share:
+    """What this task makes of the tree."""
+    level = [f'{root}.{rank}' if point.subtrees == 'private' else root]
+    directories = list(level)
+    for _ in range(point.depth):
+        level = [f'{parent}/d{number}' for parent in level for number in range(point.branching)]
+        directories += level
+    return Share(
+        tuple(directories),
+        tuple(f'/e.{rank}.{number}' for number in range(point.empties_per_directory)),
+        tuple(f'/f.{rank}.{number}' for number in range(point.files_per_directory)),
+    )
+
+
+Acts = List[Tuple[str, Optional[Callable[[], int]]]]
+
+
+def _acts(phase: str, point: Point, mine: Share, rank: int) -> Acts:
+    size, files = point.bytes_per_file, mine.files
+    if phase == 'create':
+        data = Data(size, len(mine.directories) * len(files))
+        return [
+            ('tree', lambda: _each(os.mkdir, mine.directories)),
+            ('directory', lambda: _each(os.mkdir, _paths(mine, mine.empties))),
+            ('file', lambda: _make_files(_paths(mine, files), data, point.fsync)),
+        ]
+    if phase == 'stat':
+        return [
+            ('directory', lambda: _each(os.stat, _paths(mine, mine.empties))),
+            ('file', lambda: _stat_files(_paths(mine, files), size)),
+        ]
+    if phase == FIND:
+        listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
+        return [('file', (lambda: _find_files(listed, size)) if listed else None)]
+    if phase == 'read':
+        return [('file', lambda: _read_files(_paths(mine, files), size))]
+    return [
+        ('file', lambda: _each(os.unlink, _paths(mine, files))),
+        ('directory', lambda: _each(os.rmdir, _paths(mine, mine.empties))),
+        ('tree', lambda: _each(os.rmdir, reversed(mine.directories))),
+    ]
+
+
+def _paths(mine: Share, names: Tuple[str, ...]) -> Iterator[str]:
+    return (directory + name for directory in mine.directories for name in names)
+
+
+def _each(call: Callable[[str], Any], paths: Iterable[str]) -> int:
+    number = 0
+    for path in paths:
+        call(path)
+        number += 1
+    return number
+
+
+def _make_files(paths: Iterable[str], data: Data, fsync: bool) -> int:
+    number, path, has_bytes = 0, '', data.size > 0
+    try:
+        for path in paths:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            if has_bytes:
+                write_all(descriptor, data.of(number))
+            if fsync:
+                os.fsync(descriptor)
+            os.close(descriptor)
+            number += 1
+    except OSError as error:
+        error.filename = path
+        raise
+    return number
+
+
+def _stat_files(paths: Iterable[str], size: int) -> int:
+    number = 0
+    for path in paths:
+        found = os.stat(path).st_size
+        if found != size:
+            raise Failure('T17', f'{path} has {found} B, not {size} B')
+        number += 1
+    return number
+
+
+def _find_files(directories: Iterable[str], size: int) -> int:
+    number = 0
+    for directory in directories:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if not entry.is_file(follow_symlinks=False):
+                    continue
+                if SOUGHT in entry.name:
+                    found = entry.stat(follow_symlinks=False).st_size
+                    if found != size:
+                        raise Failure('T17', f'{entry.path} has {found} B, not {size} B')
+                number += 1
+    return number
+
+
+def _read_files(paths: Iterable[str], size: int) -> int:
+    number, path, buffer = 0, '', bytearray(size)
+    try:
+        for path in paths:
+            descriptor = os.open(path, os.O_RDONLY)
+            if size:
+                found = read_all(descriptor, buffer)
+                if found != size:
+                    raise Failure('T17', f'{path} ends after {found} B of {size} B')
+            os.close(descriptor)
+            number += 1
+    except OSError as error:
+        error.filename = path
+        raise
+    return number

@@ -1,0 +1,219 @@
+"""The program of the proof of contents on the nodes: a task writes data that can be known again, or compares them.
+
+Every block begins with a digest (BLAKE2b, RFC 7693) of the key of the proof, the file and the offset, and goes on
+with a part of a random pool (SHAKE128 of the key, FIPS 202) from a byte that the digest names. So what is read at
+another place, is of an earlier run, is zeroed or changed in one bit is not what is expected there.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import mmap
+import os
+import socket
+import time
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import DIRECT_BYTES
+from seatrial.engine.posixops.work import write_all
+from seatrial.engine.uncached_read import read_past_cache
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.point import Point
+from seatrial.model.units import MIB
+from seatrial.workload.access import file_name, writer_of
+
+BLOCK, DIGEST, POOL = 4096, 16, 1 << 22  # bytes
+SHOWN = 16  # bytes of what was expected and of what was found
+FAILED = 1  # its exit status
+
+
+class Spec(NamedTuple):
+    """What all tasks of a launch are to do.
+
+    key:       of the data
+    transfers: that a task makes at most, of the point's; fewer are at places all over its part of the file
+    limit_s:   after which it begins no other transfer
+    written:   how many each task has written, by rank; none yet where they write
+    """
+
+    phase: str
+    point: Point
+    key: str
+    transfers: int
+    limit_s: float
+    written: Tuple[int, ...] = ()
+
+
+class Differs(NamedTuple):
+    """Where a file is not as it was written. expected, found: SHOWN bytes from there on, in hexadecimal digits."""
+
+    file: str
+    offset: int
+    expected: str
+    found: str
+
+
+class Report(NamedTuple):
+    """All that a task says: one line of JSON. direct: whether all was read past the cache of its node."""
+
+    rank: int
+    host: str
+    transfers: int
+    direct: bool = False
+    differs: Optional[Differs] = None
+    failed: str = ''
+
+
+def main(arguments: List[str]) -> int:
+    """The arguments: the file with the launch's Spec, and the rank of this task."""
+    path, rank = arguments[0], int(arguments[1])
+    with open(path, encoding='utf-8') as stream:
+        spec = from_json(Spec, json.load(stream))
+    host, writes = socket.gethostname(), spec.phase == 'write'
+    name = file_name(spec.point, rank if writes else writer_of(spec.point, rank))
+    try:
+        report = write(spec, rank, host) if writes else compare(spec, rank, host)
+    except OSError as error:
+        report = Report(rank, host, 0, failed=': '.join([spec.phase, error.strerror or str(error), name]))
+    print(json.dumps(to_json(report)), flush=True)
+    return FAILED if report.failed else 0
+
+
+def write(spec: Spec, rank: int, host: str) -> Report:
+    """Write this task's data and sync them; the file gets its full size, whatever is written. Raises OSError."""
+    point, name, end = spec.point, file_name(spec.point, rank), time.monotonic() + spec.limit_s
+    written = 0
+    with opened(name, os.O_WRONLY | os.O_CREAT) as descriptor:
+        for offset in offsets(spec, rank):
+            if written and time.monotonic() > end:
+                break
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            write_all(descriptor, memoryview(data_of(spec.key, name, offset, point.transfer_size)))
+            written += 1
+        size = point.bytes_per_task if point.files == 'multiple' else point.bytes_moved
+        if os.fstat(descriptor).st_size < size:
+            os.ftruncate(descriptor, size)  # it never gets shorter: nobody writes behind this
+        os.fsync(descriptor)
+    return Report(rank, host, written)
+
+
+def compare(spec: Spec, rank: int, host: str) -> Report:
+    """Read what another task has written, past the cache where that can be, up to what differs. Raises OSError."""
+    point, writer, end = spec.point, writer_of(spec.point, rank), time.monotonic() + spec.limit_s
+    name, size, direct = file_name(point, writer), point.transfer_size, True
+    places, compared = offsets(spec, writer)[: spec.written[writer]], 0
+    if spec.transfers >= point.transfers:
+        places.sort()
+    window = window_of(max(size, MIB))
+    with opened(name, os.O_RDONLY) as descriptor:
+        for run in _runs(places, size):
+            if compared and time.monotonic() > end:
+                break
+            expected = b''.join(data_of(spec.key, name, offset, size) for offset in run)
+            found, past = read_there(descriptor, run[0], len(expected), window)
+            direct = direct and past
+            if found != expected:
+                return Report(rank, host, compared, direct, differs(name, run[0], expected, found))
+            compared += len(run)
+    return Report(rank, host, compared, direct)
+
+
+def offsets(spec: Spec, rank: int) -> List[int]:
+    """Of the transfers that a task writes, in their order: all of them, or one somewhere in each of equal parts.
+
+    These are in no order, so that those that are made before the time is over lie all over the file.
+    """
+    point, total = spec.point, spec.point.transfers
+    if spec.transfers >= total:
+        numbers = list(range(total))
+    else:
+        bounds = [total * part // spec.transfers for part in range(spec.transfers + 1)]
+        numbers = [low + _draw(spec, rank, low) % (high - low) for low, high in zip(bounds, bounds[1:])]
+    if spec.transfers < total or point.order == 'random':
+        numbers.sort(key=lambda number: _draw(spec, rank, number))
+    if point.files == 'multiple':
+        return [number * point.transfer_size for number in numbers]
+    if point.order == 'strided':
+        return [(number * point.tasks + rank) * point.transfer_size for number in numbers]
+    return [rank * point.bytes_per_task + number * point.transfer_size for number in numbers]
+
+
+def data_of(key: str, name: str, offset: int, size: int) -> bytes:
+    """What a transfer writes there."""
+    pool, parts = _pool(key), []
+    for place in range(offset, offset + size, BLOCK):
+        digest = hashlib.blake2b(f'{key} {name} {place}'.encode(), digest_size=DIGEST).digest()
+        begin = int.from_bytes(digest[:4], 'big') % POOL
+        parts += [digest, pool[begin : begin + BLOCK - DIGEST]]
+    return b''.join(parts)[:size]
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(key: str) -> bytes:
+    return hashlib.shake_128(key.encode()).digest(POOL + BLOCK)
+
+
+def _draw(spec: Spec, rank: int, number: int) -> int:
+    # Not by the module random: the Pythons of two nodes may draw otherwise.
+    return int.from_bytes(hashlib.sha256(f'{spec.key} {rank} {number}'.encode()).digest()[:8], 'big')
+
+
+def _runs(places: List[int], size: int) -> Iterator[List[int]]:
+    """Transfers that follow each other, as many as are read at a time."""
+    run: List[int] = []
+    for offset in places:
+        if run and (offset != run[-1] + size or (len(run) + 1) * size > MIB):
+            yield run
+            run = []
+        run.append(offset)
+    if run:
+        yield run
+
+
+def window_of(size: int) -> mmap.mmap:
+    """For what O_DIRECT reads: aligned, and with room for what lies before and behind it in its blocks."""
+    return mmap.mmap(-1, -(-size // DIRECT_BYTES) * DIRECT_BYTES + 2 * DIRECT_BYTES)
+
+
+def read_there(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tuple[bytes, bool]:
+    """What the file has there, less where it ends before, and whether it was read past the cache."""
+    before = offset % DIRECT_BYTES
+    wanted = -(-(before + size) // DIRECT_BYTES) * DIRECT_BYTES
+    there, past = read_past_cache(descriptor, offset - before, memoryview(window)[:wanted])
+    return window[before : min(there, before + size)], past
+
+
+def differs(name: str, start: int, expected: bytes, found: bytes) -> Differs:
+    """Where a file that was read from `start` on first differs."""
+    at = next(
+        (at for at, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found))
+    )
+    return Differs(name, start + at, expected[at : at + SHOWN].hex(), found[at : at + SHOWN].hex())
+
+
+def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]]:
+    """What is said of data that differ, and its evidence. writer, reader: the nodes."""
+    sentence = (
+        f'{seen.file} differs from {seen.offset} B on: the {SHOWN} bytes there were written as '
+        f'{seen.expected or "nothing"} on {writer} and read as {seen.found or "nothing"} on {reader}'
+    )
+    evidence = {
+        'file': seen.file,
+        'offset': str(seen.offset),
+        'expected': seen.expected,
+        'found': seen.found,
+        'writer': writer,
+        'reader': reader,
+    }
+    return sentence, evidence
+
+
+@contextlib.contextmanager
+def opened(name: str, flags: int) -> Iterator[int]:
+    """A file whose name leads nowhere else. Raises OSError."""
+    descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,80 @@
+"""A wrapper that starts an ordinary program together with those of all other tasks of the launch.
+
+It joins the barrier, waits for the moment that is agreed on, runs the program as its child, with its own streams, and
+tells the coordinator when it ran. So the skew of the starts on many nodes is known, and not hoped for.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from seatrial.engine.barrier import BarrierError, join
+from seatrial.engine.node_program import module_argv
+from seatrial.model.codec import from_json, to_json
+
+ALONE, NOT_STARTED = 75, 127  # exit statuses: EX_TEMPFAIL of sysexits.h, and that of a shell
+
+
+class Ran(NamedTuple):
+    """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC.
+
+    called_s, started_s: before and after the start of the process, in between of which it began
+    began: the same by this node's wall clock, in seconds since 1970; uncertainty_s: of the others, to either side
+    """
+
+    host: str
+    called_s: float
+    started_s: float
+    ended_s: float
+    began: float
+    uncertainty_s: float
+
+
+def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> Tuple[str, ...]:
+    """The argv that starts `argv` as one of so many tasks, under the interpreter `python`."""
+    return module_argv(python, __name__, (str(rank), str(tasks), *argv))
+
+
+def main(arguments: List[str]) -> int:
+    """Its exit status is the program's, and a signal that ended the program ends it too.
+
+    75 if the barrier failed, so that the program was not started; 127 if it cannot be started.
+    """
+    rank, tasks, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
+    host = socket.gethostname()
+    try:
+        with join(rank, tasks, host) as barrier:
+            release = barrier.wait(f'start {os.path.basename(argv[0])}')
+            began, called = time.time(), time.monotonic()
+            process = subprocess.Popen(argv)
+            started = time.monotonic()
+            status = process.wait()
+            ended, ahead = time.monotonic(), release.offset_s
+            mine = Ran(host, called + ahead, started + ahead, ended + ahead, began, release.uncertainty_s)
+            barrier.leave(to_json(mine))
+    except BarrierError as error:
+        print(f'seatrial: task {rank} did not start {argv[0]}: {error}', file=sys.stderr)
+        return ALONE
+    except OSError as error:
+        print(f'seatrial: task {rank} cannot start {argv[0]}: {error.strerror}', file=sys.stderr)
+        return NOT_STARTED
+    return as_ended(status)
+
+
+def as_ended(status: int) -> int:
+    """The exit status of a program that this process stands for; a signal that ended it ends this process too."""
+    if status < 0:
+        with contextlib.suppress(OSError):  # SIGKILL, which no process can handle otherwise anyway
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status
+
+
+def ran(reports: Dict[int, Any]) -> Dict[int, Ran]:
+    """The reports that the coordinator was left, typed. Raises FormError."""
+    return {rank: from_json(Ran, report) for rank, report in reports.items()}

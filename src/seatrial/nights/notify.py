@@ -1,0 +1,171 @@
+"""Notifications of a scheduled trial: the site's own command when there is news, and figures for monitoring always.
+
+Nothing here changes a verdict: whatever goes wrong is said.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from seatrial.engine.base import ending
+from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.nights.past import Past, past_of
+from seatrial.report.nights.notification import News, Notified, ToldChange, TrialWatch, news
+from seatrial.report.openmetrics import openmetrics
+from seatrial.scheduler.series import file_of, metrics_file, put, series_of
+from seatrial.site.model import Site
+
+DEADLINE_S = 60.0
+"""For the site's command: a mail or a call of a web service; the job waits for it."""
+
+KILLED_S = 5.0
+SHOWN_LINES = 3
+
+
+def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> Past | None:
+    """Export how it stands; if there is news, send it. What could not be sent is news again the next time.
+
+    faults: sentences on what went wrong around the last run. Returns the nights that were read for it.
+    """
+    export(screen, site, watch)
+    notified = notified_of(site, watch.profile)
+    try:
+        past = past_of(site, watch.profile)
+    except Exception as error:  # people are told of a night that failed whatever the history holds
+        screen.print(f'changes of level are not known: {error!r}', soft_wrap=True)
+        past = None
+    patience = site.schedule(watch.profile).inconclusive_nights
+    found = news(watch, notified, patience, faults, past.trend.turns if past and past.trend else ())
+    fault = None
+    if found is not None:
+        screen.print(found.subject, soft_wrap=True)
+        fault = _send(site.trial_file.notify, found, facts(watch, found))
+        if fault:
+            screen.print(f'no notification was sent: {fault}', soft_wrap=True)
+    told = [*notified.changes, *(found.changes if found and not fault else ())]
+    _remember(screen, site, watch, notified._replace(changes=told), bool(faults), fault)
+    return past
+
+
+def export(screen: Console, site: Site, watch: TrialWatch) -> None:
+    """Write the file for monitoring, whole, and rename it into place."""
+    try:
+        put(metrics_file(site, watch.profile), openmetrics(watch))
+    except OSError as error:
+        screen.print(f'no metrics were exported: {error.filename}: {error.strerror}', soft_wrap=True)
+
+
+def news_lock(site: Site, profile: str) -> Path:
+    """Who sends notifications is alone with it, from reading how it stands until what was sent is written down."""
+    return file_of(series_of(site, profile), '.notify.lock')
+
+
+def notified_of(site: Site, profile: str) -> Notified:
+    """What people know; nothing where no file says so."""
+    data = _kept(site, profile)
+    with suppress(KeyError, TypeError, ValueError):
+        changes = [
+            ToldChange(datetime.fromisoformat(began), datetime.fromisoformat(told), *words)
+            for began, told, *words in data.get('changes', ())
+        ]
+        missed = datetime.fromisoformat(data['missed']) if data['missed'] else None
+        return Notified(data['session'], missed, changes)
+    return Notified()
+
+
+def unsent(site: Site, profile: str) -> str:
+    """Why the last notification did not reach anybody, or empty."""
+    return str(_kept(site, profile).get('fault') or '')
+
+
+def facts(watch: TrialWatch, found: News) -> dict[str, str]:
+    """What the command finds in its environment."""
+    standing = [each.verdict for each in watch.standing.values()]
+    return {
+        'SEATRIAL_EVENTS': ' '.join(found.events),
+        'SEATRIAL_SUBJECT': found.subject,
+        'SEATRIAL_SITE': watch.site,
+        'SEATRIAL_PROFILE': watch.profile,
+        'SEATRIAL_VERDICT': watch.verdict.value,
+        'SEATRIAL_EXIT_CODE': str(EXIT_CODES[watch.verdict]),
+        'SEATRIAL_SESSION_ID': watch.last.session if watch.last else '',
+        'SEATRIAL_FAILING': str(standing.count(Verdict.FAIL)),
+        'SEATRIAL_MISSED': str(len(watch.missed)),
+        'SEATRIAL_REPORT': watch.report,
+    }
+
+
+def _kept(site: Site, profile: str) -> dict[str, Any]:
+    try:
+        data = json.loads(file_of(series_of(site, profile), '.notified.json').read_text())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> str | None:
+    """Run the site's command; why no notification went out, or None.
+
+    Text and output go through files: a grandchild that keeps a pipe open would keep this process waiting.
+    """
+    if not command:
+        return 'trial.yaml names no command in notify'
+    with tempfile.TemporaryFile('w+') as text, tempfile.TemporaryFile('w+', errors='replace') as output:
+        text.write(found.text)
+        text.seek(0)
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=text,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f'{command[0]}: {error.strerror}'
+        try:
+            status = process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(KILLED_S)
+            return f'{command[0]} has not ended after {DEADLINE_S:.0f} s, and was killed'
+        if status == 0:
+            return None
+        output.seek(0)
+        lines = [line.strip() for line in output.read().splitlines() if line.strip()]
+        said = '; '.join(lines[-SHOWN_LINES:])
+        for word in filter(lambda word: len(word) > 3, command[1:]):  # an address can be a secret, and is repeated
+            said = said.replace(word, '...')
+        return f'{command[0]} {ending(status)}: {said or "it said nothing"}'
+
+
+def _remember(
+    screen: Console, site: Site, watch: TrialWatch, notified: Notified, died: bool, fault: str | None
+) -> None:
+    """Keep what people know now. A run that died is one notification, and not another as missed."""
+    known, missed, changes = notified
+    if fault is None:
+        known = watch.last.session if watch.last else known
+        times = [*watch.missed, *(run.due for run in watch.runs[-1:] if died), *([missed] if missed else [])]
+        missed = max(times, default=None)
+    data = {
+        'session': known,
+        'missed': missed.isoformat() if missed else None,
+        'changes': [(each.began.isoformat(), each.told.isoformat(), *each[2:]) for each in changes],
+        'fault': fault,
+    }
+    try:
+        put(file_of(series_of(site, watch.profile), '.notified.json'), json.dumps(data) + '\n')
+    except OSError as error:
+        screen.print(f'the same notification may be sent again: {error.filename}: {error.strerror}', soft_wrap=True)

@@ -1,0 +1,153 @@
+"""What is known of a site's scheduled trials: from the history, the sessions' folders, the schedule and Slurm."""
+
+import json
+import time
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, began
+from seatrial.history import store
+from seatrial.job.directory.lock import STALE_S
+from seatrial.job.directory.orphans import heartbeat_of
+from seatrial.report.nights.nights import (
+    MISSED,
+    Criterion,
+    Judged,
+    Night,
+    Unfinished,
+    criteria_in,
+    enforced_in,
+    nights,
+    runs,
+)
+from seatrial.report.nights.notification import TrialWatch
+from seatrial.scheduler.series import Scheduled, queue_words, scheduled, series_of
+from seatrial.site.calendar import Calendar
+from seatrial.site.model import Site
+
+RUNS_SHOWN = 14
+
+SESSIONS_READ = 60
+"""Of the history, the newest; four times as many, and so on, while they hold fewer than RUNS_SHOWN of the trial."""
+
+
+def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
+    """How the scheduled trials of a profile stand now, of one system where the site has several."""
+    now = datetime.now().astimezone()
+    found, past = _past(site, profile, system)
+    series = series_of(site, profile)
+    plan = scheduled(series)
+    ended = {night.session: night.began for night in past}
+    calendar, since = _calendar(site, profile, plan, ended, now)
+    due = calendar.between(max(since, now - timedelta(days=7 * RUNS_SHOWN)), now)[-RUNS_SHOWN:] if calendar else []
+    following = calendar.after(now)[0] if calendar else None
+    last = past[-1].session if past else ''
+    results = _results(site, last) if past else {}
+    # Whose they are is not known: names of sessions sort by time.
+    unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
+    page = site.session_folder(past[-1].session) / REPORT / PAGE if past else None
+    begun = _unfinished(site, profile, ended, system)
+    return TrialWatch(
+        site=site.name,
+        profile=profile,
+        now=now,
+        nights=past,
+        runs=runs(due, following, now, ended.values(), begun) if following else [],
+        calendar=calendar.words if calendar else '',
+        following=following,
+        queue=queue_words(series) if plan else '',
+        report=str(page) if page and page.is_file() else '',
+        unread=unread,
+        criteria=_criteria(results) if past else None,
+        chain=str(results.get('chain', '')),
+        rows=found.rows.filter(pl.col('session') == last) if past else None,
+    )
+
+
+def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[datetime]:
+    """All runs of a profile that were missed, as far as its schedule is known.
+
+    ended: when its sessions began, by their names, oldest first
+    """
+    now = datetime.now().astimezone()
+    calendar, since = _calendar(site, profile, scheduled(series_of(site, profile)), ended, now)
+    if calendar is None:
+        return []
+    due = calendar.between(since, now)
+    found = runs(due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None))
+    return [run.due for run in found if run.state == MISSED]
+
+
+def _calendar(
+    site: Site, profile: str, plan: Scheduled | None, ended: Mapping[str, datetime], now: datetime
+) -> tuple[Calendar | None, datetime]:
+    """When a profile is due, and since when."""
+    if plan is not None:
+        return plan.calendar, datetime.fromtimestamp(plan.since).astimezone()
+    since = next(iter(ended.values()), now)
+    if profile in site.trial_file.schedule:  # something else than `seatrial schedule` may start it
+        return site.schedule(profile).calendar, since
+    return None, since
+
+
+def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, list[Night]]:
+    """The last nights of the trial, and what was read for them: of thousands of sessions the newest."""
+    folder, newest = store.folder_of(site.state), SESSIONS_READ
+    while True:
+        found = store.read(folder, newest)
+        past = nights(found.rows, site.name, profile, lambda session: _enforced(site, session), system)
+        if len(past) >= RUNS_SHOWN or newest >= len(store.sessions_in(folder)):
+            return found, past
+        newest *= 4
+
+
+def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
+    """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
+    try:
+        return enforced_in(_results(site, session))
+    except (KeyError, TypeError):
+        return {}
+
+
+def _criteria(results: Mapping[str, Any]) -> int | None:
+    try:
+        return criteria_in(results)
+    except (KeyError, TypeError):
+        return None
+
+
+def _results(site: Site, session: str) -> Mapping[str, Any]:
+    """What results.json says; nothing where it is gone or is none."""
+    try:
+        found = json.loads((site.session_folder(session) / RESULTS).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _unfinished(site: Site, profile: str, ended: Collection[str], system: str | None) -> list[Unfinished]:
+    """ended: the sessions that ended, oldest first."""
+    found = []
+    folder, first = Path(site.state) / 'sessions', next(iter(ended), '')
+    for session in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []:
+        if session in ended or session < first:
+            continue
+        try:
+            data = json.loads((folder / session / FILE).read_text())
+            asked = (data['profile'], Path(data['site']), data['only'])
+            if asked == (profile, site.folder, []) and system in (None, data.get('system')):
+                found.append(Unfinished(session, began(session), _beats(site, session)))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # not one of Seatrial's
+    return found
+
+
+def _beats(site: Site, session: str) -> bool:
+    try:
+        return time.time() - Path(heartbeat_of(site.state, session)).stat().st_mtime < STALE_S
+    except OSError:
+        return False

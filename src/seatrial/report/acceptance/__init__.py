@@ -1,0 +1,1 @@
+"""The protocol of an acceptance, and what a bundle has for people and programs."""

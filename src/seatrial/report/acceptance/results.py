@@ -1,0 +1,164 @@
+"""An acceptance for programs, results.json in the form of docs/results.schema.json, and a summary in Markdown."""
+
+import json
+import math
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from seatrial.judge.criteria import VERDICTS
+from seatrial.report.acceptance.protocol import Protocol, Row
+from seatrial.report.session.summary import escaped
+
+SCHEMA = 1
+"""Of results.json. A reader refuses another one; no field is ever given another meaning."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra='forbid')
+
+
+class Allocation(_Strict):
+    """One session in which a criterion was measured."""
+
+    session: str
+    began: datetime
+    nodes: list[str]
+    engine: str = Field(description='With its version.')
+    figure: float | None = Field(
+        description='By the statistic, in the unit of the criterion; null if it does not count.'
+    )
+    why_not: str = Field(description='Why it does not count, or can only miss the criterion; else empty.')
+    chain: str = Field(
+        description='SHA-256 with which the chain of its records ends; `seatrial verify` prints it too.'
+    )
+
+
+class Remark(_Strict):
+    """What somebody has said; a waiver changes no verdict."""
+
+    waives: bool
+    text: str
+    by: str
+    at: datetime
+
+
+class Criterion(_Strict):
+    """One criterion of the contract."""
+
+    id: str
+    text: str
+    milestone: str
+    verdict: str = Field(json_schema_extra={'enum': list(VERDICTS)})
+    wanted: str = Field(description='As the contract has it.')
+    bound: float | None = Field(
+        description='In the unit; of a percentage what it comes to, null while it is not known.'
+    )
+    unit: str = Field(description='A base unit: B/s, op/s or s; empty for a ratio or a count.')
+    statistic: str
+    allocations_needed: int
+    figure: float | None = Field(description='Of all allocations that count.')
+    low: float | None = Field(description='Of the interval: 90 %, and more with each allocation that is not planned.')
+    high: float | None
+    margin: float | None = Field(description='As a fraction of the bound; above 0 on the right side of it.')
+    further: int | None = Field(description='How many more allocations would decide at the noise seen.')
+    why: str = Field(description='What is missing, or empty.')
+    setup: dict[str, str] = Field(description='How it is measured.')
+    allocations: list[Allocation]
+    remarks: list[Remark]
+
+
+class Results(_Strict):
+    """What all allocations of an acceptance come to: results.json of a bundle."""
+
+    schema_: int = Field(alias='schema', json_schema_extra={'const': SCHEMA})
+    seatrial: str = Field(description='Version that judged.')
+    site: str
+    made: datetime
+    title: str
+    date: str
+    parties: dict[str, str]
+    milestones: dict[str, str]
+    counts: str = Field(description='Which allocations decide.')
+    verdict: str = Field(json_schema_extra={'enum': [each.value for each in VERDICTS.values()]})
+    criteria: list[Criterion]
+
+
+def results(page: Protocol) -> str:
+    """The text of results.json: what the protocol has, in base units."""
+    found = Results(
+        schema=SCHEMA,
+        seatrial=page.seatrial,
+        site=page.site,
+        made=page.made,
+        title=page.title,
+        date=page.date,
+        parties=dict(page.parties),
+        milestones=dict(page.milestones),
+        counts=page.rule,
+        verdict=page.verdict.value,
+        criteria=[_criterion(row) for row in page.rows],
+    )
+    return found.model_dump_json(indent=1, by_alias=True) + '\n'
+
+
+def results_schema() -> str:
+    """The JSON Schema of results.json (draft 2020-12)."""
+    return json.dumps(Results.model_json_schema(), indent=1) + '\n'
+
+
+def summary(page: Protocol) -> str:
+    """The criteria in Markdown; what comes from elsewhere is escaped."""
+    lines = [
+        f'# {page.verdict.value}: {escaped(page.title)}',
+        '',
+        f'{page.counts()}. Contract of {escaped(page.date)}, site {escaped(page.site)}, judged '
+        f'{page.made:%Y-%m-%d %H:%M} UTC by Seatrial {escaped(page.seatrial)}.',
+        '',
+        '| verdict | criterion | wanted | measured | 90 % interval | margin | allocations | why |',
+        '|---|---|---|---:|---:|---:|---:|---|',
+    ]
+    for row in page.rows:
+        said = (row.asked.id, row.wanted, row.measured, row.interval, row.margin, row.allocations, row.outcome.why)
+        verdict = f'{row.verdict.value}{" (waived)" if row.waived else ""}'
+        lines.append(f'| {" | ".join([verdict, *map(escaped, said)])} |')
+    return '\n'.join(lines) + '\n'
+
+
+def _criterion(row: Row) -> Criterion:
+    outcome, counted = row.outcome, dict(zip(row.outcome.counted, row.outcome.figures, strict=True))
+    return Criterion(
+        id=row.asked.id,
+        text=row.text,
+        milestone=row.milestone,
+        verdict=outcome.verdict,
+        wanted=row.wanted,
+        bound=_finite(outcome.bound if row.asked.of else row.asked.bound),
+        unit=row.base,
+        statistic=f'best of {row.asked.best_of}' if row.asked.best_of else row.asked.statistic,
+        allocations_needed=row.asked.allocations,
+        figure=_finite(outcome.figure),
+        low=_finite(outcome.low),
+        high=_finite(outcome.high),
+        margin=_finite(outcome.margin),
+        further=outcome.further,
+        why=outcome.why,
+        setup=dict(row.setup),
+        allocations=[
+            Allocation(
+                session=each.session,
+                began=each.began,
+                nodes=list(each.nodes),
+                engine=each.engine,
+                figure=_finite(counted.get(each)),
+                why_not=row.standing(each),
+                chain=each.chain,
+            )
+            for each in row.attempts
+        ],
+        remarks=[Remark(waives=each.waives, text=each.text, by=each.by, at=each.at) for each in row.remarks],
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,378 @@
+"""Sessions before and after, side by side: what they did not have in common, families, metrics, what is left out.
+
+The comparison is judge/compare.py's; here the rows of the history become its series, and its changes a table, a page
+and JSON.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import polars as pl
+
+from seatrial.history.provenance import CASE, circumstances, differences
+from seatrial.history.rows import OF_ONE_SESSION
+from seatrial.judge.compare import CONFIDENCE, EFFECT, ORDER, Change, Series, compared
+from seatrial.judge.verdict import Verdict
+from seatrial.model.metric import HIGHER
+from seatrial.model.plan import Case
+from seatrial.model.units import BINARY
+from seatrial.report.figures import Unit, common_unit, figure
+from seatrial.report.session.page import jinja
+from seatrial.report.words import clean, listed
+from seatrial.workload.registry import KINDS
+from seatrial.workload.sweep import AXES
+from seatrial.workload.words import counted
+
+WRITE, READ, METADATA, NODE, TARGET, GUARANTEES = (
+    *('data write', 'data read', 'metadata', 'node', 'target'),
+    'guarantees',
+)
+FAMILIES = (WRITE, READ, METADATA, NODE, TARGET, GUARANTEES)
+"""In the order in which they are shown."""
+
+GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison. asked: what the person named; sessions: oldest first; labels: that they have."""
+
+    asked: str
+    sessions: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """'before: 3 sessions, 20261121T020638-9f3a1c to 20261123T020638-9f3a1c'."""
+        ends = ' to '.join(dict.fromkeys((self.sessions[0], self.sessions[-1])))
+        return f'{self.asked}: {counted(len(self.sessions), "session")}, {ends}'
+
+
+@dataclass(frozen=True)
+class FamilyRow:
+    """A family of one file system. metrics: how many of its metrics have each verdict, by the verdict."""
+
+    file_system: str
+    family: str
+    change: Change | None
+    metrics: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A metric. before, after: means of the means of its sessions, in the base unit; better: 'higher' or 'lower'."""
+
+    case: str
+    metric: str
+    family: str
+    file_system: str
+    unit: str
+    better: str
+    before: float
+    after: float
+    change: Change
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything about two sides. effect: the smallest share that matters.
+
+    differing: what they were not measured with alike, the most important first; circumstances: nodes and fullness
+    metrics: the most important first; left_out: what is not compared, with the reason, in words
+    """
+
+    before: Side
+    after: Side
+    effect: float
+    differing: Sequence[str]
+    circumstances: Sequence[str]
+    families: Sequence[FamilyRow]
+    metrics: Sequence[MetricRow]
+    left_out: Sequence[str]
+    units: str = BINARY
+
+    @property
+    def notice(self) -> str:
+        """What the intervals do not contain, or empty."""
+        if any(each.change.between for each in self.metrics):
+            return ''
+        return (
+            'One session a side: the intervals have the spread of its repetitions alone, not what sessions differ by '
+            'from night to night, and decide nothing. Name several sessions on one side at least'
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of the metrics, by verdict."""
+        verdicts = [each.change.verdict for each in self.metrics]
+        return {verdict: verdicts.count(verdict) for verdict in ORDER}
+
+    def has(self, verdict: str) -> bool:
+        """Whether a metric or a family has it."""
+        return bool(self.counts[verdict]) or any(
+            each.change is not None and each.change.verdict == verdict for each in self.families
+        )
+
+
+def comparison(
+    before: pl.DataFrame,
+    after: pl.DataFrame,
+    asked: tuple[str, str] = ('before', 'after'),
+    effect: float = EFFECT,
+    units: str = BINARY,
+    rounds: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Of the rows of the history of two sides, neither of which is empty.
+
+    rounds: of sides that were measured in turn, the round of each session
+    """
+    series, shown, left_out = _series(before, after, rounds)
+    families, changes = compared(series, effect, paired=rounds is not None)
+    rows = [
+        MetricRow(*names, before=_mean(own.before), after=_mean(own.after), change=change)
+        for names, own, change in zip(shown, series, changes, strict=True)
+    ]
+    rows.sort(key=lambda row: (ORDER.index(row.change.verdict), -row.change.size))
+    return Comparison(
+        before=_side(before, asked[0]),
+        after=_side(after, asked[1]),
+        effect=effect,
+        differing=differences(before, after),
+        circumstances=circumstances(before, after),
+        families=_families(rows, families),
+        metrics=rows,
+        left_out=left_out,
+        units=units,
+    )
+
+
+def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
+    """The round of each session of two sides that were measured in turn, by its name.
+
+    Raises ValueError where the sessions, in the order of time, are not one of each side and again one of each side.
+    """
+    sides = [set(rows['session']) for rows in (before, after)]
+    names = sorted(sides[0] | sides[1])
+    pairs = list(zip(names[::2], names[1::2], strict=False))
+    if len(names) % 2 or any((one in sides[0]) == (other in sides[0]) for one, other in pairs):
+        raise ValueError('the sessions do not alternate, one of each side in a round')
+    return {name: str(number) for number, pair in enumerate(pairs, 1) for name in pair}
+
+
+def to_json(found: Comparison) -> dict[str, Any]:
+    """All of it as plain values; figures in base units."""
+    return {
+        **dataclasses.asdict(found),
+        'confidence': CONFIDENCE,
+        'notice': found.notice,
+        'counts': found.counts,
+    }
+
+
+def ratio_words(change: Change) -> str:
+    """'0.947'."""
+    return figure(change.ratio)
+
+
+def interval_words(change: Change) -> str:
+    """'0.93..0.97', with a mark where the spread between sessions is not in it."""
+    if change.low is None or change.high is None:
+        return '-'
+    return f'{figure(change.low)}..{figure(change.high)}{"" if change.between else " *"}'
+
+
+def means_words(row: MetricRow, units: str) -> tuple[str, str]:
+    """Both means in one unit, the second one with it: ('812', '770 MiB/s')."""
+    unit = common_unit((row.before, row.after), row.unit, units) if row.unit else Unit()
+    return unit.figure(row.before), unit.words(row.after)
+
+
+def sessions_words(change: Change) -> str:
+    """'3, 3'."""
+    return ', '.join(map(str, change.sessions))
+
+
+def comparison_page(found: Comparison, site: str) -> str:
+    """The same as one HTML file that needs no script, no network and no other file."""
+    ends = [abs(math.log(end)) for row in found.metrics for end in (row.change.low, row.change.high) if end]
+    span = min(max([LEAST_DRAWN * math.log1p(found.effect), *ends]), MOST_DRAWN)
+
+    def across(ratio: float) -> float:
+        """Where it lies on a line of 100."""
+        return 50 + 48 * max(-1.0, min(1.0, math.log(ratio) / span))
+
+    template = jinja().get_template('comparison.html')
+    return template.render(
+        found=found,
+        site=site,
+        across=across,
+        confidence=f'{100 * CONFIDENCE:g}',
+        ratio=ratio_words,
+        interval=interval_words,
+        means=means_words,
+        sessions=sessions_words,
+    )
+
+
+LEAST_DRAWN, MOST_DRAWN = 2, math.log(4)
+"""How far the drawn line reaches from no change: in smallest effects, and as a logarithm."""
+
+
+def _side(rows: pl.DataFrame, asked: str) -> Side:
+    labels = [label for label in rows['label'].unique(maintain_order=True) if label]
+    return Side(clean(asked), tuple(rows['session'].unique(maintain_order=True)), tuple(labels))
+
+
+def _families(rows: Sequence[MetricRow], changes: Mapping[str, Change]) -> list[FamilyRow]:
+    """By file system, in the order of FAMILIES."""
+    own: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        own.setdefault((row.file_system, row.family), []).append(row.change.verdict)
+    return [
+        FamilyRow(
+            file_system,
+            family,
+            changes.get(_group(file_system, family)),
+            {verdict: own[file_system, family].count(verdict) for verdict in ORDER},
+        )
+        for file_system, family in sorted(own, key=lambda key: (key[0], FAMILIES.index(key[1])))
+    ]
+
+
+def _series(
+    before: pl.DataFrame, after: pl.DataFrame, rounds: Mapping[str, str] | None
+) -> tuple[list[Series], list[tuple[str, str, str, str, str, str]], list[str]]:
+    """What can be compared, with its case, metric, family, file system, unit and direction; what cannot, in words."""
+    sides = [dict(_metrics(rows)) for rows in (before, after)]
+    series, shown = [], []
+    reasons: dict[tuple[str, str], list[str]] = {}
+    if any(rows.filter(OF_ONE_SESSION).height for rows in (before, after)):
+        reasons['', GROUPS_LEFT_OUT] = []
+    for key in dict.fromkeys((*sides[0], *sides[1])):
+        case, name = key
+        own = [side.get(key) for side in sides]
+        for reason in (why for each in own if each for why in each.without):
+            reasons.setdefault((case, reason), []).append(name)
+        one, other = own
+        why = _uncomparable(one, other)
+        before_it, after_it = (
+            {_named(rounds, name): own for name, own in each.sessions.items()} if each else {}
+            for each in (one, other)
+        )
+        if not why and rounds is not None and not before_it.keys() & after_it.keys():
+            why = 'no round has valid figures of both sides'
+        if why:
+            reasons.setdefault((case, why), []).append(name)
+        elif one and other:
+            series.append(
+                Series(
+                    _group(one.file_system, one.family),
+                    before_it,
+                    after_it,
+                    one.better,
+                    one.steers,
+                    not one.unit,
+                )
+            )
+            shown.append((case, name, one.family, one.file_system, one.unit, one.better))
+    said = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
+    return series, shown, said
+
+
+def _named(rounds: Mapping[str, str] | None, session: str) -> str:
+    return session if rounds is None else rounds[session]
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """One metric of one side. without: why sessions of this side do not count."""
+
+    family: str
+    file_system: str
+    unit: str
+    better: str
+    steers: bool
+    caches: frozenset[str]
+    sessions: Mapping[str, Sequence[float]]
+    without: Sequence[str]
+
+
+def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
+    """Why the two sides of a metric are not compared, or nothing."""
+    if one is None or other is None:
+        return f'only {"after" if one is None else "before"}'
+    if not (one.sessions and other.sessions):
+        sides = [name for name, each in (('before', one), ('after', other)) if not each.sessions]
+        return f'no valid figures {" and ".join(sides)}'
+    if (one.unit, one.better) != (other.unit, other.better):
+        words = [f'in {each.unit or "counts"}, {each.better} is better' for each in (one, other)]
+        return f'{words[0]}, before; {words[1]}, after'
+    if one.caches != other.caches:
+        words = [' or '.join(sorted(each.caches - {''})) or 'nothing' for each in (one, other)]
+        return f'{words[0]} before and {words[1]} after, which is no comparison of the storage'
+    if min(min(own) for each in (one, other) for own in each.sessions.values()) <= 0:
+        return 'a figure of 0 has no ratio'
+    return ''
+
+
+def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
+    """Of one side, by case and name, without the groups of node sweeps."""
+    usable = pl.col('valid') & pl.col('value').is_finite()
+    # At once: of a thousand metrics and a month of sessions a question for each would take minutes.
+    metric, facts = (*CASE, 'metric'), ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
+    table = (
+        rows.lazy()
+        .filter(~OF_ONE_SESSION)
+        .group_by(*metric, 'session', 'metric_verdict', maintain_order=True)
+        .agg(
+            pl.col(facts).first(),
+            pl.col('cache').fill_null('').unique(),
+            pl.col('value').filter(usable),
+        )
+        .with_columns(used=(pl.col('value').list.len() > 0) & (pl.col('metric_verdict') != Verdict.INVALID.value))
+        .group_by(metric, maintain_order=True)
+        .agg(
+            pl.col(facts).first(),
+            pl.col('session', 'value', 'cache').filter('used'),
+            pl.format('{} in {}', 'metric_verdict', 'session').filter(~pl.col('used')).alias('without'),
+        )
+        .collect()
+    )
+    for row in table.iter_rows(named=True):
+        yield (
+            (Case(*(row[name] for name in CASE)).name, row['metric']),
+            _Metric(
+                family=family_of(row),
+                file_system=row['file_system'],
+                unit=row['unit'] or '',
+                better=row['better'] or HIGHER,
+                steers=row['steers'] is not False,
+                caches=frozenset(cache for own in row['cache'] for cache in own),
+                sessions=dict(zip(row['session'], row['value'], strict=True)),
+                without=row['without'],
+            ),
+        )
+
+
+def family_of(row: Mapping[str, Any]) -> str:
+    """Of a metric, by the columns axis, kind, unit and operation of the history."""
+    axis, kind = AXES.get(row['axis'] or ''), KINDS.get(row['kind'] or '')
+    if axis is not None and axis.equals:
+        return NODE if axis.equals == 'node' else TARGET
+    if not row['unit']:
+        return GUARANTEES
+    if kind.moves_data if kind else row['unit'] == 'B/s':
+        return WRITE if any(each in row['operation'] for each in ('write', 'update')) else READ
+    return METADATA
+
+
+def _group(file_system: str, family: str) -> str:
+    return f'{file_system}: {family}'
+
+
+def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
+    return fmean(fmean(own) for own in sessions.values())

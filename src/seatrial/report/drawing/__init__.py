@@ -1,0 +1,1 @@
+"""What draws: scales, markers, curves, maps and time lines, as places on paper."""

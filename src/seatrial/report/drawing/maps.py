@@ -1,0 +1,140 @@
+"""Maps: one metric of a case whose points differ in two things, one the row and the other the column, in colour.
+
+Layouts that ask for two things each are drawn so, and files of many sizes by transfers of many sizes or by numbers of
+tasks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from seatrial.judge.statistics import Summary
+from seatrial.judge.verdict import MetricResult
+from seatrial.model.metric import HIGHER
+from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.units import format_size
+from seatrial.report import words
+from seatrial.report.drawing.markers import is_valid
+from seatrial.report.evidence import CaseEvidence
+from seatrial.report.figures import Unit, units_of
+from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted
+
+SHADES = 5
+"""Of a field, from none to that of the map's largest mean; style.css has them."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One point on a map. summary: None where it was not measured or is invalid; shade: from 0 to SHADES - 1."""
+
+    summary: Summary | None
+    shade: int = 0
+    best: bool = False
+    alike: bool = False
+
+
+@dataclass(frozen=True)
+class Map:
+    """name: of the metric; by: what the fields differ in, under the name; corner: what the rows are.
+
+    notes: what the map shows beside its figures, a sentence each
+    """
+
+    name: str
+    unit: Unit
+    by: str
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Field, ...]], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Surface:
+    """One case over file sizes and another parameter. sentence: what it does."""
+
+    case: Case
+    sentence: str
+    maps: tuple[Map, ...]
+
+
+def fields(
+    places: Mapping[tuple[str, str], str], metrics: Sequence[MetricResult], best: str = '', alike: Sequence[str] = ()
+) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Field, ...]], ...]]:
+    """The columns, and each row with its fields. places: the label of the point of a row and a column.
+
+    metrics: one figure at each point; best, alike: labels of points
+    """
+    rows, columns = (tuple(dict.fromkeys(place[each] for place in places)) for each in (0, 1))
+    known = {each.point: each.summary for each in metrics if is_valid(each)}
+    largest = max((summary.mean for summary in known.values() if summary is not None), default=0.0)
+
+    def field(label: str) -> Field:
+        summary = known.get(label)
+        if summary is None:
+            return Field(None)
+        shade = round((SHADES - 1) * summary.mean / largest) if largest > 0 else 0
+        return Field(summary, shade, label == best, label in alike)
+
+    return columns, tuple((row, tuple(field(places.get((row, column), '')) for column in columns)) for row in rows)
+
+
+def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[Surface]:
+    """Of every case over file sizes and transfer sizes or numbers of tasks, in their order."""
+    return [found for each in cases if (found := _surface(each, system)) is not None]
+
+
+def _surface(evidence: CaseEvidence, system: str) -> Surface | None:
+    plan, result = evidence.plan, evidence.result
+    grid = next((found for found in (_grid(plan, *each) for each in _COLUMNS) if found), None)
+    if grid is None:
+        return None
+    by, more, places = grid
+    units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
+    maps = []
+    for name in dict.fromkeys(each.name for each in result.metrics):
+        own = [each for each in result.metrics if each.name == name]
+        unit = units[own[0].unit]
+        columns, rows = fields(places, own)
+        notes = () if result.unjudged or own[0].better != HIGHER else _falls(unit.words, more, columns, rows)
+        maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows, notes))
+    return Surface(plan.case, words.sentence(evidence), tuple(maps))
+
+
+_COLUMNS: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
+    ('transfer_size', 'transfer size', 'larger transfers', format_size),
+    ('tasks', 'number of tasks', 'more tasks', lambda number: counted(number, 'task')),
+)
+"""Parameters beside the file size: of a point, as people read it, what more of it is, and a value of it."""
+
+
+def _grid(
+    plan: TrialPlan, field: str, by: str, more: str, shown: Callable[[int], str]
+) -> tuple[str, str, dict[tuple[str, str], str]] | None:
+    """The label of each point by its file size and this; None where not both of them, and they alone, vary."""
+    own = sorted((point.bytes_per_task, getattr(point, field), point.label) for point in plan.points)
+    varied = [len({each[place] for each in own}) for place in (0, 1)]
+    if plan.axis.name != 'variant' or min(varied) < 2 or len({each[:2] for each in own}) < len(own):
+        return None
+    return by, more, {(format_size(size), shown(other)): label for size, other, label in own}
+
+
+def _falls(
+    figure: Callable[[float], str],
+    more: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[Field]]],
+) -> tuple[str, ...]:
+    """Where more of what the columns are is slower, by intervals that do not overlap; else that it never is."""
+    found = []
+    for row, own in rows:
+        there = [
+            (column, each.summary) for column, each in zip(columns, own, strict=True) if each.summary is not None
+        ]
+        found += [
+            f'files of {row}: slower with {column} than with {before} ({figure(own_.mean)} and {figure(last.mean)})'
+            for (before, last), (column, own_) in pairwise(there)
+            if own_.interval.high < last.interval.low
+        ]
+    return tuple(found) or (f'{more} are nowhere slower',)

@@ -1,0 +1,312 @@
+"""Notifications of a scheduled trial: one screen of how it stands, and news only where there are any."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import NamedTuple
+
+import polars as pl
+
+from seatrial.judge.compare import BETTER, WORSE
+from seatrial.judge.verdict import Verdict
+from seatrial.report.nights.nights import (
+    AWAITED,
+    MISSED,
+    RUNNING,
+    Criterion,
+    DueRun,
+    Night,
+    Standing,
+    Standings,
+    difference,
+    in_a_row,
+    lasting,
+    passed,
+    standings,
+    without_result,
+)
+from seatrial.report.nights.trend import NEAR, Turn
+from seatrial.report.words import chain_words, clean, cut, listed
+from seatrial.workload.words import counted
+
+UNLIKE = 'not the same'
+"""What is to be known before figures are compared: with what else they were measured."""
+
+SHOWN = 12
+"""Lines of one kind at most; the report has the rest."""
+
+
+@dataclass(frozen=True)
+class TrialWatch:
+    """What is known of the scheduled trials of a site and profile at a moment.
+
+    nights: the sessions that ended, oldest first; runs: the last ones that were due
+    calendar: when it runs, in words, or empty where it is not scheduled; following: when next
+    queue:  what Slurm says of it; report: the last session's page; either may be empty
+    criteria: how many the last session had; None where nobody knows any more
+    chain: with what the chain of its records ends, or empty
+    unread: files of the history from after the last session that cannot be read, with the reasons
+    rows:   of the last session; None where nobody wants its figures
+    """
+
+    site: str
+    profile: str
+    now: datetime
+    nights: Sequence[Night]
+    runs: Sequence[DueRun] = ()
+    calendar: str = ''
+    following: datetime | None = None
+    queue: str = ''
+    report: str = ''
+    criteria: int | None = None
+    chain: str = ''
+    unread: Sequence[str] = ()
+    rows: pl.DataFrame | None = field(default=None, compare=False)
+
+    @cached_property
+    def standings(self) -> Sequence[Standings]:
+        """What did not stand as it should after each of the nights."""
+        return standings(self.nights)
+
+    @property
+    def last(self) -> Night | None:
+        """The last session that ended."""
+        return self.nights[-1] if self.nights else None
+
+    @property
+    def standing(self) -> Standings:
+        """What does not stand as it should now."""
+        return self.standings[-1] if self.nights else {}
+
+    @property
+    def missed(self) -> list[datetime]:
+        """The runs that were due and were missed."""
+        return [run.due for run in self.runs if run.state == MISSED]
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the last run; INCOMPLETE where it was missed, or none has ended yet."""
+        overdue = bool(self.runs) and self.runs[-1].state == MISSED
+        return Verdict.INCOMPLETE if overdue or self.unread or self.last is None else self.last.verdict
+
+
+class ToldChange(NamedTuple):
+    """A change of a family of which people were notified. began: of the first night on the new level; told: when."""
+
+    began: datetime
+    told: datetime
+    file_system: str
+    family: str
+    verdict: str
+
+
+class Notified(NamedTuple):
+    """Of what people have been notified: all up to a session, the misses up to a time, and changes of families."""
+
+    session: str = ''
+    missed: datetime | None = None
+    changes: Sequence[ToldChange] = ()
+
+
+class News(NamedTuple):
+    """A notification. events: 'changed', 'trend', 'undecided', 'missed', 'died'; changes: of which it tells."""
+
+    events: tuple[str, ...]
+    subject: str
+    text: str
+    changes: Sequence[ToldChange] = ()
+
+
+def news(
+    watch: TrialWatch, notified: Notified, patience: int, faults: Sequence[str] = (), turns: Sequence[Turn] = ()
+) -> News | None:
+    """What is new since the last notification, or None. What goes on is told once.
+
+    patience: how many nights in a row may have no valid result, or a criterion be INVALID, until people are notified
+    faults:   sentences on what went wrong around the last run itself
+    turns:    the changes of families that the history shows now
+    """
+    known = [night.session for night in watch.nights]
+    index = known.index(notified.session) if notified.session in known else -1
+    before: Standings = lasting(watch.standings[index], watch.nights[: index + 1], patience) if index >= 0 else {}
+    heads: list[tuple[str, str]] = [('died', fault) for fault in faults]
+    missed = _silence(watch.runs, notified.missed)
+    if missed:
+        heads.append(('missed', f'{counted(len(missed), "run")} missed: {listed([_moment(due) for due in missed])}'))
+    if index + 1 < len(known):
+        new, ended = difference(before, lasting(watch.standing, watch.nights, patience))
+        if new or ended:
+            heads.append(('changed', _change_in_short(watch, new, ended)))
+        without = in_a_row(watch.nights, without_result)
+        if without >= patience > without - (len(known) - 1 - index):
+            heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
+    moved = [
+        turn for turn in turns if turn.change.verdict in (BETTER, WORSE) and not _is_told(turn, notified.changes)
+    ]
+    heads += [('trend', f'{turn.change.verdict} since {turn.began:%Y-%m-%d}: {turn.subject}') for turn in moved]
+    if not heads:
+        return None
+    subject = f'Seatrial {watch.site} {watch.profile}: {watch.verdict.value}: {"; ".join(said for _, said in heads)}'
+    unlike = dict.fromkeys(said for night in watch.nights[index + 1 :] for said in night.unlike)
+    first = [clean(f'{UNLIKE}: {"; ".join(unlike)}')] if unlike else []
+    beside = [clean(f'{turn.file_system}: {turn.family}: {said}') for turn in moved for said in turn.beside]
+    text = '\n'.join([*first, *(said for _, said in heads), *beside, '', *aligned(screen(watch, before))])
+    return News(
+        tuple(dict.fromkeys(event for event, _ in heads)),
+        clean(' '.join(subject.split())),
+        f'{text}\n',
+        [ToldChange(turn.began, watch.now, turn.file_system, turn.family, turn.change.verdict) for turn in moved],
+    )
+
+
+def _is_told(turn: Turn, told: Sequence[ToldChange]) -> bool:
+    """Whether people know of it: with each night more, the night from which on it is seen to be moves.
+
+    A small change moves by weeks, but never to after the night on which it was told. One that follows upon a change
+    to the other side is another one.
+    """
+    own = [each for each in told if (each.file_system, each.family) == (turn.file_system, turn.family)]
+    return any(
+        each.verdict == turn.change.verdict
+        and turn.began < max(each.told, each.began + timedelta(days=NEAR))
+        and not any(each.began < other.began <= turn.began for other in own if other.verdict != each.verdict)
+        for each in own
+    )
+
+
+def _silence(runs: Sequence[DueRun], told: datetime | None) -> list[datetime]:
+    """The runs that were missed since people were notified of misses; one silence is told once."""
+    found, known = [], False
+    for run in runs:
+        known = run.state == MISSED and (known or (told is not None and run.due <= told))
+        if run.state == MISSED and not known:
+            found.append(run.due)
+    return found
+
+
+def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str, str]]:
+    """How it stands: lines of a word and what is to be said; the word is empty where the line before goes on.
+
+    before: what changes are compared with; None takes the night before the last one.
+    """
+    night = watch.last
+    lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
+    lines += [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
+    lines.append(('trial', f'{watch.site}, profile {watch.profile}{", " if watch.calendar else ""}{watch.calendar}'))
+    if night is None:
+        lines.append(('last run', 'none has ended yet'))
+    else:
+        if before is None:
+            before = watch.standings[-2] if len(watch.nights) > 1 else {}
+        later = f'{watch.verdict.value}: before it ' if watch.unread else ''
+        lines += [
+            ('last run', f'{_span(night)}, session {night.session}'),
+            ('verdict', f'{later}{night.verdict.value}: {_counts(night)}'),
+            *(
+                [('criteria', 'none: what is valid is MEASURED, however slow; see docs/references.md')]
+                * (watch.criteria == 0)
+            ),
+            *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
+            *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
+            ('in a row', _streak(watch.nights)),
+            *([('records', chain_words(watch.chain))] * bool(watch.chain)),
+        ]
+    if watch.runs or watch.calendar:
+        of = f'of the last {counted(len(watch.runs), "run")}'
+        which = f': {listed([_moment(due) for due in reversed(watch.missed)])}' if watch.missed else ''
+        lines.append(('missed', f'{len(watch.missed) or "none"} {of}{which}' if watch.runs else 'none was due yet'))
+        if watch.runs and watch.runs[-1].state in (AWAITED, RUNNING):
+            lines.append(('now', f'the run of {_moment(watch.runs[-1].due)} is {watch.runs[-1].state}'))
+    if watch.following is not None:
+        lines.append(('next run', _moment(watch.following)))
+    lines += [(word, said) for word, said in (('Slurm', watch.queue), ('report', watch.report)) if said]
+    return [(word, clean(said)) for word, said in lines]
+
+
+def aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """The lines of a screen as plain text."""
+    width = max(len(word) for word, _ in lines)
+    return [f'{word:<{width}}  {said}' for word, said in lines]
+
+
+def _moment(moment: datetime) -> str:
+    """In this host's time zone."""
+    return f'{moment.astimezone():%Y-%m-%d %H:%M}'
+
+
+def _span(night: Night) -> str:
+    began, ended = _moment(night.began), _moment(night.ended)
+    return f'{began} to {ended.removeprefix(began[:11])}'
+
+
+def _counts(night: Night) -> str:
+    verdicts = list(night.cases.values())
+    found = {verdict: verdicts.count(verdict) for verdict in Verdict}
+    return ', '.join(f'{number} {verdict.value}' for verdict, number in found.items() if number)
+
+
+def _change_in_short(watch: TrialWatch, new: Sequence[Criterion], ended: Sequence[Criterion]) -> str:
+    words = [watch.standing[key].verdict.value for key in new]
+    parts = [f'{words.count(word)} new {word}' for word in dict.fromkeys(words)]
+    return ', '.join([*parts, f'{len(ended)} cleared'] if ended else parts)
+
+
+def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> list[str]:
+    new, ended = difference(before, after)
+    lines = [
+        f'new: {standing.verdict.value} {_named(case, keys)}'
+        for case, keys, standing in _by_case({key: after[key] for key in new})
+    ]
+    last = nights[-1].criteria
+    for case, keys in _grouped(ended).items():
+        tested = [key for key in keys if key in last]
+        stands = 'passes again' if all(last[key].verdict is Verdict.PASS for key in tested) else 'was measured again'
+        lines.append(f'{stands if tested else "not tested any more"}: {_named(case, keys)}')
+    return lines
+
+
+def _by_case(found: Standings) -> list[tuple[str, Sequence[Criterion], Standing]]:
+    """What stands alike in a case since the same night, together: its criteria, and how the first of them stands."""
+    groups: dict[tuple[str, Verdict, datetime, bool], list[Criterion]] = {}
+    for key, standing in found.items():
+        groups.setdefault((key.case, standing.verdict, standing.since, standing.seen), []).append(key)
+    return [(case, keys, found[keys[0]]) for (case, *_), keys in groups.items()]
+
+
+def _grouped(keys: Sequence[Criterion]) -> Mapping[str, Sequence[Criterion]]:
+    groups: dict[str, list[Criterion]] = {}
+    for key in keys:
+        groups.setdefault(key.case, []).append(key)
+    return groups
+
+
+def _standing(case: str, keys: Sequence[Criterion], standing: Standing) -> str:
+    seen = '' if standing.seen else ', not decided since'
+    whose = f'{keys[0].name}: ' if len(keys) > 1 else ''
+    why = f': {whose}{standing.why}' if standing.why else ''
+    return f'{standing.verdict.value} {_named(case, keys)}, since {_moment(standing.since)}{seen}{why}'
+
+
+def _named(case: str, keys: Sequence[Criterion]) -> str:
+    names = listed([key.name for key in keys if key.name])
+    return ' '.join(part for part in (case or 'the session', names) if part)
+
+
+def _streak(nights: Sequence[Night]) -> str:
+    well, without = in_a_row(nights, passed), in_a_row(nights, without_result)
+    if without:
+        return f'{counted(without, "night")} without a valid result'
+    if well:
+        return f'{counted(well, "night")} PASS'
+    uncompared = in_a_row(nights, lambda night: night.verdict is Verdict.MEASURED)
+    if uncompared:
+        return f'{counted(uncompared, "night")} MEASURED, without a pass criterion'
+    failed = in_a_row(nights, lambda night: night.verdict is Verdict.FAIL)
+    before = in_a_row(nights[: len(nights) - failed], passed)
+    return f'{counted(failed, "night")} FAIL, after {counted(before, "night")} PASS'
+
+
+def _list(word: str, said: Sequence[str], otherwise: str) -> list[tuple[str, str]]:
+    shown = cut(said, SHOWN) or [otherwise]
+    return [(word if number == 0 else '', line) for number, line in enumerate(shown)]

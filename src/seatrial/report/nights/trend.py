@@ -1,0 +1,244 @@
+"""The nights of a site in a row: when which family changed its level, by how much, and what changed beside it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import chain, pairwise
+
+import polars as pl
+
+from seatrial.history.annotations import Annotation
+from seatrial.history.provenance import differences
+from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY, summary
+from seatrial.judge.compare import SAME, Change
+from seatrial.judge.trend import changes
+from seatrial.model.metric import HIGHER
+from seatrial.model.units import BINARY
+from seatrial.report.comparison.before_after import (
+    FAMILIES,
+    Comparison,
+    comparison,
+    family_of,
+    interval_words,
+    ratio_words,
+)
+from seatrial.report.words import cut
+
+NEAR = 14
+"""Nights on each side of a change, at most, from which its size is taken: others may have changes of their own."""
+
+SUSPECTED = 3
+"""Nights around a change in which a difference of what was measured with is a suspect: so uncertain is the place."""
+
+SHOWN = 5
+"""Metrics and suspects beside a change."""
+
+MONTH = timedelta(days=365.25 / 12)
+
+MAX_LEVEL = 0.05
+"""A change is never told with more doubt, however many false notifications a site allows."""
+
+_KIND = ('axis', 'kind', 'unit', 'operation')
+
+GATHERED = (
+    *('session', 'session_started', 'session_verdict', *OF_METRIC, *_KIND),
+    *('metric_verdict', 'point', 'better', 'steers', 'value'),
+)
+"""The columns of the summaries of which nights are gathered."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One change of one family. began: of the first night that has the new level; session: its name.
+
+    found: the nights near it, before and after, compared; change: the family's part of that
+    suspects: what the nights around it were not measured with alike, each with the night from which on, nearest first
+    annotations: what people have written down for those nights
+    """
+
+    began: datetime
+    session: str
+    file_system: str
+    family: str
+    change: Change
+    found: Comparison
+    suspects: Sequence[str]
+    annotations: Sequence[Annotation] = ()
+
+    @property
+    def subject(self) -> str:
+        """'scratch: data write  0.851 (0.84..0.862)'."""
+        return f'{self.file_system}: {self.family}  {ratio_words(self.change)} ({interval_words(self.change)})'
+
+    @property
+    def beside(self) -> list[str]:
+        """In lines: the metrics that changed most, the suspects, what was annotated, and what may explain it."""
+        metrics = [row for row in self.found.metrics if row.family == self.family and row.change.verdict != SAME]
+        return [
+            *(
+                f'{row.case} {row.metric}: {ratio_words(row.change)} ({interval_words(row.change)})'
+                for row in metrics[:SHOWN]
+            ),
+            *(f'not measured with the same: {said}' for said in cut(self.suspects, SHOWN)),
+            *(f'annotated {own.day}: {own.text}' for own in self.annotations),
+            *(f'may explain it: {said}' for said in self.found.circumstances),
+        ]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A history.
+
+    levels: by file system and family each session with how good it was, as a logarithm, 0 on average
+    places: the numbers of the first sessions of each new level of these, also where that is within the effect
+    level:  the chance that it shows a change without there being any
+    rate:   of notifications of a change that is none, how many are expected a month, at most
+    """
+
+    sessions: Sequence[str]
+    levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
+    places: Mapping[tuple[str, str], Sequence[int]]
+    level: float
+    rate: float
+    turns: Sequence[Turn]
+
+
+@dataclass(frozen=True)
+class Nights:
+    """A history, in the part that fits into memory however long it is.
+
+    began: the sessions in their order: name, beginning, verdict; means: the logarithm of each metric of each session
+    rows_of: all rows of the sessions that are named
+    """
+
+    began: pl.DataFrame
+    means: pl.DataFrame
+    rows_of: Callable[[Sequence[str]], pl.DataFrame]
+
+
+def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
+    """Of the summaries of sessions, of one or of several at a time."""
+    parts = [(_began(rows), _means(rows)) for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)]
+    # As one piece each: a filter would go through a piece for each session.
+    began, means = (pl.concat(each, rechunk=True) for each in zip(*parts, strict=True))
+    return Nights(began.sort('session'), means, rows_of)
+
+
+def nights_in(rows: pl.DataFrame) -> Nights:
+    """Of rows that are in memory."""
+    return gathered([summary(rows)], lambda names: rows.filter(pl.col('session').is_in(names)))
+
+
+def trend(
+    history: Nights,
+    budget: float,
+    effect: float,
+    units: str = BINARY,
+    annotations: Sequence[Annotation] = (),
+) -> Trend:
+    """Of the sessions of one profile: changes by families, the newest first, but those within `effect`.
+
+    budget: how many false notifications a month people bear. Each session is an occasion for one, so the level is the
+    budget over the sessions of a month (Boole's inequality), MAX_LEVEL at most. The rate that follows is an upper
+    bound: most of what a history shows by chance it has shown the night before.
+    """
+    nights = _levels(history.means)
+    began = history.began['session_started'].to_list()
+    lasted = max(began) - min(began)
+    monthly = (len(began) - 1) * (MONTH / lasted) if lasted else MONTH / timedelta(days=1)
+    level = min(MAX_LEVEL, budget / monthly)
+    # Families change in the same night: its rows are read once.
+    rows_near = lru_cache(maxsize=1)(history.rows_of)
+    places_of = {}
+    turns = []
+    for (file_system, family), own in nights.items():
+        names = [name for name, _ in own]
+        places = [each.first for each in changes([value for _, value in own], level / len(nights))]
+        places_of[file_system, family] = places
+        ends = [0, *places, len(names)]
+        for start, place, end in zip(ends, places, ends[2:], strict=False):
+            around = names[max(0, place - SUSPECTED) : place + SUSPECTED]
+            sides = names[max(start, place - NEAR) : place], names[place : min(end, place + NEAR)]
+            all_near = rows_near(tuple(sorted({*around, *sides[0], *sides[1]})))
+            own_rows = all_near.filter(pl.col('file_system') == file_system)
+            before, after, near = (own_rows.filter(pl.col('session').is_in(part)) for part in (*sides, around))
+            if not (before.height and after.height):
+                continue  # of an archive that cannot be read, though its summary can
+            found = comparison(before, after, ('before', 'after'), effect, units)
+            change = next((each.change for each in found.families if each.family == family), None)
+            if change is None or change.verdict == SAME:
+                continue
+            days = near['session_started'].dt.date().to_list()
+            turns.append(
+                Turn(
+                    began=after['session_started'].to_list()[0],
+                    session=names[place],
+                    file_system=file_system,
+                    family=family,
+                    change=change,
+                    found=found,
+                    suspects=_suspects(near, around, around.index(names[place])),
+                    annotations=[each for each in annotations if min(days) <= each.day <= max(days)],
+                )
+            )
+    turns.sort(key=lambda turn: turn.session, reverse=True)
+    return Trend(history.began['session'].to_list(), nights, places_of, level, level * monthly, turns)
+
+
+def _began(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first())
+
+
+def _means(rows: pl.DataFrame) -> pl.DataFrame:
+    """How good each metric of each session was, as a logarithm; key: of what is the same metric in every session."""
+    means = (
+        rows.lazy()
+        .filter(
+            ~OF_ONE_SESSION
+            & (pl.col('metric_verdict') != 'INVALID')
+            & pl.col('value').is_not_null()
+            & (pl.col('unit') != '')
+            & pl.col('steers').fill_null(True)
+        )
+        .select('session', *OF_METRIC[:-1], *_KIND, 'better', 'value', pl.col('cache').fill_null(''))
+        .collect()
+    )
+    kinds = means.select(_KIND).unique()
+    named = kinds.with_columns(family=pl.Series([family_of(row) for row in kinds.rows(named=True)], dtype=pl.String))
+    sign = pl.when(pl.col('better') == HIGHER).then(1.0).otherwise(-1.0)
+    return means.join(named, on=_KIND, nulls_equal=True).select(
+        'file_system',
+        'family',
+        'session',
+        key=pl.struct(*OF_METRIC, 'unit', 'better').hash(),
+        good=sign * pl.col('value').log(),
+    )
+
+
+def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
+    """By file system and family each session with how good it was: the mean over the metrics.
+
+    Each metric is centred over all sessions, so that a session without one of them still counts.
+    """
+    nights = (
+        means.with_columns(good=pl.col('good') - pl.col('good').mean().over('key'))
+        .group_by('file_system', 'family', 'session')
+        .agg(pl.col('good').mean())
+        .sort('session')
+    )
+    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for file_system, family, session, good in nights.iter_rows():
+        found.setdefault((file_system, family), []).append((session, good))
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], FAMILIES.index(item[0][1]))))
+
+
+def _suspects(nights: pl.DataFrame, names: Sequence[str], place: int) -> list[str]:
+    """What was not the same in two nights in a row, with the night from which on; the nearest to the place first."""
+    tables = [nights.filter(pl.col('session') == name) for name in names]
+    found = [
+        (abs(number - place), f'{said} (from {names[number]} on)')
+        for number, (one, later) in enumerate(pairwise(tables), 1)
+        for said in differences(one, later)
+    ]
+    return [said for _, said in sorted(found, key=lambda each: each[0])]

@@ -1,0 +1,232 @@
+"""The places of an isolation sweep (nodes, OSTs, MDTs): a sorted drawing, and a table of those that matter.
+
+Every way of comparing is a curve from its slowest place to its fastest, as a share of its median, so that writes and
+reads, together and in groups, lie on one scale. Of many places only quantiles are drawn, and beside them the slowest.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, Place
+from seatrial.judge.statistics import quantile
+from seatrial.report.drawing.markers import FULL, OPEN, styles
+from seatrial.report.drawing.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
+from seatrial.report.figures import Unit, common_unit, percent
+from seatrial.report.words import cut
+from seatrial.workload.words import counted
+
+MAX_DOTS = 200
+"""Places of which each has its own dot; of more there are quantiles."""
+
+MAX_ROWS = 24
+"""Rows of the table: all places that are not usual, and the slowest others as far as there is room."""
+
+MAX_NOT_TESTED = 32
+
+SLOWEST = 12
+"""Places that are drawn by themselves where the others are quantiles."""
+
+PAPERS = papers(300, 260)
+
+_QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+_FORMS = {SLOW: FULL, SUSPECTED: OPEN, CLEARED: OPEN}
+_SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}
+
+
+@dataclass(frozen=True)
+class SortedDot:
+    """One place in one way of comparing. form: of a named one, 'full' or 'open'; empty of a usual one."""
+
+    x: float
+    y: float
+    form: str
+    words: str
+
+
+@dataclass(frozen=True)
+class SortedLine:
+    """One way of comparing: strokes from the slowest to the fastest, and the dots upon them."""
+
+    label: str
+    style: str
+    strokes: tuple[tuple[float, float], ...]
+    dots: tuple[SortedDot, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorted(Frame):
+    """Everything that there is to draw. minimum: the y of the effect below which a place can be named."""
+
+    minimum: float
+    lines: tuple[SortedLine, ...]
+
+    @property
+    def words(self) -> str:
+        """What is named in it."""
+        named = [dot.words for line in self.lines for dot in line.dots if dot.form]
+        return '; '.join(named) or 'no place stands out'
+
+
+@dataclass(frozen=True)
+class ComparedColumn:
+    """One way of comparing, with its style in the drawing and the unit of its figures."""
+
+    label: str
+    style: str
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class PlaceCell:
+    """A figure beside those of the others. share: of the median of the others; z: empty where there is none."""
+
+    figure: str
+    share: str
+    z: str
+    slow: bool
+
+
+@dataclass(frozen=True)
+class PlaceRow:
+    """One place. cells: in the order of the columns, None where it was not measured; again: in words."""
+
+    name: str
+    said: str
+    named: bool
+    cells: tuple[PlaceCell | None, ...]
+    again: str
+
+
+@dataclass(frozen=True)
+class IsolationView:
+    """What the template needs. more: usual places that have no row; not_tested: nodes in words."""
+
+    isolation: Isolation
+    columns: tuple[ComparedColumn, ...]
+    rows: tuple[PlaceRow, ...]
+    more: int
+    summary: str
+    drawings: Mapping[str, Sorted]
+    not_tested: Sequence[str]
+
+
+def view(isolation: Isolation | None, system: str) -> IsolationView | None:
+    """What is shown of an isolation sweep; None where there is none, or nothing was measured."""
+    if isolation is None or not isolation.places:
+        return None
+    style = styles(column.label for column in isolation.columns)
+    columns = tuple(
+        ComparedColumn(each.label, style[each.label], _unit(each.unit, isolation, system))
+        for each in isolation.columns
+    )
+    named = [place for place in isolation.places if place.verdict != USUAL]
+    shown = isolation.places[: max(MAX_ROWS, len(named))]
+    return IsolationView(
+        isolation=isolation,
+        columns=columns,
+        rows=tuple(_row(place, isolation, columns) for place in shown),
+        more=len(isolation.places) - len(shown),
+        summary=summary(isolation),
+        drawings={name: _sorted(isolation, columns, paper) for name, paper in PAPERS.items()},
+        not_tested=cut(
+            [f'{each.node}: {", ".join(filter(None, (each.state, each.reason)))}' for each in isolation.not_tested],
+            MAX_NOT_TESTED,
+        ),
+    )
+
+
+def summary(isolation: Isolation) -> str:
+    """'1 of 4 nodes is slow: n3', 'none of 5 000 nodes is slow'."""
+    many = counted(len(isolation.places), isolation.kind)
+    if isolation.unjudged:
+        return f'{many} compared, none named: {isolation.unjudged}'
+    slow, suspected = isolation.of(SLOW), isolation.of(SUSPECTED)
+    said = [_named(slow, many, 'slow')] if slow else []
+    said += [_named(suspected, many, 'perhaps slow')] if suspected else []
+    said += isolation.undecided
+    return '; '.join([*said, *isolation.servers]) or f'none of {many} is slow'
+
+
+def _named(places: Sequence[Place], many: str, what: str) -> str:
+    names = ', '.join(place.name for place in places[:MAX_ROWS])
+    return f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'
+
+
+def _unit(base: str, isolation: Isolation, system: str) -> Unit:
+    """One for all columns of a dimension."""
+    labels = {column.label for column in isolation.columns if column.unit == base}
+    figures = [score.figure for place in isolation.places for label, score in place.scores.items() if label in labels]
+    return common_unit(figures, base, system)
+
+
+def _row(place: Place, isolation: Isolation, columns: Sequence[ComparedColumn]) -> PlaceRow:
+    again = [f'{metric} {_share(score.effect)}' for metric, score in place.again.items()]
+    return PlaceRow(
+        name=place.name,
+        said='' if isolation.unjudged else _SAID[place.verdict],
+        named=place.verdict != USUAL,
+        cells=tuple(_cell(place, column) for column in columns),
+        again=', '.join(again),
+    )
+
+
+def _cell(place: Place, column: ComparedColumn) -> PlaceCell | None:
+    score = place.scores.get(column.label)
+    if score is None:
+        return None
+    z = '' if score.z is None else f'{score.z:.1f}'
+    return PlaceCell(column.unit.figure(score.figure), _share(score.effect), z, score.slow)
+
+
+def _share(effect: float) -> str:
+    return percent(1 - effect)
+
+
+def _sorted(isolation: Isolation, columns: Sequence[ComparedColumn], paper: Paper) -> Sorted:
+    shares = {column: _shares(isolation, column.label) for column in columns}
+    highest = max(share for own in shares.values() for share, _ in own)
+    up = Scale(0.0, max(highest, 1.0) * HEADROOM, False, paper.height - paper.bottom, paper.top)
+    y_ticks = up.ticks(4, lambda share: f'{100 * share:.0f} %')
+    left, right = paper.room(y_ticks) + 8, paper.width - paper.right - 8.0
+    across = Scale(0.0, 1.0, False, left + 8, right)
+    ends = (
+        Tick(across(0.0), 'slowest', 'start'),
+        Tick(across(0.5), 'median'),
+        Tick(across(1.0), 'fastest', 'end'),
+    )
+    return Sorted(
+        paper=paper,
+        left=left,
+        right=right,
+        x_ticks=apart(ends, paper.font, paper.width + 40),
+        y_ticks=y_ticks,
+        x_label=f'{counted(len(isolation.places), isolation.kind)}, sorted',
+        y_label='of the median',
+        minimum=up(1 - isolation.min_effect),
+        lines=tuple(_line(column, own, across, up) for column, own in shares.items() if own),
+    )
+
+
+def _shares(isolation: Isolation, label: str) -> list[tuple[float, Place]]:
+    """The places of one curve with their share of the median, the slowest first."""
+    own = [(place.scores[label].figure, place) for place in isolation.places if label in place.scores]
+    own.sort(key=lambda pair: pair[0])
+    median = quantile([figure for figure, _ in own], 0.5) if own else 1.0
+    return [(figure / median, place) for figure, place in own]
+
+
+def _line(column: ComparedColumn, own: Sequence[tuple[float, Place]], across: Scale, up: Scale) -> SortedLine:
+    ordered = [share for share, _ in own]
+    last = max(1, len(own) - 1)
+    if len(own) <= MAX_DOTS:
+        strokes = [(across(rank / last), up(share)) for rank, share in enumerate(ordered)]
+    else:
+        strokes = [(across(part), up(quantile(ordered, part))) for part in _QUANTILES]
+    dots = []
+    for rank, (share, place) in enumerate(own):
+        if len(own) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
+            said = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
+            named = f', {_SAID[place.verdict]}' if place.verdict != USUAL else ''
+            form = _FORMS.get(place.verdict, '')
+            dots.append(SortedDot(across(rank / last), up(share), form, f'{said}, {percent(share)}{named}'))
+    return SortedLine(column.label, column.style, tuple(strokes), tuple(dots))

@@ -1,0 +1,146 @@
+"""The cases of a session in tables: those of one kind of workload together, in columns by which they are compared.
+
+Beside the figures stand lanes, from the smallest to the largest mean of a case, all on one scale.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seatrial.judge.verdict import CaseResult, MetricResult
+from seatrial.report.drawing.markers import is_valid, styles
+from seatrial.report.drawing.scale import Scale, Tick, apart, scale_of
+from seatrial.report.evidence import CaseEvidence
+from seatrial.report.figures import Unit, cache_words, compact, units_of
+from seatrial.workload.registry import KINDS, kind_of, metrics_at
+from seatrial.workload.words import joined
+
+WIDTH, NARROWER, LANE, MIN_HEIGHT, EDGE = 300, 190, 15, 34, 14
+TICK_FONT = 12.0
+
+
+@dataclass(frozen=True)
+class Role:
+    """A column. metrics: those that can stand in it; of a case the first that it has. style: that of its marks."""
+
+    name: str
+    metrics: tuple[str, ...]
+    style: str
+    unit: Unit
+
+    def of(self, case: CaseResult) -> list[MetricResult]:
+        """The metrics of a case that stand in this column, one a point."""
+        names = {metric.name for metric in case.metrics}
+        wanted = next((name for name in self.metrics if name in names), None)
+        return [metric for metric in case.metrics if metric.name == wanted]
+
+    def means(self, case: CaseResult) -> list[float]:
+        """The means at the points of a case, of those that are valid."""
+        return [metric.summary.mean for metric in self.of(case) if metric.summary and is_valid(metric)]
+
+    def range(self, case: CaseResult) -> str:
+        """The smallest and the largest of the means, in the column's unit; empty where there is none."""
+        means = self.means(case)
+        return self.unit.span(min(means), max(means)) if means else ''
+
+    def cache(self, case: CaseResult) -> str:
+        """Where they came from, where that is not the servers: 'cached'."""
+        return cache_words(metric for metric in self.of(case) if metric.summary and is_valid(metric))
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The means of one role of a case, from the smallest to the largest, as places."""
+
+    style: str
+    low: float
+    high: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """One row a case, empty where nothing is valid. logarithmic: whether the common axis is."""
+
+    rows: tuple[tuple[Lane, ...], ...]
+    ticks: tuple[Tick, ...]
+    logarithmic: bool
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One table. first: whether each case is the first of its check; lanes: of the roles in the first one's unit.
+
+    hint: which metric stands in a column, where there are several
+    """
+
+    title: str
+    roles: tuple[Role, ...]
+    cases: tuple[CaseEvidence, ...]
+    first: tuple[bool, ...]
+    lanes: Lanes | None
+    hint: str
+
+
+def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:
+    """Every table, in the order of the kinds; their cases in that in which they are given."""
+    by_title: dict[str, list[CaseEvidence]] = {kind.title: [] for kind in KINDS.values()}
+    for case in cases:
+        by_title[kind_of(case.plan.kind).title].append(case)
+    return [_overview(title, own, system) for title, own in by_title.items() if own]
+
+
+def _overview(title: str, cases: Sequence[CaseEvidence], system: str) -> Overview:
+    roles = _roles(cases, system)
+    checks = [case.plan.case.check for case in cases]
+    several = [f'{role.name} is {joined(role.metrics, "or")}' for role in roles if len(role.metrics) > 1]
+    return Overview(
+        title=title,
+        roles=tuple(roles),
+        cases=tuple(cases),
+        first=tuple(checks.index(check) == i for i, check in enumerate(checks)),
+        lanes=_lanes([case.result for case in cases], roles),
+        hint='; '.join(several),
+    )
+
+
+def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
+    columns: dict[str, tuple[str, ...]] = {}
+    for case in cases:
+        kind = kind_of(case.plan.kind)
+        own = tuple((kind.metric_words(each.name), (each.name,)) for each in metrics_at(case.plan.points[0]))
+        columns.update(kind.columns or own)
+    plain = [Role(name, metrics, '', Unit()) for name, metrics in columns.items()]
+    there = {
+        role: found for role in plain if (found := [metric for case in cases for metric in role.of(case.result)])
+    }
+    units = units_of([metric for found in there.values() for metric in found if is_valid(metric)], system)
+    style = styles(role.name for role in there)
+    return [
+        Role(role.name, role.metrics, style[role.name], units.get(found[0].unit, Unit(found[0].unit)))
+        for role, found in there.items()
+    ]
+
+
+def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> Lanes | None:
+    """The lanes of these cases, or None where nothing is valid or the figures are counts."""
+    drawn = [role for role in roles if role.unit == roles[0].unit and role.unit.name]
+    means = [mean for case in cases for role in drawn for mean in role.means(case)]
+    if not means:
+        return None
+    width = WIDTH if len(roles) < 3 else NARROWER  # more columns of figures stand beside
+    scale = scale_of(means, (), EDGE, width - EDGE, drawn[0].unit)
+    height = max(MIN_HEIGHT, LANE * len(drawn))
+    rows = tuple(_row(case, drawn, scale, height) for case in cases)
+    return Lanes(rows, apart(scale.ticks(4, compact), TICK_FONT, width), scale.logarithmic, width, height)
+
+
+def _row(case: CaseResult, roles: Sequence[Role], scale: Scale, height: int) -> tuple[Lane, ...]:
+    found = []
+    for i, role in enumerate(roles):
+        means = role.means(case)
+        if means:
+            y = height * (2 * i + 1) / (2 * len(roles))
+            found.append(Lane(role.style, scale(min(means)), scale(max(means)), y))
+    return tuple(found)

@@ -1,0 +1,201 @@
+"""How to repeat one point by hand: lines for a POSIX shell with the launches as they were recorded.
+
+They write neither into the records, which are evidence, nor into a run directory. Where they cannot do what the
+runner did, they say so, and run nothing.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from seatrial.model.plan import TrialPlan
+from seatrial.report.evidence import Step
+from seatrial.report.figures import brief
+from seatrial.workload.base import COLD
+from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted
+
+DIRECTORY = 'seatrial-by-hand'
+MAX_LINES = 2000
+"""Of the directories of a launch and of its files together: more make no recipe, but a flood."""
+
+
+def recipe(plan: TrialPlan, steps: Sequence[Step], raw: str, system: str) -> str:
+    """The lines for one repetition of a point, without a line end. `raw` is the folder that the commands name."""
+    why_not = next((why for step in steps if (why := _why_not(step))), '')
+    if why_not:
+        said = [f'# {_said(step, system)}' for step in steps]
+        return '\n'.join([f'# This cannot be repeated by hand: {why_not}.', *said])
+    nodes = max((step.sample.point.nodes for step in steps), default=1)
+    lines = [
+        *([f'# In an allocation of {counted(nodes, "node")}, on one of them:'] if nodes > 1 else []),
+        '(  # in a shell of its own, which ends if the directory cannot be made',
+        *_runners(steps),
+        f'cd {shlex.quote(plan.target.path)} && mkdir {DIRECTORY} && cd {DIRECTORY} || exit',
+        *_layout(plan, steps),
+        'raw=$(mktemp -d -p "$HOME")  # reports of the engine: not on the file system under test, seen by all nodes',
+    ]
+    exported: tuple[str, ...] = ()
+    for step in steps:
+        lines += ['', f'# {_said(step, system)}']
+        if step.sample.environment != exported:
+            exported = step.sample.environment
+            lines += [f'export {shlex.quote(each)}' for each in exported]
+        lines += [*_inputs(step, raw), *_directories(step), *_links(step), *_cold(step), *_commands(step, raw)]
+    return '\n'.join([*lines, '', 'echo "The reports are in $raw. Afterwards: rm -r $raw $PWD"', ')'])
+
+
+class _Runner(NamedTuple):
+    """Of a command that runs a module of the runner (engine/node_program.py): the interpreter and the runner's file.
+
+    launched: whether a launcher starts it
+    """
+
+    python: str
+    home: str
+    launched: bool
+
+
+def _runner(step: Step) -> _Runner | None:
+    for line in step.sample.command:
+        words = _words(line) or []
+        at = next((i for i, word in enumerate(words[:-1]) if i > 3 and 'from seatrial.' in word), 0)
+        if at:
+            return _Runner(words[at - 4], words[at + 1], at > 4)
+    return None
+
+
+def _why_not(step: Step) -> str:
+    """Why the launch cannot be made by hand, or nothing."""
+    gone = [name for name in step.sample.inputs if name not in step.inputs]
+    if gone:
+        return f'{gone[0]} is gone, which it was given'
+    lines = len(step.sample.directories) + sum(text.count('\n') for text in step.inputs.values())
+    return f'{lines} lines name the directories and files that it begins with' if lines > MAX_LINES else ''
+
+
+def _runners(steps: Sequence[Step]) -> list[str]:
+    """A line that looks for the runner's file, where a launch is one of its own programs."""
+    homes = dict.fromkeys(found.home for found in map(_runner, steps) if found)
+    return [
+        f'[ -e {home} ] || {{ echo {home} is gone, and with it the program that ran; exit; }}'
+        for home in map(shlex.quote, homes)
+    ]
+
+
+def _layout(plan: TrialPlan, steps: Sequence[Step]) -> list[str]:
+    """A line that waits until the directory has the layout of the point, where that is another than the default."""
+    layout = (steps[-1].sample.point.layout if steps else None) or plan.target.layout
+    if layout.is_default:
+        return []
+    return [f'echo "It had the layout {layout.canonical}. Give it to $PWD, then press return"; read -r _']
+
+
+def _said(step: Step, system: str) -> str:
+    sample = step.sample
+    if sample.stage == 'prepare':
+        return 'prepare what is read or listed'
+    metrics = sample.measurement.metrics if sample.measurement else ()
+    gave = [
+        f'{f"{each.name} " if len(metrics) > 1 else ""}{brief(each.value, each.unit, system)}' for each in metrics
+    ]
+    return f'{sample.launch}{"; it gave " if gave else ""}{", ".join(gave)}'.replace('\n', ' ')
+
+
+def _inputs(step: Step, raw: str) -> list[str]:
+    """The files that the engine was given; those that name the folder of the raw output then name $raw."""
+    lines = []
+    for name, text in step.inputs.items():
+        file = f'"$raw"/{shlex.quote(name)}'
+        lines += _here(f'cat >{file}', text)
+        if f'{raw}/' in text:
+            was = re.sub(r'([].*^$|\\[])', r'\\\1', raw)
+            lines.append(f'sed -i {shlex.quote(f"s|{was}/|")}"$raw"{shlex.quote("/|g")} {file}')
+    return lines
+
+
+def _directories(step: Step) -> list[str]:
+    """Those below which there are no others: the rest are made on the way."""
+    directories = step.sample.directories
+    parents = {name.rpartition('/')[0] for name in directories}
+    leaves = [name for name in directories if name not in parents]
+    return _here("xargs -d '\\n' mkdir -p --", '\n'.join(leaves)) if leaves else []
+
+
+def _here(command: str, text: str) -> list[str]:
+    """A here document, quoted so that the shell changes nothing in it."""
+    end = 'END'
+    body = text.removesuffix('\n').split('\n')
+    while end in body:
+        end += '_'
+    return [f"{command} <<'{end}'", *body, end]
+
+
+def _links(step: Step) -> list[str]:
+    return [f'ln -s {shlex.quote(leads_to)} {shlex.quote(name)}' for name, leads_to in step.sample.links]
+
+
+def _cold(step: Step) -> list[str]:
+    """What the runner does before a read on one node: drop what the kernel holds of the files (dd(1), nocache)."""
+    sample = step.sample
+    kind = kind_of(sample.point.kind)
+    if not kind.reads(sample.phase) or kind.found_warm(sample.phase):
+        return []
+    if kind.moves_data and sample.point.nodes == 1:
+        return ['for file in data*; do dd if="$file" iflag=nocache count=0 status=none; done']
+    cold = sample.cache == COLD
+    return ['# It was cold: no task had seen this before, or the caches were emptied.'] if cold else []
+
+
+def _commands(step: Step, raw: str) -> list[str]:
+    sample, runner = step.sample, _runner(step)
+    lines = [_elsewhere(line, raw) for line in sample.command]
+    several = len(lines) > 1
+    lines = [*(f'{line} &' for line in lines), 'wait'] if several else lines
+    if runner is None or not sample.barrier:
+        return lines
+    nodes = sample.point.nodes + runner.launched  # more than one: tasks reach the barrier by the name of this host
+    holder = f"{shlex.quote(runner.python)} -I -S -c '{_BARRIER}' {shlex.quote(runner.home)}"
+    return [
+        f'# The runner let {counted(sample.barrier, "task")} begin together: each waits at a barrier until all have',
+        '# come. Python holds it while the commands below run, and gives them its address in the environment.',
+        '# To start without it: run what stands behind the number of each task and that of all of them.'
+        if _wrapped(step)
+        else '# Without it the tasks do not start.',
+        *_here(f'raw=$raw {holder} {sample.barrier} {nodes} sh -s', '\n'.join(lines)),
+    ]
+
+
+_WRAPPER = 'from seatrial.engine.start_together '
+
+
+def _wrapped(step: Step) -> bool:
+    """Whether ordinary programs were started at the barrier, which do not know of it themselves."""
+    return any(_WRAPPER in text for text in (*step.sample.command, *step.inputs.values()))
+
+
+_BARRIER = """import os, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from seatrial.job.launch.barrier import Barrier
+with Barrier(int(sys.argv[2]), int(sys.argv[3])) as barrier:
+    sys.exit(subprocess.call(sys.argv[4:], env=dict(os.environ, **barrier.environment)))"""
+
+
+def _elsewhere(line: str, raw: str) -> str:
+    """The shell line with $raw in place of the folder of the raw output, wherever a word names it."""
+    split = _words(line)
+    if split is None:
+        return '# this command is damaged in the record'
+    elsewhere = []
+    for word in split:
+        parts = [shlex.quote(part) if part else '' for part in word.split(f'{raw}/')]
+        elsewhere.append('"$raw"/'.join(parts) or "''")
+    return ' '.join(elsewhere)
+
+
+def _words(line: str) -> list[str] | None:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return None

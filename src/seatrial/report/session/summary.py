@@ -1,0 +1,131 @@
+"""A short summary in Markdown, for a merge request, a ticket or a mail."""
+
+import re
+
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
+from seatrial.judge.session import SessionResult
+from seatrial.report import words
+from seatrial.report.evidence import CaseEvidence, SessionEvidence
+from seatrial.report.figures import brief
+from seatrial.report.session.layouts import recommendations
+from seatrial.report.session.overview import Overview, overviews
+from seatrial.report.session.ratios import cached, contentions
+
+MAX_REASONS = 3
+_SPECIAL = re.compile(r'([\\`*_<>\[\]|~&#])')
+
+
+def markdown(evidence: SessionEvidence) -> str:
+    """The summary of a session; what comes from elsewhere is escaped."""
+    result = evidence.result
+    engines = ', '.join(f'{name} ({cases})' for name, cases in words.engines(result))
+    over = ''.join(f'; skipped: {reason}' for reason in words.skipped(result))
+    machines = [words.machines(evidence), *words.kernels(evidence)]
+    left_out = [('; '.join(words.by_environment(names)), why) for why, names in evidence.not_applicable.items()]
+    lines = [
+        f'# {result.verdict.value}',
+        '',
+        words.verdict_sentence(result),
+        '',
+        *(f'{escaped(place)}\n' for place in words.slow_places(result)),
+        *(f'**Note:** {escaped(notice)}\n' for notice in (*evidence.notices, *result.left_out)),
+        f'- Site {escaped(evidence.site)}, session {escaped(result.session)}, {evidence.began:%Y-%m-%d %H:%M} UTC',
+        f'- Profile {escaped(evidence.label)}',
+        f'- Measured with {escaped(engines + over)}',
+        f'- On {escaped(", ".join(machines) if machines[0] else "no machine: no job began")}',
+        *(f'- Not applicable: {escaped(f"{names}: {why}")}' for names, why in left_out),
+        f'- {words.counts(result)}; judged by Seatrial {escaped(evidence.seatrial)}',
+        f'- {words.chain_words(result.chain)}',
+        '',
+        *(line for each in overviews(evidence.cases, evidence.units) for line in _table(each)),
+        *_listed([line for case in evidence.cases for line in _metadata(case)]),
+        *_listed(
+            [f'- {escaped(f"{case.case.check}: contents {case.verified}")}' for case in result.cases if case.verified]
+        ),
+        *_listed(_layouts(evidence)),
+        *_listed(_reasons(result)),
+        *_criteria(result),
+    ]
+    return '\n'.join(lines).rstrip() + '\n'
+
+
+def _table(overview: Overview) -> list[str]:
+    """What the cases of one overview can be compared by."""
+    heads = [' '.join(part for part in (role.name, role.unit.name) if part) for role in overview.roles]
+    rows = []
+    for case in overview.cases:
+        result = case.result
+        figures = (
+            [words.held(result.facts)]
+            if result.facts
+            else [f'{role.range(result) or "-"} {role.cache(result)}'.rstrip() for role in overview.roles]
+        )
+        rows.append([result.verdict.value, escaped(result.case.name), *figures])
+    return [
+        f'| {" | ".join(["verdict", "case", *heads])} |',
+        f'|---|---|{"---:|" * len(heads)}',
+        *(f'| {" | ".join(row)} |' for row in rows),
+        '',
+    ]
+
+
+def _metadata(case: CaseEvidence) -> list[str]:
+    """The ratios and facts that a metadata check is made for, a line each."""
+    said = []
+    for pair in contentions(case.plan, case.result):
+        ratios = ', '.join(f'{name} {each.words}' for name, each in pair.ratios.items() if each.estimate)
+        said += [f'{pair.over} / {pair.under}: {ratios}'] * bool(ratios)
+    for point in case.plan.points:
+        found = cached(case.plan, case.result, point.label)
+        if found:
+            times = f'{found.faster.words} times as fast' if found.faster.estimate else 'not compared'
+            said.append(f'listing again, {brief(found.fourth_s)}: {times}. {found.kept}')
+    if words.not_held(case.result.facts):
+        said.append(f'{words.held(case.result.facts)} guarantees hold{words.not_held(case.result.facts)}')
+    return [f'- {escaped(case.plan.case.name)}: {escaped(each)}' for each in said]
+
+
+def _layouts(evidence: SessionEvidence) -> list[str]:
+    """Which layout is best for what, a line each; nothing where nothing is judged."""
+    return [
+        f'- {escaped(each.case.name)}: {escaped(choice.sentence)}'
+        for each in recommendations(evidence.cases, evidence.units)
+        for choice in each.choices
+        if not each.unjudged
+    ]
+
+
+def _reasons(result: SessionResult) -> list[str]:
+    return [
+        f'- {escaped(case.case.check)}: {escaped(reason)}'
+        for case in result.worst_first
+        for reason in words.cut(case.reasons, MAX_REASONS)
+    ]
+
+
+def _criteria(result: SessionResult) -> list[str]:
+    """What the site asked for, one by one; the rest as a count."""
+    references = [each for case in result.cases for each in case.references]
+    every = [*(each for case in result.cases for each in case.expectations), *result.relations]
+    lines = [f'- criterion {escaped(each.id)}: {escaped(each.relation.sentence)}' for each in every if each.enforced]
+    if references:
+        found = [each.interval for each in references]
+        counts = ', '.join(f'{found.count(word)} {word}' for word in dict.fromkeys(found))
+        lines.append(f'- references: {counts}{result.chance and f"; {result.chance}"}')
+    context = [each.relation.verdict for each in every if not each.enforced]
+    if context and not any(case.unjudged for case in result.cases):
+        lines.append(
+            f'- context, which decides no verdict: what the literature found, here: holds {context.count(HOLDS)}, '
+            f'fails {context.count(FAILS)}, undecided {context.count(UNDECIDED)}'
+        )
+    return lines
+
+
+def _listed(lines: list[str]) -> list[str]:
+    """The lines of a list, with an empty one behind it if there are any."""
+    return [*lines, ''] if lines else []
+
+
+def escaped(text: str) -> str:
+    """The text on one line, with nothing in it that Markdown reads as its own."""
+    return _SPECIAL.sub(r'\\\1', ' '.join(words.clean(text).split()))

@@ -1,0 +1,75 @@
+"""`seatrial run --ab`: two sites measured in turn, in rounds of both in random order, and compared round by round."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from seatrial.check.declared import Declared
+from seatrial.check.session import Session
+from seatrial.history.store import folder_of, read
+from seatrial.judge.verdict import Verdict, worst
+from seatrial.model.plan import Case
+from seatrial.report.comparison.before_after import comparison
+from seatrial.report.terminal import console
+from seatrial.session.comparison_table import show_comparison
+from seatrial.session.selection import LABEL_FORM, is_label
+from seatrial.site.load import load
+
+Opened = tuple[Session, Sequence[tuple[Declared, Case]]]
+
+
+def sides_of(written: Sequence[str]) -> dict[str, Path]:
+    """The folder of each side by its name, of texts such as 'striped=site-config/striped'. Raises UsageError."""
+    found = {}
+    for text in written:
+        name, equals, folder = text.partition('=')
+        if not (is_label(name) and equals and folder):
+            raise click.UsageError(f"'{text}' is no side; write NAME=FOLDER of a site, and of a name: {LABEL_FORM}")
+        found[name] = Path(folder)
+    if len(found) < len(written):
+        raise click.UsageError('both sides have one name; give each its own, also where the folder is the same')
+    states = {name: load(folder).state for name, folder in found.items()}
+    if len(set(states.values())) > 1:
+        said = ', '.join(f'{state} of {name}' for name, state in states.items())
+        raise click.UsageError(f'the sides have histories of their own ({said}); write the same state in trial.yaml')
+    return found
+
+
+def in_turn(
+    sides: dict[str, Path],
+    rounds: int,
+    effect: float,
+    opened: Callable[[Path], Opened],
+    carry_out: Callable[[Session, Sequence[tuple[Declared, Case]]], tuple[Verdict, bool]],
+) -> Verdict:
+    """Measure and compare; the worst verdict of the sessions, INCOMPLETE where it was stopped, or a side has nothing.
+
+    opened: the session of a site's folder; carry_out: it, with its verdict and whether a stop was requested
+    effect: the smallest share that matters
+    """
+    screen, order = console(), list(sides)
+    sessions: dict[str, dict[str, str]] = {name: {} for name in sides}
+    verdicts = []
+    for number in range(1, rounds + 1):
+        random.shuffle(order)
+        for name in order:
+            screen.print(f'Round {number} of {rounds}: {name}')
+            session, cases = opened(sides[name])
+            verdict, stop = carry_out(replace(session, label=name), cases)
+            verdicts.append(verdict)
+            sessions[name][session.id] = str(number)
+            if stop:
+                screen.print('stopped: the rounds are not compared')
+                return worst([*verdicts, Verdict.INCOMPLETE])
+    site = load(next(iter(sides.values())))
+    one, other = (read(folder_of(site.state), named=own).rows for own in sessions.values())
+    if not (one.height and other.height):
+        screen.print('not compared: a side left nothing in the history')
+        return worst([*verdicts, Verdict.INCOMPLETE])
+    before, after = sides
+    round_of = {**sessions[before], **sessions[after]}
+    show_comparison(comparison(one, other, (before, after), effect, site.units, round_of), screen)
+    return worst(verdicts)

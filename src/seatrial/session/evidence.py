@@ -1,0 +1,219 @@
+"""From the folder of a session to what a report and the history are made from."""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+import seatrial
+from seatrial.check.contract import label_of
+from seatrial.check.criteria import criteria_of, with_references
+from seatrial.check.declared import Declared
+from seatrial.check.planning import cases_of
+from seatrial.check.session import (
+    FILE,
+    RESULTS,
+    Session,
+    began,
+    contract_of,
+    left_out_of,
+    not_applicable_of,
+    saved_references,
+)
+from seatrial.job.sequence.recorder import RAW, records_in
+from seatrial.job.sequence.telemetry import telemetry_in
+from seatrial.judge.session import SessionResult, judge_cases, judge_session
+from seatrial.judge.verdict import CaseResult, Criteria
+from seatrial.model.codec import FormError
+from seatrial.model.plan import Case, TrialPlan, read_plan
+from seatrial.model.record import PLAN, Records, Sample
+from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
+from seatrial.report.words import by_environment
+from seatrial.rules.case import measured
+from seatrial.site.model import Site
+from seatrial.site.profile import ACCEPTANCE, PROFILES
+from seatrial.workload.registry import kind_of
+
+FAULTS_SHOWN = 10
+"""Of what contradicts the records of a session; how many more there are is said."""
+
+
+def sessions_of(site: Site) -> list[str]:
+    """The sessions of a site that have plans, oldest first."""
+    folder = Path(site.state) / 'sessions'
+    return sorted({file.parents[2].name for file in folder.glob(f'*/cases/*/{PLAN}')})
+
+
+def named(known: Sequence[str], wanted: str, where: str) -> str:
+    """The one session whose name is or begins with `wanted`. Raises UsageError."""
+    found = [name for name in known if name == wanted] or [name for name in known if name.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        newest = ', '.join(found[-3:])
+        raise click.UsageError(f"'{wanted}' is the beginning of {len(found)} sessions; the newest are {newest}")
+    newest = f'; the newest are {", ".join(known[-3:])}' if known else ''
+    raise click.UsageError(f"there is no session '{wanted}' in {where}{newest}")
+
+
+def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
+    """A session from its plans and records, judged by the checks and references of today.
+
+    A notice says where that gives another verdict than the one in results.json. Raises UsageError for a plan that
+    cannot be read, SiteError for the site's references.
+    """
+    plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
+    session = Session(
+        folder.name,
+        folder,
+        site,
+        PROFILES[plans[0].profile],
+        plans[0].engines,
+        not_applicable=not_applicable_of(folder),
+        contract=contract_of(folder),
+    )
+    if session.contract:
+        profile = replace(session.profile, label=label_of(session.contract))
+        session = replace(session, profile=profile, references=saved_references(folder))
+    else:
+        session = with_references(session, checks)
+    order = [case for declared in checks.values() for case in cases_of(session, declared)]
+    plans.sort(key=lambda plan: order.index(plan.case) if plan.case in order else len(order))
+    criteria = {
+        plan.case: criteria_of(session, checks[plan.case.check], plan.case)
+        for plan in plans
+        if plan.case.check in checks
+    }
+    results = judge_cases(plans, functools.partial(_records, folder), criteria)
+    left_out = left_out_of(folder)
+    if session.profile.name == ACCEPTANCE.name and not (folder / FILE).is_file():
+        left_out = _never_begun(order, plans)
+    result = judge_session(session.id, session.profile.name, results, criteria, left_out)
+    gone = sorted({plan.case.check for plan in plans} - set(checks))
+    notices = [
+        *_changed(folder, result),
+        *(f'{check} is no check any more; it has no pass criterion' for check in gone),
+    ]
+    return evidence_of(session, plans, result, notices)
+
+
+def criteria_of_the_day(
+    site: Site, checks: Mapping[str, Declared], folder: Path, plans: Sequence[TrialPlan]
+) -> dict[Case, Criteria]:
+    """What a session was judged by when it ended: its own references, and what trial.yaml enforces of the checks."""
+    profile, engines = PROFILES[plans[0].profile], plans[0].engines
+    session = Session(folder.name, folder, site, profile, engines, references=saved_references(folder))
+    return {plan.case: criteria_of(session, checks.get(plan.case.check), plan.case) for plan in plans}
+
+
+def evidence_of(
+    session: Session, plans: Sequence[TrialPlan], result: SessionResult, notices: Sequence[str] = ()
+) -> SessionEvidence:
+    """A session that has been judged, with its records and raw output."""
+    return SessionEvidence(
+        result=result,
+        site=session.site.name,
+        label=session.profile.label,
+        began=began(session.id),
+        seatrial=seatrial.__version__,
+        cases=[_case(session.folder, plan, one) for plan, one in zip(plans, result.cases, strict=True)],
+        notices=notices,
+        not_applicable=session.not_applicable,
+        units=session.site.units,
+    )
+
+
+def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]:
+    """What an acceptance by plain ReFrame lacks, which keeps no list and plans each case when it begins."""
+    systems = {plan.case.partition.partition(':')[0] for plan in plans}
+    begun = {plan.case for plan in plans}
+    missing = [each.name for each in order if each not in begun and each.partition.partition(':')[0] in systems]
+    if not missing:
+        return []
+    whole = len(begun) + len(missing)
+    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_environment(missing))}']
+
+
+def plan_in(file: Path) -> TrialPlan:
+    """The plan of a case. Raises UsageError."""
+    try:
+        return read_plan(str(file))
+    except FormError as error:
+        raise click.UsageError(f'{file}: {error}; it is of another version of Seatrial') from None
+    except ValueError as error:
+        raise click.UsageError(f'{file} is no JSON: {error}') from None
+
+
+def _changed(folder: Path, result: SessionResult) -> list[str]:
+    try:
+        was = json.loads((folder / RESULTS).read_text())
+        verdict, chain = was['verdict'], was.get('chain', result.chain)
+    except FileNotFoundError:
+        return [f'there is no {RESULTS}: the session still runs, or it did not end by itself']
+    except (ValueError, KeyError, TypeError):
+        return [f'{RESULTS} cannot be read']
+    said = []
+    if verdict != result.verdict.value:
+        said = [
+            f'on the day this session was {verdict}; judged by the checks, references and rules of today it is '
+            f'{result.verdict.value}'
+        ]
+    if chain != result.chain:
+        said.append(f'the records are not those that were judged on the day: their chain ended with {chain}')
+    return said
+
+
+def _records(folder: Path, plan: TrialPlan) -> Records:
+    """From the session's own folder, wherever it lies now."""
+    return records_in(str(folder / 'cases' / Path(plan.records).name))
+
+
+def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
+    records = _records(folder, plan)
+    samples = measured(plan, records)
+    own = folder / 'cases' / Path(plan.records).name
+    raw = own / RAW
+    return CaseEvidence(
+        plan=plan,
+        records=records,
+        result=result,
+        samples=samples,
+        steps=_steps(plan, records, samples, raw),
+        raw=f'{plan.records}/{RAW}',
+        telemetry=telemetry_in(str(own)),
+    )
+
+
+def _steps(
+    plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]], raw: Path
+) -> dict[str, list[Step]]:
+    """The first repetition of every point that has one, with the preparation that it needed."""
+    first: dict[tuple[str, str], Sample] = {}
+    for sample in (sample for own in samples.values() for sample in own if sample.command):
+        first.setdefault((sample.point.label, sample.phase), sample)
+    steps: dict[str, list[Step]] = {}
+    for point in plan.points:
+        launches = [first[point.label, phase] for phase in plan.phases if (point.label, phase) in first]
+        prepared = [
+            sample
+            for sample in records.samples
+            if launches
+            and sample.stage == 'prepare'
+            and sample.command
+            and sample.started <= launches[0].started
+            and (sample.point.label == point.label or kind_of(plan.kind).moves_data)
+        ]
+        if launches:
+            steps[point.label] = [Step(each, dict(_texts(raw, each.inputs))) for each in (*prepared[-1:], *launches)]
+    return steps
+
+
+def _texts(raw: Path, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Of those that are still there."""
+    for name in names:
+        with suppress(OSError):
+            yield name, (raw / name).read_text(encoding='utf-8', errors='replace')

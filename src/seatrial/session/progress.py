@@ -1,0 +1,117 @@
+"""What a running session shows: one line a case with point, repetition, interval, elapsed and expected time."""
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from seatrial.job.sequence.recorder import records_in
+from seatrial.judge.case import judge_case
+from seatrial.judge.verdict import CaseResult, Criteria
+from seatrial.model.plan import Case, TrialPlan, metric
+from seatrial.model.record import Records
+from seatrial.model.units import BINARY, duration, quantity
+from seatrial.report.terminal import marked
+from seatrial.rules.case import measured
+from seatrial.rules.places import CONFIRM
+from seatrial.rules.stopping import t_interval
+from seatrial.workload.registry import metrics_of
+
+PLAIN_EVERY_S = 15.0
+SILENT_S = 120.0
+"""Without the end of a launch, after which a line says so: a long launch, or one that hangs."""
+
+
+class Progress:
+    """Follows the records of the cases. On a terminal the running case's line changes in place.
+
+    system: of the units that the site shows
+    """
+
+    def __init__(
+        self, console: Console, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria], system: str = BINARY
+    ) -> None:
+        self._console = console
+        self._system = system
+        self._criteria = criteria
+        self._waiting = list(plans)
+        self._count = len(plans)
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._said = time.monotonic()
+
+    def __enter__(self) -> 'Progress':
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def look(self) -> None:
+        """Print the cases that have ended, and where the running ones are."""
+        running = []
+        for plan in list(self._waiting):
+            records = records_in(plan.records)
+            if records.end is not None:
+                self._waiting.remove(plan)
+                self._said = time.monotonic()
+                self._console.print(self._ended(judge_case(plan, records, self._criteria[plan.case])))
+            elif records.start is not None:
+                running.append(running_line(plan, records, time.time(), self._system))
+        if not self._waiting:
+            running = ['    waiting for the last job, which removes what it wrote']
+        if self._live:
+            self._live.update(Text('\n').join(Text(line) for line in running))
+        elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
+            self._said = time.monotonic()
+            for line in running:
+                self._console.print(line)
+
+    def _ended(self, result: CaseResult) -> Text:
+        number = self._count - len(self._waiting)
+        took = f'  {duration(result.duration_s)}' if result.duration_s is not None else ''
+        return Text.assemble(f'[{number}/{self._count}] ', marked(result.verdict), f'  {result.case.name}{took}')
+
+
+def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:
+    """Where a running case is: point, repetition, the metric's interval so far, elapsed and expected seconds.
+
+    system: of the units that the site shows
+    """
+    assert records.start is not None
+    samples = records.samples[-1:]
+    silent_s = now - max([records.start.started, *(each.started + each.elapsed_s for each in samples)])
+    silent = f'; no launch has ended for {duration(silent_s)}' if silent_s > SILENT_S else ''
+    return f'    {plan.case.name}  {_doing(plan, records, now - records.start.started, system)}{silent}'
+
+
+def _doing(plan: TrialPlan, records: Records, elapsed: float, system: str) -> str:
+    by_metric = measured(plan, records)
+    if not by_metric:
+        doing = 'warm-up' if records.sized is None else 'first repetition'
+        return f'{doing}  {duration(elapsed)}'
+    if records.samples[-1].stage == CONFIRM:
+        return f'measuring again what seems slow  {duration(elapsed)}'
+    last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')
+    figure = metrics_of(last.point, last.phase)[0]
+    name = metric(figure.name, last.point.label)
+    values = [sample.figures[figure.name] for sample in by_metric[name] if sample.valid]
+    interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
+    spread = f' +- {100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
+    shown = f' {quantity(interval.mean, figure.unit, system)}{spread}' if interval else ''
+    expected = expected_s(plan, records)
+    left = f' of ~{duration(expected)}' if elapsed <= expected else ''  # what was exceeded was no estimate
+    return f'{name} #{last.repetition + 1}{shown}  {duration(elapsed)}{left}'
+
+
+def expected_s(plan: TrialPlan, records: Records) -> float:
+    """Seconds that the case will take at the least if its launches go on as they have; inside its budget."""
+    assert records.start is not None
+    done = [sample for sample in records.samples if sample.stage == 'measured']
+    before = done[0].started - records.start.started
+    launches = len(plan.points) * len(plan.phases) * (plan.stopping.minimum + plan.stopping.extra)
+    return min(plan.stopping.budget_s, before + launches * statistics.fmean(sample.elapsed_s for sample in done))

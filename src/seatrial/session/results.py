@@ -1,0 +1,237 @@
+"""The end of a session: the table of verdicts and results.json."""
+
+import dataclasses
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.check.session import RESULTS, Session
+from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
+from seatrial.judge.session import SessionResult
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
+from seatrial.model.atomic_file import write_whole
+from seatrial.model.codec import to_json
+from seatrial.model.plan import Case
+from seatrial.model.units import approximate_size, duration, in_unit, unit_for
+from seatrial.report.figures import cache_words, figure
+from seatrial.report.terminal import marked
+from seatrial.report.words import cut, listed, unjudged, verdict_sentence
+from seatrial.rules.registry import RULES
+from seatrial.rules.stopping import Interval
+from seatrial.workload.words import counted
+
+REASONS_SHOWN = 3
+
+
+def write_results(session: Session, result: SessionResult) -> Path:
+    """Write results.json into the session's folder, whole and then renamed; returns the file. Raises OSError."""
+    file = session.folder / RESULTS
+    data = {
+        'session': result.session,
+        'site': session.site.name,
+        'profile': result.profile,
+        'label': session.profile.label,
+        'verdict': result.verdict.value,
+        'chain': result.chain,
+        'counts': {verdict.value: count for verdict, count in result.counts.items()},
+        'references': _references(session, result),
+        'not_applicable': dict(session.not_applicable),
+        'relations': [_plain_expectation(each) for each in result.relations],
+        'scores': [dataclasses.asdict(each) for each in result.scores],
+        'left_out': list(result.left_out),
+        'cases': [_plain(case) for case in result.cases],
+    }
+    write_whole(file, json.dumps(_finite(data), indent=1, allow_nan=False) + '\n')
+    return file
+
+
+def show(console: Console, session: Session, result: SessionResult) -> None:
+    """Print a table of the cases, the reasons and labels once each, and the session's verdict last."""
+    console.print(_table(session, result))
+    _say_reasons(console, result)
+    _say_labels(console, result)
+    _say_expectations(console, result)
+    for score in result.scores:
+        console.print(score.sentence, soft_wrap=True)
+    console.print(_references(session, result))
+    counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
+    if result.verdict is Verdict.MEASURED:
+        counts = verdict_sentence(result)
+    for each in result.left_out:
+        console.print(f'not the whole acceptance: {each}', soft_wrap=True)
+    console.print(Text.assemble(marked(result.verdict), f'  {counts}'))
+    console.print(f'  {session.profile.label}')
+
+
+def _table(session: Session, result: SessionResult) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ('verdict', 'case', 'engine', 'a task', 'figures', 'took'):
+        table.add_column(heading, justify='right' if heading in ('a task', 'took') else 'left')
+    for case in result.cases:
+        table.add_row(
+            marked(case.verdict),
+            case.case.name,
+            f'{case.engine} {case.version}'.strip() or '-',
+            _share(case),
+            _figures(case, session.site.units),
+            duration(case.duration_s) if case.duration_s is not None else '-',
+        )
+    return table
+
+
+FIGURES_SHOWN = 2
+
+
+def _share(case: CaseResult) -> str:
+    """What each task did, where that was decided: bytes, or files; of what has no rate, neither."""
+    units = [each.unit for each in case.metrics[:1]]
+    if not case.per_task or units == ['']:
+        return '-'
+    return approximate_size(case.per_task) if units == ['B/s'] else counted(case.per_task, 'file')
+
+
+def _figures(case: CaseResult, system: str) -> str:
+    """The means over the points from the smallest to the largest, of the valid metrics, and what a cache answered."""
+    found: dict[str, list[MetricResult]] = {}
+    for each in case.metrics:
+        if each.summary and each.verdict is not Verdict.INVALID:
+            found.setdefault(each.name, []).append(each)
+    shown = [f'{name} {_span(own, system)} {cache_words(own)}'.rstrip() for name, own in found.items()]
+    hidden = list(found)[FIGURES_SHOWN:]
+    more = f'; also {", ".join(hidden)}' if hidden else ''
+    return ', '.join(shown[:FIGURES_SHOWN]) + more if shown else '-'
+
+
+def _span(metrics: list[MetricResult], system: str) -> str:
+    values, unit = [each.summary.mean for each in metrics if each.summary], metrics[0].unit
+    low, high = min(values), max(values)
+    shown = unit_for(high, unit, system)
+    ends = [figure(in_unit(value, shown)) if unit else f'{value:g}' for value in (low, high)]
+    return f'{ends[0] if ends[0] == ends[1] else "..".join(ends)} {shown}'.strip()
+
+
+def _say_reasons(console: Console, result: SessionResult) -> None:
+    for case in result.worst_first:
+        for reason in _reasons_shown(case):
+            console.print(f'{case.case.name}: {reason}', soft_wrap=True)
+
+
+def _reasons_shown(case: CaseResult) -> list[str]:
+    return cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}')
+
+
+def _say_labels(console: Console, result: SessionResult) -> None:
+    """What must be said beside the figures. Cases that say the same share a line, and so do those of one rule.
+
+    Where a rule found other figures in each case, each stands with its own.
+    """
+    by_label: dict[str, list[Case]] = {}
+    for case in result.cases:
+        for label in case.labels:
+            by_label.setdefault(label, []).append(case.case)
+    by_kind: dict[str, dict[str, list[Case]]] = {}
+    for label, cases in by_label.items():
+        by_kind.setdefault(label.split(':')[0], {})[label] = cases
+    for kind, labels in by_kind.items():
+        if len(labels) > 1 and kind in RULES:
+            remedy = f'; {RULES[kind].remedy}'
+            each = [
+                f'{_named(cases, result)}: {label[len(kind) + 2 :].removesuffix(remedy)}'
+                for label, cases in labels.items()
+            ]
+            said = f'{kind}: {"; ".join(cut(each, REASONS_SHOWN, f", in {RESULTS}"))}{remedy}'
+            labels = {said: [case for cases in labels.values() for case in cases]}
+        lines = [f'note ({_where(cases, result)}): {label}' for label, cases in labels.items()]
+        for line in cut(lines, REASONS_SHOWN, f' of these, in {RESULTS}'):
+            console.print(line, soft_wrap=True)
+
+
+def _where(cases: list[Case], result: SessionResult) -> str:
+    everywhere = len(set(cases)) == len(result.cases)
+    return 'all cases' if everywhere else listed(list(dict.fromkeys(case.check for case in cases)))
+
+
+def _named(cases: list[Case], result: SessionResult) -> str:
+    """By the check, or in full where the session has several cases of it."""
+    of_check = Counter(each.case.check for each in result.cases)
+    return listed([case.check if of_check[case.check] == 1 else case.name for case in cases])
+
+
+def _say_expectations(console: Console, result: SessionResult) -> None:
+    """A line for each that was enforced, unless it is among the reasons above; the others are only counted."""
+    of_cases = [(case, each) for case in result.cases for each in case.expectations]
+    lines = [(case, f'{each.id}: {_line(each)}') for case, each in of_cases if each.enforced]
+    said = [f'{case.case.name}: {line}' for case, line in lines if line not in _reasons_shown(case)]
+    said += [f'{each.id}: {_line(each)}' for each in result.relations if each.enforced]
+    for line in said:
+        console.print(line, soft_wrap=True)
+    context = [each for each in (*(each for _, each in of_cases), *result.relations) if not each.enforced]
+    if not context:
+        return
+    counts = Counter(each.relation.verdict for each in context)
+    found = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} are undecided'
+    console.print(
+        f'expectations of the literature: {unjudged(result) or found}; '
+        f'{len(context)} in {RESULTS} as context, which decides nothing',
+        soft_wrap=True,
+    )
+
+
+def _line(expectation: ExpectationResult) -> str:
+    return f'{of_relation(expectation.relation).value}: {expectation.subject}: {expectation.relation.sentence}'
+
+
+def _references(session: Session, result: SessionResult) -> str:
+    """How many references are met, in one line."""
+    counts = Counter(each.interval for case in result.cases for each in case.references)
+    if not counts:
+        return 'no references for these cases' if session.references else 'no references'
+    shown = ', '.join(f'{count} {word}' for word, count in counts.items())
+    return f'references: {shown}{result.chance and f"; {result.chance}"}'
+
+
+def _finite(data: Any) -> Any:
+    """JSON has no infinity: the half width of an interval that too few samples give is null."""
+    if isinstance(data, dict):
+        return {key: _finite(item) for key, item in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(item) for item in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def _plain(case: CaseResult) -> dict[str, Any]:
+    data = dataclasses.asdict(case)
+    del data['curves']
+    data['expectations'] = [_plain_expectation(each) for each in case.expectations]
+    data['facts'] = [fact._asdict() for fact in case.facts]
+    data['darshan'] = to_json(case.darshan)
+    data['case'] = {**case.case._asdict(), 'name': case.case.name}
+    data['verdict'] = case.verdict.value
+    data['metrics'] = [_plain_metric(each) for each in case.metrics]
+    return data
+
+
+def _plain_expectation(expectation: ExpectationResult) -> dict[str, Any]:
+    return {**dataclasses.asdict(expectation), 'sentence': expectation.sentence}
+
+
+def _plain_metric(metric: MetricResult) -> dict[str, Any]:
+    data = dataclasses.asdict(metric)
+    data['verdict'] = metric.verdict.value
+    if metric.summary is not None:
+        data['summary']['interval'] = _plain_interval(metric.summary.interval)
+    for plain, group in zip(data['groups'], metric.groups, strict=True):
+        plain['rate'] = {'mean': group.rate.mean, **_plain_interval(group.rate)}
+    return data
+
+
+def _plain_interval(interval: Interval) -> dict[str, float | None]:
+    low, high = (end if math.isfinite(end) else None for end in (interval.low, interval.high))
+    return {'low': low, 'high': high, 'confidence': interval.confidence}

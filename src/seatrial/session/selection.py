@@ -1,0 +1,78 @@
+"""The sessions that a person means: by name, label, date, range of dates, or the newest."""
+
+import re
+from collections.abc import Sequence
+
+import click
+import polars as pl
+from rich.console import Console
+
+from seatrial.history.store import Skipped, folder_of, read, sessions_in, summaries
+from seatrial.session.evidence import named
+from seatrial.site.model import Site
+
+LATEST = 'latest'
+LABEL_FORM = f"write a letter, then letters, digits, '-', '_', '.' or '+'; '{LATEST}' is the newest session"
+WHICH = (
+    "the name of a session or its beginning, a label, a day (2026-10-31), days (2026-10-01..2026-10-31) or 'latest'"
+)
+
+_LABEL = re.compile(r'[A-Za-z][\w.+-]*', re.ASCII)
+_DAYS = re.compile(r'(\d{4}-\d\d-\d\d)(?:\.\.(\d{4}-\d\d-\d\d))?')
+
+
+def is_label(text: str) -> bool:
+    """Whether a session can be called so."""
+    return text != LATEST and _LABEL.fullmatch(text) is not None
+
+
+def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFrame]:
+    """The rows of the history for each of the texts, of which one can name several sessions with commas.
+
+    What cannot be read is said. Raises UsageError for a text that names no session.
+    """
+    folder = folder_of(site.state)
+    known = sessions_in(folder)
+    terms = [[term.strip() for term in text.split(',')] for text in wanted]
+    labelled = any(is_label(term) for own in terms for term in own)
+    names = [[name for term in own if not is_label(term) for name in _named(known, term)] for own in terms]
+    # Labels stand in the files alone.
+    called: dict[str, set[str]] = {}
+    for each in summaries(folder, columns=('session', 'label')) if labelled else ():
+        if not isinstance(each, Skipped):
+            for session, label in each.select('session', 'label').unique().iter_rows():
+                called.setdefault(label, set()).add(session)
+    asked = {name for own in (*names, *(called.get(term, ()) for own in terms for term in own)) for name in own}
+    found = read(folder, named=asked)
+    for each in found.skipped:
+        screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
+    sides = []
+    for own, sessions, text in zip(terms, names, wanted, strict=True):
+        labels = [term for term in own if is_label(term)]
+        missing = [label for label in labels if label not in set(found.rows['label'])]
+        if missing:
+            raise click.UsageError(f"no session in the history has the label '{missing[0]}'; give {WHICH}")
+        rows = found.rows.filter(pl.col('session').is_in(sessions) | pl.col('label').is_in(labels))
+        if not rows.height:
+            raise click.UsageError(f"no session of '{text}' can be read")
+        sides.append(rows)
+    return sides
+
+
+def _named(known: Sequence[str], term: str) -> list[str]:
+    """The sessions that a term means; dates are of UTC, as in the names of sessions."""
+    days = _DAYS.fullmatch(term)
+    if not term:
+        raise click.UsageError(f'a session without a name, as behind the last comma; give {WHICH}')
+    if term == LATEST:
+        found = list(known[-1:])
+    elif days:
+        if days[2] and days[2] < days[1]:
+            raise click.UsageError(f"'{term}' ends before it begins; write {days[2]}..{days[1]}")
+        first, last = (day.replace('-', '') for day in (days[1], days[2] or days[1]))
+        found = [name for name in known if first <= name.partition('T')[0] <= last]
+    else:
+        return [named(known, term, 'the history')]
+    if not found:
+        raise click.UsageError(f"no session in the history is of '{term}'; give {WHICH}")
+    return found

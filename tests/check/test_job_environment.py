@@ -1,0 +1,108 @@
+"""The environment of a job whose modules are loaded. The real systems: tests/integration/test_modules_session.py."""
+
+import os
+
+import pytest
+
+from seatrial.check.job_environment import NotLoaded, loaded
+from seatrial.site.modules import Module, Modules
+
+TWO = Modules('lmod', (Module('seatrial/ior/4.0.0', '/opt/a b'), Module('gcc/12')))
+
+
+@pytest.fixture
+def answers(tmp_path, monkeypatch):
+    """A command in place of the system's that notes how it is called, and answers to a load as it is told to."""
+
+    def make(text, status=0, variable='LMOD_CMD'):
+        (tmp_path / 'text').write_text(text)
+        command = tmp_path / 'modulecmd'
+        answer = f'[ "$2" != load ] || {{ cat {tmp_path}/text; exit {status}; }}'
+        command.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n{answer}\n')
+        command.chmod(0o755)
+        monkeypatch.setenv(variable, str(command))
+        monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+        return tmp_path / 'calls'
+
+    return make
+
+
+def test_what_the_modules_set_is_there_inside_and_gone_after(answers):
+    answers("export SEATRIAL_TEST='two\nlines'; echo noise;")
+    before = dict(os.environ)
+    with loaded(TWO):
+        assert os.environ['SEATRIAL_TEST'] == 'two\nlines'
+    assert dict(os.environ) == before
+
+
+ONE_BY_ONE = ['bash use /opt/a b', 'bash load seatrial/ior/4.0.0', 'bash unuse /opt/a b', 'bash load gcc/12']
+
+
+@pytest.mark.parametrize('system', ['envmod', 'tmod4'])
+def test_each_module_is_looked_for_in_its_own_folder_as_reframe_and_the_job_do(answers, system):
+    calls = answers('', variable='MODULES_CMD')
+    with loaded(TWO._replace(system=system)):
+        assert calls.read_text().splitlines() == ONE_BY_ONE * 2
+
+
+def test_a_job_under_lmod_keeps_the_folders(answers):
+    calls = answers('')
+    with loaded(TWO):
+        kept = [call for call in ONE_BY_ONE if 'unuse' not in call]
+        assert calls.read_text().splitlines() == ONE_BY_ONE + kept
+
+
+def test_without_modules_nothing_is_asked(answers):
+    calls = answers('false')
+    with loaded(Modules()):
+        assert not calls.exists()
+
+
+@pytest.mark.parametrize(
+    ('said', 'why'),
+    [
+        (r'The following module(s) are unknown:   "a"\n\nPlease check', 'The following module(s) are unknown: "a"'),
+        (r'Lmod says:  These are unknown:   \n  "a"\n\nPlease check', 'Lmod says: These are unknown: "a"'),
+        (r'\nLoading seatrial/ior/4.0.0\n  ERROR: Module evaluation aborted', 'ERROR: Module evaluation aborted'),
+    ],
+    ids=['Lmod', 'Lmod on a narrow terminal', 'Environment Modules'],
+)
+def test_a_module_that_does_not_load_is_told_with_the_reason(answers, said, why):
+    answers(f"printf '{said}\n' >&2; false")
+    with pytest.raises(NotLoaded) as caught, loaded(TWO):
+        pass
+    assert str(caught.value) == f'seatrial/ior/4.0.0: {why}'
+
+
+def test_of_several_the_one_that_does_not_load_is_named(answers):
+    answers('echo "from $2" >&2; [ $2 != gcc/12 ]')
+    with pytest.raises(NotLoaded, match=r'^gcc/12: from gcc/12$'), loaded(TWO):
+        pass
+
+
+def test_a_command_that_fails_without_a_word_is_said(answers):
+    answers('', status=1)
+    with pytest.raises(NotLoaded, match=r'^seatrial/ior/4\.0\.0: no reason$'), loaded(TWO):
+        pass
+
+
+@pytest.mark.parametrize(('system', 'variable'), [('lmod', 'LMOD_CMD'), ('envmod', 'MODULES_CMD')])
+def test_a_system_that_is_not_there_is_said(monkeypatch, system, variable):
+    monkeypatch.delenv(variable, raising=False)
+    said = f'{variable} is not set; start a login shell of a host that has {system}'
+    with pytest.raises(NotLoaded, match=said), loaded(TWO._replace(system=system)):
+        pass
+
+
+@pytest.mark.parametrize('system', ['nomod', 'tmod'])
+def test_a_system_that_reframe_has_no_modules_for_is_said(system):
+    said = f"modules_system is '{system}'; write lmod or envmod"
+    with pytest.raises(NotLoaded, match=said), loaded(TWO._replace(system=system)):
+        pass
+
+
+def test_environment_modules_that_reframe_would_not_find_are_said(answers, monkeypatch):
+    answers('', variable='MODULES_CMD')
+    monkeypatch.setenv('PATH', '')
+    with pytest.raises(NotLoaded, match='modulecmd, by which ReFrame loads'), loaded(TWO._replace(system='envmod')):
+        pass

@@ -1,0 +1,337 @@
+"""The elbencho engines: their commands, and what they make of genuine outputs of elbencho 3.1-10."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from measuring import access_point, cuts, option, refused_by
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles, parse_phase
+from seatrial.engine.elbencho.task import main
+from seatrial.engine.failed_call import failed_call
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.workload.access import data_access
+from seatrial.workload.base import Entries
+from seatrial.workload.tree import metadata_tree
+from transcript import transcripts
+
+TRANSCRIPTS = transcripts('elbencho')
+
+FILES = data_access('multiple')
+SEGMENTS = data_access('single', 'segment')
+STRIDED = data_access('single', 'segment', 'strided')
+WHOLE = data_access('single', operations=('read',))
+
+
+def point(workload=FILES, transfers=64, transfer_size=MIB, **more):
+    return access_point(workload, transfers=transfers, transfer_size=transfer_size, **more)
+
+
+def tree(nodes=1, tasks=2, **more):
+    at = metadata_tree(**{'files_per_directory': 2000, 'bytes_per_file': 4096, **more})
+    return at._replace(label='flat', nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
+
+
+SHARED, PRIVATE = tree(), tree(phases=('create', 'stat', 'remove'), bytes_per_file=0, subtrees='private')
+DATA = {
+    'files-write': ('write', point()),
+    'files-read': ('read', point()),
+    'files-direct-write': ('write', point(FILES._replace(direct=True))),
+    'segments-write': ('write', point(SEGMENTS)),
+    'segments-read': ('read', point(SEGMENTS)),
+    'strided-write': ('write', point(STRIDED)),
+    'strided-read': ('read', point(STRIDED)),
+    'whole-read': ('read', point(WHOLE, transfers=128)),
+    'nodes-write': ('write', point(nodes=2)),
+    'nodes-read': ('read', point(nodes=2)),
+}
+ENTRIES = {
+    **{f'shared-{phase}': (phase, SHARED) for phase in SHARED.phases},
+    **{f'private-{phase}': (phase, PRIVATE) for phase in PRIVATE.phases},
+}
+GOOD = {**DATA, **ENTRIES}
+
+
+def engine_of(at):
+    return ElbenchoFiles() if at.kind == 'tree' else Elbencho()
+
+
+def command_of(phase, at):
+    return engine_of(at).command('elbencho', phase, at, '/raw/1', 7)
+
+
+def told(argv):
+    """The command line of elbencho, without the process around it."""
+    return argv[argv.index('elbencho') :]
+
+
+def measure(name, how=None, hosts=('node1', 'node1'), **changed):
+    """What the engine makes of a transcript; changed: other texts of a process's section, as out0 or json1."""
+    texts = TRANSCRIPTS[name]
+    phase, at = how or GOOD[name]
+    rows = [line.split() for line in texts['times'].splitlines()]
+    times = tuple(
+        ProcessTime(host, float(a), float(b), int(rc)) for host, (a, b, rc) in zip(hosts, rows, strict=False)
+    )
+
+    def each(section):
+        return tuple(changed.get(f'{section}{n}', texts.get(f'{n}.{section}')) for n in range(len(rows)))
+
+    outcome = Outcome(times, each('out'), each('err'), each('json'))
+    return engine_of(at).measure(phase, at, command_of(phase, at), outcome)
+
+
+refusal = refused_by(measure)
+
+
+@pytest.mark.parametrize('name', GOOD)
+class TestEveryGoodRun:
+    def test_the_commands_are_those_of_the_transcript(self, name):
+        argvs = command_of(*GOOD[name]).argvs
+        assert ''.join(' '.join(told(argv)) + '\n' for argv in argvs) == TRANSCRIPTS[name]['cmd']
+
+    def test_a_report_that_is_cut_short_anywhere_is_refused(self, name):
+        whole = TRANSCRIPTS[name]['0.json'].rstrip()
+        for length in range(0, len(whole), 7):
+            assert refusal(name, json0=whole[:length]).rule == 'E1'
+
+    def test_an_output_that_is_cut_short_before_the_times_of_its_threads_is_refused(self, name):
+        for text in cuts(TRANSCRIPTS[name]['0.out'].partition('---')[0]):
+            assert refusal(name, out0=text).rule == 'E1'
+
+    def test_a_report_that_was_not_written_is_refused(self, name):
+        texts = {key: text for key, text in TRANSCRIPTS[name].items() if key != '0.json'}
+        assert '0.json' not in texts
+        assert refusal(name, json0=None).rule == 'E1'
+
+    def test_the_time_of_each_task_holds_what_elbencho_timed(self, name):
+        timed_s = [
+            parse_phase(text).last_done.elapsed_ms / 1000
+            for section, text in TRANSCRIPTS[name].items()
+            if section.endswith('.json')
+        ]
+        measurement = measure(name)
+        assert measurement.metrics[0].seconds > max(timed_s)
+        assert measurement.metrics[0].seconds < max(timed_s) + 0.5
+
+    def test_other_sizes_of_the_plan_are_refused(self, name):
+        phase, at = GOOD[name]
+        other = at._replace(files_per_directory=1999) if at.kind == 'tree' else at._replace(bytes_per_task=MIB)
+        assert refusal(name, how=(phase, other)).rule == 'P15'
+
+    def test_another_phase_is_refused(self, name):
+        text = re.sub(r'"phase_type":"\w+"', '"phase_type":"SYNC"', TRANSCRIPTS[name]['0.json'])
+        assert refusal(name, json0=text).rule == 'P15'
+
+    def test_a_rate_that_contradicts_its_numbers_is_refused(self, name):
+        key = 'bytes' if name in DATA else 'entries'
+        text = re.sub(rf'("{key}\\/s":")(\d)', r'\g<1>9\2', TRANSCRIPTS[name]['0.json'])
+        assert refusal(name, json0=text).rule == 'T1'
+
+    def test_a_phase_of_less_than_a_millisecond_is_too_short_to_measure(self, name):
+        text = re.sub(r'"elapsed_time_ms":"\d+"', '"elapsed_time_ms":"0"', TRANSCRIPTS[name]['0.json'])
+        text = re.sub(r'("(?:bytes|entries)\\/s":")\d+', r'\g<1>999999999999', text)
+        assert refusal(name, json0=text).rule == 'T12'
+
+    def test_a_warning_at_exit_status_0_is_refused(self, name):
+        warning = '02:24:17.829 WARNING: something is odd\n'
+        assert refusal(name, err0=warning).rule == 'T8'
+
+    def test_another_number_of_processes_is_refused(self, name):
+        assert refusal(name, hosts=()).rule == 'T9'
+
+
+@pytest.mark.parametrize('name', DATA)
+class TestData:
+    def test_the_bandwidth_is_all_bytes_from_the_first_start_to_the_last_end(self, name):
+        phase, at = DATA[name]
+        measurement = measure(name)
+        (metric,) = measurement.metrics
+        seconds = max(task.end_s for task in measurement.tasks) - min(task.start_s for task in measurement.tasks)
+        assert (metric.name, metric.value) == (phase, pytest.approx(at.bytes_moved / seconds))
+        assert measurement.bytes_moved == at.bytes_moved
+
+    def test_every_task_has_its_bytes(self, name):
+        _, at = DATA[name]
+        assert [task.bytes_moved for task in measure(name).tasks] == [at.bytes_per_task] * at.tasks
+
+    def test_a_write_alone_is_synced_and_direct_is_what_it_says(self, name):
+        phase, at = DATA[name]
+        measurement = measure(name)
+        assert (measurement.fsync, measurement.direct) == (phase == 'write', at.direct)
+
+    def test_other_bytes_are_refused(self, name):
+        text = re.sub(r'("bytes":")\d+', r'\g<1>1048576', TRANSCRIPTS[name]['0.json'])
+        text = re.sub(r'("bytes\\/s":")\d+', r'\g<1>0', text)
+        assert refusal(name, json0=text).rule in ('T1', 'T18')
+
+    def test_its_own_figure_is_kept_verbatim(self, name):
+        figures = measure(name).metrics[0].figure.split()[1:]
+        assert all(f'"bytes\\/s":"{figure}"' in TRANSCRIPTS[name][f'{n}.json'] for n, figure in enumerate(figures))
+
+
+@pytest.mark.parametrize('name', ENTRIES)
+class TestEntries:
+    def test_the_rate_is_all_files_from_the_first_start_to_the_last_end(self, name):
+        phase, _ = ENTRIES[name]
+        (metric,) = measure(name).metrics
+        assert (metric.name, metric.operations) == (f'file_{phase}', 4000)
+        assert metric.value == pytest.approx(4000 / metric.seconds)
+
+    def test_other_entries_than_planned_are_refused(self, name):
+        text = re.sub(r'("entries":")2000', r'\g<1>1000', TRANSCRIPTS[name]['0.json'])
+        half = int(re.search(r'"entries\\/s":"(\d+)', text).group(1)) // 2
+        text = re.sub(r'("entries\\/s":")\d+', rf'\g<1>{half}', text)
+        assert 'did 1000 files' in refusal(name, json0=text).sentence
+
+
+class TestCommand:
+    def test_files_are_each_of_a_process_and_segments_of_threads_of_one(self):
+        assert [
+            (command_of('read', at).scope, len(command_of('read', at).argvs)) for at in (point(), point(SEGMENTS))
+        ] == [
+            ('task', 2),
+            ('node', 1),
+        ]
+
+    def test_on_two_nodes_a_task_reads_the_file_of_the_next_node(self):
+        at = point(tasks=4, nodes=2)
+        assert [argv[-1] for argv in command_of('read', at).argvs] == [f'data.{n:08d}' for n in (2, 3, 0, 1)]
+        assert Elbencho().reads_elsewhere(at, 'read')
+
+    def test_every_result_goes_where_the_launch_says_and_nowhere_else(self):
+        argv = command_of('read', point()).argvs[1]
+        assert (option(argv, '--jsonfile'), option(argv, '--csvfile')) == ('/raw/1.1.json', '/dev/null')
+        assert option(argv, '--resfile') == '/dev/null'
+
+    def test_each_phase_of_a_tree_works_on_what_its_node_has_not_seen(self):
+        at = tree(nodes=4, tasks=4)
+        owners = [[option(argv, '--rankoffset') for argv in command_of(phase, at).argvs] for phase in at.phases]
+        assert [len(set(of_task)) for of_task in zip(*owners, strict=True)] == [4, 4, 4, 4]
+        assert [ElbenchoFiles().reads_elsewhere(at, phase) for phase in at.phases] == [False, True, True, True]
+
+    def test_on_two_nodes_what_is_read_was_made_by_the_same_node(self):
+        at = tree(nodes=2)
+        assert [ElbenchoFiles().reads_elsewhere(at, phase) for phase in at.phases] == [False, True, False, False]
+
+    def test_the_directories_are_made_before_and_stay(self):
+        at = tree(subtrees='private')
+        assert command_of('create', at).directories == ('tree.0', 'tree.1')
+        assert command_of('remove', at).directories == ()
+        assert ElbenchoFiles().entries(at, 'remove') == Entries(2, 0, 0)
+
+
+class TestWhatItCannot:
+    @pytest.mark.parametrize(
+        ('at', 'why'),
+        [
+            (point(FILES._replace(interface='mpiio')), 'cannot do MPI-IO'),
+            (point(FILES._replace(order='random')), 'cannot go through a file once in random order'),
+            (point(SEGMENTS, nodes=2), 'cannot share one file between 2 nodes without its service'),
+            (point(WHOLE, nodes=2), 'cannot share one file between 2 nodes without its service'),
+            (point(FILES._replace(direct=True), transfer_size=6 * KIB), 'cannot move 6144 bytes at a time'),
+            (point(transfers=1, transfer_size=2 * GIB), 'cannot move 2147483648 bytes in one call'),
+            (tree(depth=2, branching=2), 'cannot make a tree of directories'),
+            (tree(empties_per_directory=5), 'cannot stat directories'),
+            (tree(fsync=True), 'cannot sync files'),
+            (tree(phases=('create', 'find')), 'cannot find files'),
+        ],
+    )
+    def test_it_is_refused_with_its_reason(self, at, why):
+        assert engine_of(at).cannot(at).startswith(why)
+
+    @pytest.mark.parametrize('at', [each for _, each in GOOD.values()])
+    def test_all_that_was_captured_it_can(self, at):
+        assert engine_of(at).cannot(at) is None
+
+
+class TestVersion:
+    def test_it_is_read_from_the_genuine_text(self):
+        assert Elbencho().parse_version(TRANSCRIPTS['version']['out']) == '3.1-10'
+
+    @pytest.mark.parametrize('version', ['3.0-3', '3.0-35'])
+    def test_one_whose_json_says_too_little_is_refused(self, version):
+        text = TRANSCRIPTS['version']['out'].replace('3.1-10', version)
+        with pytest.raises(EngineError, match='take 3.0-37') as caught:
+            Elbencho().parse_version(text)
+        assert caught.value.rule == 'T7'
+
+    def test_another_program_is_refused(self):
+        with pytest.raises(EngineError, match='does not say'):
+            Elbencho().parse_version(TRANSCRIPTS['bad-option']['err'])
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ('name', 'how', 'sentence'),
+        [
+            ('missing-file', ('read', point()), "task 0 on node1: elbencho exited with 1: 'ERROR: Unable to open"),
+            ('short-file', ('read', point()), 'Given size to use is larger than detected size. File: data.00000001'),
+            ('missing-stat', ('stat', SHARED), 'Path: tree/r0-f0; SysErr: No such file or directory'),
+            ('no-space', ('write', point()), 'Path: data.00000000; SysErr: No space left on device'),
+            ('file-size-limit', ('write', point()), 'task 0 on node1: elbencho died of signal 25'),
+            ('terminated', ('write', point(transfers=2048)), 'task 1 on node1: elbencho exited with 1'),
+        ],
+    )
+    def test_a_failed_run_is_refused_in_the_words_of_elbencho(self, name, how, sentence):
+        error = refusal(name, how=how)
+        assert error.rule == 'E1'
+        assert sentence in error.sentence
+
+    def test_a_full_file_system_is_told_from_a_fault_of_elbencho(self):
+        found = failed_call(refusal('no-space', how=('write', point())).sentence)
+        assert (found.errno, found.rule, found.node) == ('ENOSPC', 'P9a', 'node1')
+
+
+class TestFsync:
+    """What the process around an elbencho that writes does, and what is made of it."""
+
+    def test_without_its_report_a_write_is_refused(self):
+        for text in cuts(TRANSCRIPTS['files-write']['0.out']):
+            assert refusal('files-write', out0=text).rule == 'E1'
+
+    def test_its_end_is_that_of_the_task(self):
+        report = TRANSCRIPTS['files-write']['0.out'].splitlines()[-1]
+        ended = float(re.search(r'"ended": ([\d.]+)', report).group(1))
+        began = parse_phase(TRANSCRIPTS['files-write']['0.json']).began
+        task = measure('files-write').tasks[0]
+        assert task.end_s - task.start_s == pytest.approx(ended - began)
+
+    @pytest.mark.parametrize('off_s', [-1.0, 3600.0])
+    def test_a_clock_that_was_set_meanwhile_is_refused(self, off_s):
+        out = TRANSCRIPTS['files-write']['0.out']
+        text = re.sub(r'("ended": )([\d.]+)', lambda found: f'{found.group(1)}{float(found.group(2)) + off_s}', out)
+        assert refusal('files-write', out0=text).rule == 'T1'
+
+    def test_it_syncs_the_file_once_the_program_has_ended_well(self, tmp_path, capfd, monkeypatch):
+        synced = []
+        monkeypatch.setattr(os, 'fsync', lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+        path = tmp_path / 'data'
+        assert main([str(path), sys.executable, '-c', f'open({str(path)!r}, "w").write("abc")']) == 0
+        assert synced == [3]
+        assert capfd.readouterr().out.startswith('seatrial: {"seconds": ')
+
+    def test_what_failed_is_not_synced(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(os, 'fsync', lambda descriptor: pytest.fail('it was synced'))
+        assert main([str(tmp_path / 'data'), 'false']) == 1
+
+    def test_a_failed_fsync_is_the_failure_of_the_task(self, tmp_path, capfd):
+        assert main([str(tmp_path / 'absent'), 'true']) == 1
+        assert capfd.readouterr().err == f'ERROR: fsync of {tmp_path}/absent: No such file or directory\n'
+
+    def test_a_signal_that_ended_the_program_ends_the_process_around_it(self, tmp_path):
+        argv = command_of('write', point()).argvs[0]
+        around = [sys.executable, *argv[1 : argv.index('elbencho')], 'sh', '-c', 'kill -9 $$']
+        assert subprocess.run(around, cwd=tmp_path, check=False).returncode == -9
+
+
+def test_on_several_nodes_a_window_begins_with_its_process_and_what_is_unknown_is_said():
+    measurement = measure('nodes-read', hosts=('n1', 'n2'))
+    rows = [[float(word) for word in line.split()] for line in TRANSCRIPTS['nodes-read']['times'].splitlines()]
+    assert [task.start_s for task in measurement.tasks] == [pytest.approx(row[0] - rows[0][0]) for row in rows]
+    untimed_s = [row[1] - row[0] - task.seconds for row, task in zip(rows, measurement.tasks, strict=True)]
+    assert measurement.clock_s == pytest.approx(0.001 + max(untimed_s))
+    assert measurement.hosts == ('n1', 'n2')

@@ -1,0 +1,784 @@
+"""The fio engine: its job files, and what it makes of genuine outputs of fio 3.33."""
+
+import configparser
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measuring import MFWA, cuts, refused_by
+from measuring import access_point as point
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.failed_call import failed_call
+from seatrial.engine.fio.access import LEAD_S, Fio
+from seatrial.engine.fio.process import CLOCK_S
+from seatrial.model.units import GIB, KIB
+from seatrial.workload.access import data_access
+from seatrial.workload.registry import kind_of
+from transcript import run_for, transcripts
+
+TRANSCRIPTS = transcripts('fio')
+
+MFWA_RANDOM = data_access('multiple', order='random')
+SFSA = data_access('single', 'segment')
+SFSA_STRIDED = data_access('single', 'segment', 'strided')
+SFSA_RANDOM = data_access('single', 'segment', 'random')
+SFWA = data_access('single', operations=('read',))
+
+
+GOOD = {
+    'mfwa-write': ('write', point()),
+    'mfwa-read': ('read', point()),
+    'mfwa-random-read': ('read', point(MFWA_RANDOM)),
+    'sfsa-contiguous-write': ('write', point(SFSA)),
+    'sfsa-contiguous-read': ('read', point(SFSA)),
+    'sfsa-strided-write': ('write', point(SFSA_STRIDED)),
+    'sfsa-strided-read': ('read', point(SFSA_STRIDED)),
+    'sfwa-read': ('read', point(SFWA, transfers=8)),
+}
+
+
+def text(name, section):
+    return TRANSCRIPTS[name].get(section, '')
+
+
+def outcome(name, report=None):
+    """What the runner saw of this transcript, with another text in place of the report if one is given."""
+    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')), int(text(name, 'rc')))
+    return Outcome((process,), (text(name, 'out'),), (text(name, 'err'),), (report or text(name, 'json') or None,))
+
+
+def command_of(name):
+    """A command whose job file is the transcript's own."""
+    return Fio().command('fio', 'write', point(), '/raw/1', 7)._replace(inputs={'/raw/1.fio': text(name, 'fio')})
+
+
+def measure(name, report=None, how=None):
+    phase, at = how or GOOD[name]
+    return Fio().measure(phase, at, command_of(name), outcome(name, report))
+
+
+refusal = refused_by(measure)
+
+
+def changed(name, change):
+    """The transcript's report after a change of its data."""
+    data = json.loads(text(name, 'json'))
+    change(data)
+    return json.dumps(data, indent=2)
+
+
+def jobs_of(phase, at, seed=7):
+    """The sections of the job file, each with the global options."""
+    command = Fio().command('fio', phase, at, '/raw/1', seed)
+    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
+    parser.read_string(command.inputs['/raw/1.fio'])
+    return [dict(parser[section]) for section in parser.sections()]
+
+
+def extents_of(job):
+    """(file, first byte, length) of each transfer, as fio's HOWTO defines offset, size, io_size and write:SKIP."""
+    skip = job['rw'].partition(':')[2]
+    transfer, start = int(job['bs']), int(job['offset'])
+    offset, moved, extents = start, 0, []
+    while moved < int(job['io_size']) and offset + transfer <= start + int(job['size']):
+        extents.append((job['filename'], offset, transfer))
+        moved += transfer
+        offset += transfer + int(skip or 0)
+    return extents
+
+
+def points(*workloads):
+    sizes = {'transfers': st.integers(1, 17), 'transfer_size': st.integers(1, 5 * KIB)}
+    return st.builds(point, st.sampled_from(workloads), tasks=st.integers(1, 9), **sizes)
+
+
+class TestJobFile:
+    @given(points(MFWA, SFSA, SFSA_STRIDED), st.sampled_from(['write', 'read']))
+    def test_its_jobs_cover_every_byte_of_every_file_exactly_once(self, at, phase):
+        extents = sorted(extent for job in jobs_of(phase, at) for extent in extents_of(job))
+        ends = {}
+        for name, offset, length in extents:
+            assert offset == ends.get(name, 0)
+            ends[name] = offset + length
+        assert ends == {spec.name: spec.size for spec in kind_of('access').files(at)}
+
+    @given(points(SFWA))
+    def test_every_reader_of_a_whole_shared_file_covers_it_once(self, at):
+        for job in jobs_of('read', at):
+            assert extents_of(job) == [('data', i * at.transfer_size, at.transfer_size) for i in range(at.transfers)]
+
+    @given(points(MFWA, SFSA, SFSA_STRIDED, SFWA))
+    def test_every_job_moves_the_bytes_of_a_task(self, at):
+        moved = [sum(length for _, _, length in extents_of(job)) for job in jobs_of('read', at)]
+        assert moved == [at.bytes_per_task] * at.tasks
+
+    @pytest.mark.parametrize(
+        ('option', 'value'),
+        [
+            ('create_on_open', '1'),
+            ('end_fsync', '1'),
+            ('refill_buffers', '1'),
+            ('fallocate', 'none'),
+            ('fadvise_hint', '0'),
+            ('clocksource', 'clock_gettime'),
+            ('unlink', '0'),
+        ],
+    )
+    def test_a_write_has(self, option, value):
+        assert all(job[option] == value for job in jobs_of('write', point()))
+
+    @pytest.mark.parametrize(
+        ('option', 'value'), [('allow_file_create', '0'), ('invalidate', '1'), ('unlink', '0'), ('thread', '0')]
+    )
+    def test_a_read_has(self, option, value):
+        assert all(job[option] == value for job in jobs_of('read', point()))
+
+    def test_a_read_creates_nothing(self):
+        assert all('create_on_open' not in job for job in jobs_of('read', point()))
+
+    def test_random_order_is_asked_for(self):
+        assert {job['rw'] for job in jobs_of('write', point(MFWA_RANDOM))} == {'randwrite'}
+
+    @given(st.integers())
+    def test_the_seed_of_the_data_is_odd_so_that_no_two_jobs_share_it(self, seed):
+        assert int(jobs_of('write', point(), seed)[0]['randseed']) % 2 == 1
+
+    @given(st.integers(0, 2**31))
+    def test_the_seed_of_the_data_fits_fio(self, seed):
+        assert int(jobs_of('write', point(), seed)[0]['randseed']) < 2**63
+
+    def test_another_seed_gives_other_data(self):
+        assert jobs_of('write', point(), 1) != jobs_of('write', point(), 2)
+
+    def test_another_launch_of_the_same_seed_gives_other_data(self):
+        texts = {tuple(Fio().command('fio', 'write', point(), raw, 7).inputs.values()) for raw in ('/a', '/b')}
+        assert len(texts) == 2
+
+    def test_the_same_launch_elsewhere_gives_the_same_data(self):
+        texts = {tuple(Fio().command('fio', 'write', point(), raw, 7).inputs.values()) for raw in ('/a/1', '/b/1')}
+        assert len(texts) == 1
+
+    def test_it_lies_beside_the_raw_output_and_is_the_last_argument(self):
+        command = Fio().command('/opt/fio', 'write', point(), '/raw/1', 7)
+        assert command.argvs[0][0] == '/opt/fio'
+        assert [command.argvs[0][-1]] == list(command.inputs) == ['/raw/1.fio']
+        assert command.outputs == ('/raw/1.json',)
+
+    def test_one_process_makes_all_tasks_of_the_node(self):
+        command = Fio().command('fio', 'write', point(tasks=3), '/raw/1', 7)
+        assert (command.scope, len(command.argvs)) == ('node', 1)
+
+
+def sections(text):
+    """The sections of a job file, each with the global options, by their names."""
+    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
+    parser.read_string(text)
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def spread(phase='write', at=None, raw='/raw/1', seed=7):
+    return Fio().command('/opt/fio', phase, at or point(tasks=4, nodes=2), raw, seed)
+
+
+def jobs_of_each(*arguments, **named):
+    """The only job of each task's file, in the order of ranks."""
+    return [job for text in spread(*arguments, **named).inputs.values() for job in sections(text).values()]
+
+
+SPREAD = st.builds(
+    lambda workload, per_node, nodes, transfers: point(workload, per_node * nodes, transfers, nodes=nodes),
+    st.sampled_from([MFWA, SFSA, SFSA_STRIDED]),
+    st.integers(1, 4),
+    st.integers(2, 4),
+    st.integers(1, 9),
+)
+
+
+class TestCommandOnManyNodes:
+    def test_every_task_is_a_process_with_a_job_file_and_a_report_of_its_own(self):
+        command = spread()
+        assert command.scope == 'task'
+        assert [argv[-1] for argv in command.argvs] == list(command.inputs) == [f'/raw/1.{n}.fio' for n in range(4)]
+        assert [argv[-2] for argv in command.argvs] == [f'--output={path}' for path in command.outputs]
+        assert command.outputs == tuple(f'/raw/1.{n}.json' for n in range(4))
+
+    def test_they_do_not_join_the_barrier_by_themselves(self):
+        assert spread().own_barrier is False
+
+    def test_no_client_or_server_of_fio_is_started(self):
+        words = {word.partition('=')[0] for argv in spread().argvs for word in argv[:-1]}
+        assert words == {'/opt/fio', '--eta', '--output-format', '--output'}
+
+    def test_each_job_file_holds_the_job_of_its_rank_alone(self):
+        assert [list(sections(text)) for text in spread().inputs.values()] == [[f'rank{n}'] for n in range(4)]
+
+    @given(SPREAD)
+    def test_the_jobs_are_those_of_one_node_but_for_the_data(self, at):
+        own = ('randseed', 'disk_util')
+        here = jobs_of('write', at._replace(nodes=1, tasks_per_node=at.tasks))
+        assert [
+            {key: value for key, value in job.items() if key not in own} for job in jobs_of_each('write', at)
+        ] == [{key: value for key, value in job.items() if key not in own} for job in here]
+
+    @given(SPREAD)
+    def test_a_task_reads_what_one_of_the_next_node_has_written(self, at):
+        wrote, read = ([extents_of(job) for job in jobs_of_each(phase, at)] for phase in ('write', 'read'))
+        assert read == wrote[at.tasks_per_node :] + wrote[: at.tasks_per_node]
+        assert all(not set(wrote[n]) & set(read[n]) for n in range(at.tasks))
+
+    def test_a_file_that_all_read_is_read_by_each_from_its_beginning(self):
+        here = jobs_of('read', point(SFWA))
+        there = jobs_of_each('read', point(SFWA, tasks=4, nodes=2))
+        assert [extents_of(job) for job in there] == 2 * [extents_of(job) for job in here]
+
+    def test_it_says_where_it_reads_elsewhere(self):
+        assert Fio().reads_elsewhere(point(tasks=4, nodes=2), 'read')
+        assert not Fio().reads_elsewhere(point(tasks=4, nodes=2), 'write')
+        assert not Fio().reads_elsewhere(point(tasks=4), 'read')
+
+    def test_of_a_file_that_all_read_in_full_nothing_is_elsewhere(self):
+        assert not Fio().reads_elsewhere(point(SFWA, tasks=4, nodes=2), 'read')
+
+    @given(st.integers(0, 2**31))
+    def test_no_two_tasks_have_the_same_seed(self, seed):
+        assert len({job['randseed'] for job in jobs_of_each(seed=seed)}) == 4
+
+    @given(st.integers(0, 2**31))
+    def test_every_seed_is_odd_and_fits_fio(self, seed):
+        seeds = [int(job['randseed']) for job in jobs_of_each(seed=seed)]
+        assert all(each % 2 == 1 and each < 2**63 for each in seeds)
+
+    def test_another_launch_gives_every_task_other_data(self):
+        seeds = [job['randseed'] for raw in ('/raw/1', '/raw/2') for job in jobs_of_each(raw=raw)]
+        assert len(set(seeds)) == 8
+
+    def test_the_same_launch_elsewhere_gives_the_same_data(self):
+        assert jobs_of_each(raw='/a/1') == jobs_of_each(raw='/b/1')
+
+    def test_fio_looks_at_no_block_devices_before_it_starts(self):
+        assert {job['disk_util'] for job in jobs_of_each()} == {'0'}
+
+
+class TestDirectAccess:
+    @pytest.mark.parametrize('nodes', [1, 2])
+    @pytest.mark.parametrize('phase', ['write', 'read'])
+    def test_every_job_of_a_direct_point_has_it(self, phase, nodes):
+        at = point(MFWA._replace(direct=True), nodes=nodes)
+        texts = Fio().command('fio', phase, at, '/raw/1', 7).inputs.values()
+        jobs = [job for each in texts for job in sections(each).values()]
+        assert [job.get('direct') for job in jobs] == ['1', '1']
+
+    @pytest.mark.parametrize('phase', ['write', 'read'])
+    def test_no_job_of_another_point_has_it(self, phase):
+        assert all('direct' not in job for job in jobs_of(phase, point()))
+
+    def test_a_transfer_that_is_no_multiple_of_a_block_is_refused(self):
+        sentence = 'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096'
+        assert Fio().cannot(point(MFWA._replace(direct=True), transfer_size=6 * KIB)) == sentence
+
+    def test_a_transfer_of_whole_blocks_is_not(self):
+        assert Fio().cannot(point(MFWA._replace(direct=True), transfer_size=8 * KIB)) is None
+
+    def test_without_direct_access_a_transfer_has_any_size(self):
+        assert Fio().cannot(point(transfer_size=6 * KIB)) is None
+
+
+class TestWhatItCannot:
+    @pytest.mark.parametrize('workload', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFSA_RANDOM, SFWA])
+    def test_it_can_do_every_posix_pattern_on_one_node(self, workload):
+        assert Fio().cannot(point(workload)) is None
+
+    def test_mpiio(self):
+        assert Fio().cannot(point(MFWA._replace(interface='mpiio'))) == 'cannot do MPI-IO'
+
+    def test_a_transfer_that_the_kernel_would_split(self):
+        at = point(transfers=1, transfer_size=2 * GIB)
+        assert Fio().cannot(at) == 'cannot move 2147483648 bytes in one call'
+
+    @pytest.mark.parametrize('workload', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFSA_RANDOM, SFWA])
+    def test_it_can_do_every_posix_pattern_on_many_nodes(self, workload):
+        assert Fio().cannot(point(workload, tasks=4, nodes=2)) is None
+
+
+class TestVersion:
+    def test_it_is_read_from_the_genuine_text(self):
+        assert Fio().parse_version(text('version', 'out')) == '3.33'
+
+    def test_a_build_from_git_keeps_its_suffix(self):
+        assert Fio().parse_version('fio-3.36-17-gb9d3\n') == '3.36-17-gb9d3'
+
+    def test_another_program_is_refused(self):
+        with pytest.raises(EngineError, match='is not the version of fio'):
+            Fio().parse_version('ior-4.0.0\n')
+
+    def test_it_is_asked_of_the_program_that_was_found(self):
+        assert Fio().version_argv('/opt/fio') == ['/opt/fio', '--version']
+
+
+@pytest.mark.parametrize('name', GOOD)
+class TestEveryGoodRun:
+    def test_the_bytes_are_those_of_the_plan(self, name):
+        assert measure(name).bytes_moved == GOOD[name][1].bytes_moved
+
+    def test_the_seconds_are_the_longest_runtime_that_fio_wrote(self, name):
+        phase = GOOD[name][0]
+        runtimes = [job[phase]['runtime'] for job in json.loads(text(name, 'json'))['jobs']]
+        assert measure(name).seconds == pytest.approx(max(runtimes) / 1000)
+
+    def test_the_bandwidth_is_the_bytes_over_the_seconds(self, name):
+        measurement = measure(name)
+        (metric,) = measurement.metrics
+        assert (metric.name, metric.unit) == (GOOD[name][0], 'B/s')
+        assert metric.value == measurement.bytes_moved / measurement.seconds
+
+    def test_the_figures_of_fio_are_kept_verbatim(self, name):
+        phase = GOOD[name][0]
+        figures = [str(job[phase]['bw_bytes']) for job in json.loads(text(name, 'json'))['jobs']]
+        assert measure(name).metrics[0].figure == 'bw_bytes ' + ' '.join(figures)
+
+    def test_every_task_has_its_bytes_and_host(self, name):
+        own = GOOD[name][1].bytes_per_task
+        tasks = [(task.rank, task.host, task.bytes_moved) for task in measure(name).tasks]
+        assert tasks == [(0, 'node1', own), (1, 'node1', own)]
+
+    def test_the_sync_is_timed_in_a_write_alone(self, name):
+        assert measure(name).fsync == (GOOD[name][0] == 'write')
+
+    def test_no_job_used_direct_access(self, name):
+        assert measure(name).direct is False
+
+    def test_the_world_is_the_jobs_on_one_host(self, name):
+        assert (measure(name).world_size, measure(name).hosts) == (2, ('node1',))
+
+    def test_cut_short_after_any_line_it_is_refused(self, name):
+        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
+
+    def test_another_number_of_tasks_is_refused(self, name):
+        phase, at = GOOD[name]
+        command = Fio().command('fio', phase, at._replace(tasks=3), '/raw/1', 7)
+        with pytest.raises(EngineError) as caught:
+            Fio().measure(phase, at._replace(tasks=3), command, outcome(name))
+        assert (caught.value.rule, caught.value.sentence) == ('T9', 'fio ran 2 jobs instead of 3')
+
+    def test_other_bytes_a_task_are_refused(self, name):
+        phase, at = GOOD[name]
+        assert refusal(name, how=(phase, at._replace(bytes_per_task=64 * KIB))).rule == 'T18'
+
+    def test_the_other_phase_is_refused(self, name):
+        phase, at = GOOD[name]
+        assert refusal(name, how=({'write': 'read', 'read': 'write'}[phase], at)).rule == 'T18'
+
+    def test_other_options_than_those_of_the_job_file_are_refused(self, name):
+        phase, at = GOOD[name]
+        with pytest.raises(EngineError) as caught:
+            Fio().measure(phase, at, Fio().command('fio', phase, at, '/raw/1', 7), outcome(name))
+        assert caught.value.rule == 'P15'
+
+
+@pytest.mark.parametrize(
+    ('name', 'phase', 'transfers', 'rule', 'sentence'),
+    [
+        ('missing-file', 'read', 4, 'E1', "exited with 2: 'fio: file creation disallowed by allow_file_create=0'"),
+        ('short-file', 'read', 4, 'E1', "exited with 1: 'fio: file creation disallowed by allow_file_create=0'"),
+        ('no-space', 'write', 4, 'E1', 'No space left on device'),
+        ('file-size-limit', 'write', 4, 'E1', 'got signal=25'),
+        ('terminated', 'write', GIB // (64 * KIB), 'E1', "exited with 128: 'fio: terminating on signal 15'"),
+        ('killed', 'write', GIB // (64 * KIB), 'E1', 'fio died of signal 9'),
+        ('client-killed', 'write', GIB // (64 * KIB), 'E1', 'got signal=9'),
+        ('cannot-open', 'write', 4, 'E1', 'exited with 1; task 1, file data.00000001: Permission denied'),
+        ('bad-option', 'write', 4, 'E1', "exited with 1: 'Bad option <refill_bufers=1>"),
+    ],
+)
+def test_a_failed_run_is_refused_in_the_words_of_fio(name, phase, transfers, rule, sentence):
+    error = refusal(name, how=(phase, point(transfers=transfers)))
+    assert error.rule == rule
+    assert sentence in error.sentence
+
+
+def test_what_fio_says_of_something_else_hides_no_error_of_its_report():
+    name, warned = 'cannot-open', 'note: both iodepth >= 1 and synchronous I/O engine are selected'
+    report = text(name, 'json').replace('"error" : 13', '"error" : 30')
+    seen = outcome(name, report)._replace(stderrs=(warned,))
+    with pytest.raises(EngineError) as caught:
+        Fio().measure('write', point(transfers=4), command_of(name), seen)
+    assert caught.value.sentence.endswith('; task 1, file data.00000001: Read-only file system')
+    assert failed_call(caught.value.sentence).errno == 'EROFS'
+
+
+def test_the_strided_job_that_moves_half_of_its_bytes_without_an_error_is_refused():
+    error = refusal('strided-half', how=('write', point(SFSA_STRIDED)))
+    assert (error.rule, error.sentence) == ('T18', 'task 1 moved 131072 bytes instead of 262144')
+
+
+def test_a_killed_task_is_found_by_its_bytes_even_where_fio_says_nothing():
+    name, at = 'client-killed', point(transfers=GIB // (64 * KIB))
+    process = ProcessTime('node1', 0.0, 9.0, 0)
+    said = text(name, 'json')
+    report = said[said.index('{') : said.rindex('}') + 1]
+    silent = Outcome((process,), ('',), ('',), (report,))
+    with pytest.raises(EngineError) as caught:
+        Fio().measure('write', at, command_of(name), silent)
+    assert caught.value.rule == 'T18'
+
+
+class TestDoctoredReports:
+    def test_a_report_that_was_not_written_is_refused(self):
+        process = ProcessTime('node1', 0.0, 1.0, 0)
+        command = Fio().command('fio', 'write', point(), '/raw/1', 7)
+        with pytest.raises(EngineError, match='left no JSON'):
+            Fio().measure('write', point(), command, Outcome((process,), ('',), ('',), (None,)))
+
+    def test_a_job_with_an_error_is_refused(self):
+        def fail(data):
+            data['jobs'][1]['error'] = 5
+
+        assert refusal('mfwa-write', changed('mfwa-write', fail)).sentence.endswith('task 1: Input/output error')
+
+    def test_of_a_job_that_moved_too_little_a_transfer_that_was_cut_short_is_said(self):
+        def cut(data):
+            data['jobs'][1]['write'].update(io_bytes=0, short_ios=1)
+
+        assert (
+            'bytes instead of 262144; a transfer was cut short'
+            in refusal('mfwa-write', changed('mfwa-write', cut)).sentence
+        )
+
+    def test_a_job_without_a_runtime_is_too_short_to_measure(self):
+        def stop_clock(data):
+            data['jobs'][1]['write']['runtime'] = 0
+
+        error = refusal('mfwa-write', changed('mfwa-write', stop_clock))
+        assert error.rule == 'T12'
+        assert 'too short to measure' in error.sentence
+
+    def test_one_byte_less_of_one_task_is_refused(self):
+        def lose(data):
+            data['jobs'][1]['write']['io_bytes'] -= 1
+
+        assert refusal('mfwa-write', changed('mfwa-write', lose)).rule == 'T18'
+
+    def test_bytes_that_moved_from_one_task_to_another_are_refused(self):
+        def shift(data):
+            data['jobs'][0]['write']['io_bytes'] += 1
+            data['jobs'][1]['write']['io_bytes'] -= 1
+
+        assert refusal('mfwa-write', changed('mfwa-write', shift)).rule == 'T18'
+
+    @pytest.mark.parametrize(
+        ('key', 'factor'), [('bw_bytes', 2), ('bw', 2), ('iops', 2.0), ('runtime', 2), ('total_ios', 2)]
+    )
+    def test_figures_that_contradict_each_other_are_refused_with_both(self, key, factor):
+        def double(data):
+            data['jobs'][1]['write'][key] *= factor
+
+        error = refusal('mfwa-write', changed('mfwa-write', double))
+        assert (error.rule, error.sentence[:7]) == ('T1', 'task 1 ')
+        assert '262144 bytes' in error.sentence
+
+    def test_a_runtime_longer_than_the_process_lived_is_refused(self):
+        def slow(data):
+            run_for(data['jobs'][0]['write'], 60_000)
+
+        assert 'its clock is wrong' in refusal('mfwa-write', changed('mfwa-write', slow)).sentence
+
+    def test_without_the_echo_of_end_fsync_it_is_refused(self):
+        def drop(data):
+            del data['global options']['end_fsync']
+
+        error = refusal('mfwa-write', changed('mfwa-write', drop))
+        assert (error.rule, error.sentence) == ('P15', 'fio ran all jobs with end_fsync=None, not 1')
+
+    def test_one_job_with_another_option_is_refused(self):
+        def drop(data):
+            data['jobs'][1]['job options']['end_fsync'] = '0'
+
+        error = refusal('mfwa-write', changed('mfwa-write', drop))
+        assert (error.rule, error.sentence) == ('P15', 'fio ran task 1 with end_fsync=0, not None')
+
+    def test_direct_access_is_read_from_the_echo(self):
+        def direct(data):
+            data['global options']['direct'] = '1'
+
+        report, at = changed('mfwa-write', direct), point(MFWA._replace(direct=True))
+        told = text('mfwa-write', 'fio').replace('[global]\n', '[global]\ndirect=1\n')
+        command = command_of('mfwa-write')._replace(inputs={'/raw/1.fio': told})
+        assert Fio().measure('write', at, command, outcome('mfwa-write', report)).direct is True
+        with pytest.raises(EngineError) as caught:
+            Fio().measure('write', at, command, outcome('mfwa-write'))
+        assert (caught.value.rule, caught.value.sentence) == ('P15', 'fio ran all jobs with direct=None, not 1')
+
+    def test_the_starts_that_later_versions_give_shift_the_tasks(self):
+        def start(data):
+            for job, start_ms in zip(data['jobs'], (1_700_000_000_030, 1_700_000_000_000), strict=True):
+                job['job_start'] = start_ms
+                run_for(job['write'], 100)
+
+        measurement = measure('mfwa-write', changed('mfwa-write', start))
+        assert [round(task.start_s, 6) for task in measurement.tasks] == [0.03, 0.0]
+        assert measurement.seconds == pytest.approx(0.13)
+
+    def test_a_note_before_the_json_is_no_fault(self):
+        note = 'note: both iodepth >= 1 and synchronous I/O engine are selected\n'
+        assert measure('mfwa-write', note + text('mfwa-write', 'json')) == measure('mfwa-write')
+
+    def test_an_error_before_the_json_is_a_fault_at_exit_status_0(self):
+        error = 'fio: end_fsync failed for file data.00000001\n'
+        assert 'end_fsync failed' in refusal('mfwa-write', error + text('mfwa-write', 'json')).sentence
+
+    def test_a_second_report_after_the_first_is_refused(self):
+        assert 'after its JSON' in refusal('mfwa-write', text('mfwa-write', 'json') * 2).sentence
+
+    def test_jobs_in_another_order_are_refused(self):
+        assert refusal('mfwa-write', changed('mfwa-write', lambda data: data['jobs'].reverse())).rule == 'T9'
+
+    @given(st.data())
+    def test_a_field_of_another_type_is_refused_or_not_looked_at(self, data):
+        whole = json.loads(text('sfwa-read', 'json'))
+        holder = data.draw(st.sampled_from([whole, whole['jobs'][0], whole['jobs'][1]['read'], whole['jobs']]))
+        key = data.draw(st.sampled_from(sorted(holder) if isinstance(holder, dict) else [0, 1]))
+        holder[key] = data.draw(st.sampled_from([None, 'x', -1, 1.5, [], {}]))
+        try:
+            measurement = measure('sfwa-read', json.dumps(whole))
+        except EngineError:
+            return
+        assert measurement.bytes_moved == measure('sfwa-read').bytes_moved
+
+
+GOOD_ON_TWO = {
+    'nodes-mfwa-write': ('write', point(nodes=2)),
+    'nodes-mfwa-read': ('read', point(nodes=2)),
+    'nodes-sfsa-strided-write': ('write', point(SFSA_STRIDED, nodes=2)),
+    'nodes-sfwa-read': ('read', point(SFWA, transfers=8, nodes=2)),
+    'nodes-late': ('write', point(transfers=1600, nodes=2)),
+}
+FAILED_ON_TWO = {
+    'nodes-missing-file': ('read', point(nodes=2)),
+    'nodes-killed': ('write', point(transfers=48 * 1024, nodes=2)),
+}
+
+
+def processes_on_two(name):
+    return [ProcessTime(*each) for each in json.loads(text(name, 'processes'))]
+
+
+def outcome_on_two(name):
+    """What the runner saw of this transcript: of two processes at the same time, as if on two nodes."""
+    return Outcome(
+        tuple(processes_on_two(name)),
+        ('', ''),
+        tuple(text(name, f'{rank}.err') for rank in range(2)),
+        tuple(text(name, f'{rank}.json') or None for rank in range(2)),
+    )
+
+
+def measure_on_two(name, seen=None, how=None):
+    phase, at = how or {**GOOD_ON_TWO, **FAILED_ON_TWO}[name]
+    command = spread(phase, at)._replace(inputs={f'/raw/1.{n}.fio': text(name, f'{n}.fio') for n in range(2)})
+    return Fio().measure(phase, at, command, seen or outcome_on_two(name))
+
+
+refusal_on_two = refused_by(measure_on_two)
+
+
+def with_report(name, rank, report):
+    """The transcript's outcome with another text in place of one task's report."""
+    seen = outcome_on_two(name)
+    return seen._replace(outputs=tuple(report if n == rank else old for n, old in enumerate(seen.outputs)))
+
+
+def with_change(name, rank, change):
+    """The transcript's outcome after a change of the data of one task's report."""
+    data = json.loads(text(name, f'{rank}.json'))
+    change(data)
+    return with_report(name, rank, json.dumps(data, indent=2))
+
+
+def with_times(*spans, runtimes_ms=(1000, 1000)):
+    """A genuine outcome whose processes lived, and whose jobs ran, as told."""
+    seen = outcome_on_two('nodes-mfwa-write')
+    reports = []
+    for report, runtime_ms in zip(seen.outputs, runtimes_ms, strict=True):
+        data = json.loads(report)
+        run_for(data['jobs'][0]['write'], runtime_ms)
+        reports.append(json.dumps(data, indent=2))
+    processes = tuple(ProcessTime(f'node{n}', start, end, 0) for n, (start, end) in enumerate(spans, 1))
+    return seen._replace(processes=processes, outputs=tuple(reports))
+
+
+def runtimes_of(name):
+    phase = GOOD_ON_TWO[name][0]
+    return [json.loads(text(name, f'{n}.json'))['jobs'][0][phase]['runtime'] / 1000 for n in range(2)]
+
+
+@pytest.mark.parametrize('name', GOOD_ON_TWO)
+class TestEveryGoodRunOnTwoNodes:
+    def test_the_bytes_are_those_of_the_plan(self, name):
+        assert measure_on_two(name).bytes_moved == GOOD_ON_TWO[name][1].bytes_moved
+
+    def test_a_window_begins_with_its_process_and_has_the_length_of_the_runtime(self, name):
+        starts = [process.start_s for process in processes_on_two(name)]
+        windows = [(task.start_s, task.seconds) for task in measure_on_two(name).tasks]
+        assert windows == [
+            (pytest.approx(start - min(starts)), pytest.approx(runtime))
+            for start, runtime in zip(starts, runtimes_of(name), strict=True)
+        ]
+
+    def test_the_seconds_are_those_from_the_first_start_to_the_last_end(self, name):
+        measurement = measure_on_two(name)
+        assert min(task.start_s for task in measurement.tasks) == 0
+        assert measurement.seconds == max(task.end_s for task in measurement.tasks)
+
+    def test_no_process_lived_for_longer_beside_its_job_than_the_lead_and_the_clock_say(self, name):
+        measurement = measure_on_two(name)
+        untimed = [
+            process.end_s - process.start_s - task.seconds
+            for process, task in zip(processes_on_two(name), measurement.tasks, strict=True)
+        ]
+        assert min(untimed) > LEAD_S
+        assert measurement.clock_s == pytest.approx(max(untimed) - LEAD_S + CLOCK_S)
+
+    def test_every_task_has_its_bytes_and_its_host(self, name):
+        own = GOOD_ON_TWO[name][1].bytes_per_task
+        tasks = [(task.rank, task.host, task.bytes_moved) for task in measure_on_two(name).tasks]
+        assert tasks == [(0, 'node1', own), (1, 'node2', own)]
+
+    def test_the_world_is_the_processes_on_their_hosts(self, name):
+        assert (measure_on_two(name).world_size, measure_on_two(name).hosts) == (2, ('node1', 'node2'))
+
+    def test_the_figures_of_fio_are_kept_verbatim(self, name):
+        phase = GOOD_ON_TWO[name][0]
+        reports = [json.loads(text(name, f'{n}.json')) for n in range(2)]
+        figures = [str(report['jobs'][0][phase]['bw_bytes']) for report in reports]
+        assert measure_on_two(name).metrics[0].figure == 'bw_bytes ' + ' '.join(figures)
+
+    def test_the_sync_is_timed_in_a_write_alone(self, name):
+        assert measure_on_two(name).fsync == (GOOD_ON_TWO[name][0] == 'write')
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_a_report_that_is_cut_short_after_any_line_is_refused(self, name, rank):
+        lines = text(name, f'{rank}.json').splitlines(keepends=True)
+        for count in range(len(lines)):
+            error = refusal_on_two(name, with_report(name, rank, ''.join(lines[:count])))
+            assert error.rule == 'E1'
+            assert error.sentence.startswith(f'task {rank} on node{rank + 1}: ')
+
+    def test_other_bytes_a_task_are_refused(self, name):
+        phase, at = GOOD_ON_TWO[name]
+        assert refusal_on_two(name, how=(phase, at._replace(bytes_per_task=64 * KIB))).rule == 'T18'
+
+
+class TestStartsOnTwoNodes:
+    def test_tasks_that_start_apart_take_the_time_between_the_starts_longer(self):
+        assert measure_on_two('nodes-mfwa-write', with_times((0.0, 1.2), (0.5, 1.7))).seconds == 1.5
+
+    def test_a_short_task_that_starts_last_does_not_set_the_end(self):
+        seen = with_times((0.0, 1.2), (0.5, 0.9), runtimes_ms=(1000, 200))
+        assert measure_on_two('nodes-mfwa-write', seen).seconds == 1.0
+
+    def test_the_first_start_may_be_of_any_task(self):
+        seen = with_times((0.5, 1.7), (0.25, 1.45))
+        measurement = measure_on_two('nodes-mfwa-write', seen)
+        assert [task.start_s for task in measurement.tasks] == [0.25, 0.0]
+        assert measurement.seconds == 1.25
+
+    def test_a_late_start_that_really_was_is_seen(self):
+        starts = [task.start_s for task in measure_on_two('nodes-late').tasks]
+        assert 0.1 <= max(starts) - min(starts) < 0.15
+
+    def test_what_is_not_known_of_the_start_is_the_longest_life_beside_a_job_less_what_fio_sleeps(self):
+        seen = with_times((0.0, 1.2), (0.0, 1.5))
+        clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
+        assert clock_s == pytest.approx(0.5 - LEAD_S + CLOCK_S)
+
+    def test_where_a_process_had_no_time_to_sleep_nothing_is_taken_off(self):
+        seen = with_times((0.0, 1.05), (0.0, 1.5))
+        clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
+        assert clock_s == pytest.approx(0.5 + CLOCK_S)
+
+    @given(st.lists(st.tuples(*[st.floats(0, 2)] * 3), min_size=2, max_size=2))
+    def test_wherever_the_jobs_lay_the_figure_is_wrong_by_no_more_than_it_says(self, parts):
+        """parts: of each process its start, what comes before the job beyond what fio sleeps, what comes after."""
+        leads = [LEAD_S + before for _, before, _ in parts]
+        spans = [(start, start + LEAD_S + before + 1.0 + after) for start, before, after in parts]
+        measurement = measure_on_two('nodes-mfwa-write', with_times(*spans))
+        begun = [start + lead for (start, _), lead in zip(spans, leads, strict=True)]
+        apart = max(begun) - min(begun)
+        starts = [task.start_s for task in measurement.tasks]
+        assert abs(apart + 1.0 - measurement.seconds) <= measurement.clock_s + 1e-9
+        assert apart <= max(starts) - min(starts) + measurement.clock_s + 1e-9
+
+    def test_the_wall_clocks_of_nodes_are_not_compared(self):
+        def start(data):
+            data['jobs'][0]['job_start'] = 1_700_000_000_000
+
+        assert measure_on_two('nodes-late', with_change('nodes-late', 1, start)) == measure_on_two('nodes-late')
+
+
+class TestFailuresOnTwoNodes:
+    def test_a_task_that_failed_is_named_with_its_node_and_what_fio_said(self):
+        error = refusal_on_two('nodes-missing-file')
+        assert (error.rule, error.sentence) == (
+            'E1',
+            "task 1 on node2: fio exited with 1: 'fio: file creation disallowed by allow_file_create=0'",
+        )
+
+    def test_a_task_that_was_killed_is_named_and_not_the_one_that_was_ended_for_it(self):
+        assert refusal_on_two('nodes-killed').sentence == 'task 1 on node2: fio died of signal 9'
+
+    def test_where_the_launcher_has_one_status_for_all_the_task_that_said_something_is_named(self):
+        seen = outcome_on_two('nodes-missing-file')
+        alike = tuple(process._replace(exit_status=1) for process in seen.processes)
+        error = refusal_on_two('nodes-missing-file', seen._replace(processes=alike))
+        assert error.sentence.startswith("task 1 on node2: fio exited with 1: 'fio: file creation disallowed")
+
+    def test_the_report_of_one_task_that_was_not_written_is_refused(self):
+        error = refusal_on_two('nodes-mfwa-write', with_report('nodes-mfwa-write', 1, None))
+        assert (error.rule, error.sentence) == ('E1', 'task 1 on node2: fio left no JSON')
+
+    def test_another_number_of_processes_is_refused(self):
+        phase, at = GOOD_ON_TWO['nodes-mfwa-write']
+        error = refusal_on_two('nodes-mfwa-write', how=(phase, at._replace(tasks=4, tasks_per_node=2)))
+        assert (error.rule, error.sentence) == ('T9', '2 processes of fio ran instead of 4')
+
+    def test_the_report_of_another_task_is_refused(self):
+        seen = outcome_on_two('nodes-mfwa-write')
+        error = refusal_on_two('nodes-mfwa-write', seen._replace(outputs=seen.outputs[::-1]))
+        assert (error.rule, error.sentence) == ('T9', 'fio ran the jobs rank1 instead of rank0')
+
+    def test_a_report_of_two_jobs_is_refused(self):
+        seen = with_report('nodes-mfwa-write', 1, text('mfwa-write', 'json'))
+        assert refusal_on_two('nodes-mfwa-write', seen).sentence == 'fio ran 2 jobs instead of 1'
+
+    def test_one_byte_less_of_one_task_is_refused(self):
+        def lose(data):
+            data['jobs'][0]['write']['io_bytes'] -= 1
+
+        error = refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', 1, lose))
+        assert (error.rule, error.sentence) == ('T18', 'task 1 moved 262143 bytes instead of 262144')
+
+    def test_a_job_without_a_runtime_is_too_short_to_measure(self):
+        def stop_clock(data):
+            data['jobs'][0]['write']['runtime'] = 0
+
+        assert refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', 1, stop_clock)).rule == 'T12'
+
+    def test_a_runtime_longer_than_its_own_process_lived_is_refused(self):
+        error = refusal_on_two('nodes-mfwa-write', with_times((0.0, 9.0), (0.0, 0.5)))
+        assert error.rule == 'E1'
+        assert error.sentence.startswith('task 1 on node2: fio claims 1.000 s in a process of 0.500 s')
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_one_task_without_end_fsync_is_refused(self, rank):
+        def drop(data):
+            del data['global options']['end_fsync']
+
+        assert refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', rank, drop)).rule == 'P15'
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_one_task_with_direct_access_that_was_not_planned_is_refused(self, rank):
+        def direct(data):
+            data['global options']['direct'] = '1'
+
+        assert refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', rank, direct)).rule == 'P15'

@@ -1,0 +1,575 @@
+"""fio as an engine of random I/O: its job files, genuine outputs of fio 3.33, and what the kernel sees of it."""
+
+import configparser
+import json
+import re
+import subprocess
+import time
+from collections import defaultdict
+from math import sqrt
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measuring import cuts, refused_by
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.fio.access import LEAD_S
+from seatrial.engine.fio.process import CLOCK_S
+from seatrial.engine.fio.random import LATENCY, FioRandom
+from seatrial.model.metric import LOWER, percentile_name
+from seatrial.model.units import KIB, MIB
+from seatrial.workload.random import DIRECTIONS, PERCENTILES, PHASES, names_of, random_access
+from seatrial.workload.registry import kind_of
+from transcript import run_for, transcripts
+
+TRANSCRIPTS = transcripts('fio')
+RANDOM = kind_of('random')
+
+
+def point(phase='randread', tasks=2, share=8 * MIB, nodes=1, duration_s=0.5, **how):
+    template = random_access((phase,), share * tasks, duration_s=duration_s, tasks=tasks, **how)
+    return RANDOM.resized(template._replace(label='here', nodes=nodes, tasks_per_node=tasks // nodes), share)
+
+
+MIXED = point('randrw', files='single', read_share=0.7, queue_depth=4)
+GOOD = {
+    'random-read': point(),
+    'random-deep-read': point(tasks=1, queue_depth=8),
+    'random-write': point('randwrite', transfer_size=64 * KIB),
+    'random-mixed': MIXED,
+    'random-cached-write': point('randwrite', share=48 * MIB, direct=False, transfer_size=100_000),
+}
+MIXED_ON_TWO = point('randrw', nodes=2, read_share=0.7, queue_depth=4, transfer_size=64 * KIB)
+
+
+def text(name, section):
+    return TRANSCRIPTS[name].get(section, '')
+
+
+def report_of(name, section='json'):
+    said = text(name, section)
+    return json.JSONDecoder().raw_decode(said, said.index('{\n'))[0]
+
+
+def outcome(name, report=None):
+    """What the runner saw of this transcript, with another text in place of the report if one is given."""
+    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')), int(text(name, 'rc')))
+    return Outcome((process,), (text(name, 'out'),), (text(name, 'err'),), (report or text(name, 'json') or None,))
+
+
+def measure(name, report=None, at=None, seen=None):
+    at = at or GOOD[name]
+    command = FioRandom().command('fio', at.phases[0], at, '/raw/1', 7)
+    command = command._replace(inputs={'/raw/1.fio': text(name, 'fio')})
+    return FioRandom().measure(at.phases[0], at, command, seen or outcome(name, report))
+
+
+refusal = refused_by(measure)
+
+
+def changed(name, change):
+    """The transcript's report after a change of its data."""
+    data = report_of(name)
+    change(data)
+    return json.dumps(data, indent=2)
+
+
+def done_by(name):
+    """What fio says of each direction of the phase: by direction, one entry a job."""
+    jobs = report_of(name)['jobs']
+    return {direction: [job[direction] for job in jobs] for direction in DIRECTIONS[GOOD[name].phases[0]]}
+
+
+def jobs_of(at, phase=None, seed=7, raw='/raw/1'):
+    """The sections of all job files, each with the global options."""
+    found = []
+    for said in FioRandom().command('fio', phase or at.phases[0], at, raw, seed).inputs.values():
+        parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
+        parser.read_string(said)
+        found += [dict(parser[section]) for section in parser.sections()]
+    return found
+
+
+@st.composite
+def points(draw):
+    """A point that contradicts nothing and that fio can carry out."""
+    phase, nodes = draw(st.sampled_from(PHASES)), draw(st.integers(1, 3))
+    direct = draw(st.booleans())
+    at = point(
+        phase,
+        tasks=nodes * draw(st.integers(1, 4)),
+        share=MIB * draw(st.integers(1, 9)),
+        nodes=nodes,
+        files=draw(st.sampled_from(['single', 'multiple', 'several'])),
+        transfer_size=4096 * draw(st.integers(1, 99)) if direct else draw(st.integers(1, 99999)),
+        queue_depth=draw(st.integers(1, 256)) if direct else 1,
+        direct=direct,
+        duration_s=draw(st.integers(1, 600_000)) / 1000,
+        read_share=draw(st.integers(1, 99)) / 100 if phase == 'randrw' else 0.0,
+    )
+    assert (RANDOM.fault(at), FioRandom().cannot(at)) == (None, None)
+    return at
+
+
+class TestJobFile:
+    @given(points())
+    def test_every_task_works_all_over_the_files_that_were_written_before(self, at):
+        sizes = {spec.name: spec.size for spec in RANDOM.files(at)}
+        jobs = jobs_of(at)
+        assert len(jobs) == at.tasks
+        names = [job['filename'].split(':') for job in jobs]
+        assert {name for own in names for name in own} == set(sizes)
+        for job, own in zip(jobs, names, strict=True):
+            assert len(own) == len(set(own)) == (min(10, at.tasks) if at.files == 'several' else 1)
+            assert int(job['size']) == sum(sizes[name] for name in own) and 'offset' not in job
+            assert (job.get('file_service_type') == 'random') == (at.files == 'several')
+
+    @given(points(), st.integers(1, 10**6))
+    def test_after_each_transfer_it_thinks_for_whole_microseconds_where_it_does(self, at, microseconds):
+        assert not any('thinktime' in job for job in jobs_of(at))
+        thinking = at._replace(queue_depth=1, think_s=microseconds / 1e6)
+        assert {job['thinktime'] for job in jobs_of(thinking)} == {f'{microseconds}us'}
+
+    @given(points())
+    def test_it_says_what_the_point_has(self, at):
+        (phase,) = at.phases
+        for job in jobs_of(at):
+            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == (phase, at.transfer_size, at.queue_depth)
+            assert job.get('direct', '0') == str(int(at.direct))
+            assert float(job.get('rwmixread', '0')) == pytest.approx(100 * at.read_share)
+
+    @given(points())
+    def test_its_time_ends_a_job_and_nothing_else_does(self, at):
+        for job in jobs_of(at):
+            assert (job['time_based'], job['norandommap']) == ('1', '1')
+            assert float(job['runtime'].removesuffix('ms')) == pytest.approx(1000 * at.duration_s)
+            assert 'io_size' not in job
+
+    @given(points())
+    def test_several_transfers_are_in_flight_by_asynchronous_calls_alone(self, at):
+        asked = 'psync' if at.queue_depth == 1 else 'libaio'
+        assert {job['ioengine'] for job in jobs_of(at)} == {asked}
+
+    @given(points())
+    def test_a_mapped_file_is_for_its_own_engine(self, at):
+        mapped = at._replace(interface='mmap', direct=False, queue_depth=1)
+        assert {job['ioengine'] for job in jobs_of(mapped)} == {'mmap'}
+        assert not any('direct' in job for job in jobs_of(mapped))
+
+    @given(points())
+    def test_what_writes_is_synced_in_its_time_and_what_reads_alone_is_not(self, at):
+        expected = '1' if 'write' in DIRECTIONS[at.phases[0]] else None
+        assert {job.get('end_fsync') for job in jobs_of(at)} == {expected}
+
+    @given(points())
+    def test_it_makes_and_removes_no_file(self, at):
+        assert all((job['allow_file_create'], job['unlink']) == ('0', '0') for job in jobs_of(at))
+
+    @given(points())
+    def test_its_preparation_writes_every_byte_of_every_file_once(self, at):
+        """P10: of a hole nothing is read."""
+        (launch,) = RANDOM.preparations([at])
+        ends = defaultdict(int)
+        for job in sorted(jobs_of(launch.point, launch.phase), key=lambda job: (job['filename'], int(job['offset']))):
+            assert (job['rw'], job['end_fsync'], job['size']) == ('write', '1', job['io_size'])
+            assert int(job['offset']) == ends[job['filename']]
+            ends[job['filename']] += int(job['size'])
+        assert ends == {spec.name: spec.size for spec in RANDOM.files(at)}
+
+    @given(st.integers(0, 2**31), st.integers(0, 2**31))
+    def test_places_and_data_are_a_function_of_seed_and_launch(self, one, other):
+        assert jobs_of(MIXED, seed=one) == jobs_of(MIXED, seed=one, raw='/elsewhere/1')
+        assert jobs_of(MIXED, seed=one) != jobs_of(MIXED, seed=one, raw='/raw/2')
+        assert (jobs_of(MIXED, seed=one) == jobs_of(MIXED, seed=other)) == (one == other)
+
+    @given(st.integers(0, 2**31))
+    def test_no_two_processes_on_several_nodes_have_the_same_places(self, seed):
+        assert len({job['randseed'] for job in jobs_of(MIXED_ON_TWO, seed=seed)}) == MIXED_ON_TWO.tasks
+
+
+class TestWhatItCannot:
+    @pytest.mark.parametrize(
+        ('at', 'why'),
+        [
+            (point(direct=False, queue_depth=2), 'cannot keep 2 transfers in flight without O_DIRECT'),
+            (point(transfer_size=6 * KIB), 'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096'),
+            (point('randrw', read_share=0.705), 'cannot mix 70.5 % reads: only whole percents'),
+            (point('randrw', read_share=0.001), 'cannot mix 0.1 % reads: only whole percents'),
+            (point(duration_s=0.0004), 'cannot end after 0.0004 s: it counts milliseconds'),
+        ],
+    )
+    def test_it_is_refused_with_its_reason(self, at, why):
+        assert FioRandom().cannot(at) == why
+
+    def test_without_direct_access_a_transfer_has_any_size(self):
+        assert FioRandom().cannot(point(direct=False, transfer_size=6000)) is None
+
+    def test_nobody_reads_elsewhere_than_in_his_own_working_set(self):
+        assert not FioRandom().reads_elsewhere(MIXED_ON_TWO, 'randrw')
+
+
+@pytest.mark.parametrize('name', GOOD)
+class TestEveryGoodRun:
+    def test_it_gives_the_metrics_of_its_phase(self, name):
+        at = GOOD[name]
+        planned = [(each.name, each.unit, each.better) for each in RANDOM.metrics(at, at.phases[0])]
+        assert [(each.name, each.unit, each.better) for each in measure(name).metrics] == planned
+        assert set(measure(name).figures) == {each for each, _, _ in planned}
+
+    def test_the_bytes_are_those_of_all_directions_and_tasks(self, name):
+        moved = {direction: sum(each['io_bytes'] for each in done) for direction, done in done_by(name).items()}
+        found = measure(name)
+        assert found.bytes_moved == sum(task.bytes_moved for task in found.tasks) == sum(moved.values())
+        for direction, metric in names_of(GOOD[name].phases[0]).items():
+            assert found.metric(metric).value * found.seconds == pytest.approx(moved[direction])
+
+    def test_operations_times_the_transfer_size_are_the_bandwidth(self, name):
+        found = measure(name)
+        for metric in names_of(GOOD[name].phases[0]).values():
+            rate = found.metric(f'{metric}_iops')
+            assert rate.value * GOOD[name].transfer_size == pytest.approx(found.metric(metric).value)
+            assert rate.operations == pytest.approx(rate.value * found.seconds)
+
+    def test_it_took_its_time_and_no_longer_than_its_last_transfers_and_its_sync(self, name):
+        at, found = GOOD[name], measure(name)
+        runtimes = [each['runtime'] / 1000 for done in done_by(name).values() for each in done]
+        assert found.seconds == max(runtimes)
+        assert found.clock_s == CLOCK_S
+        assert at.duration_s <= found.seconds <= float(text(name, 'seconds'))
+        assert {metric.seconds for metric in found.metrics} == {found.seconds}
+
+    def test_percentiles_ascend_between_the_fastest_and_the_slowest_transfer(self, name):
+        found = measure(name)
+        for direction, metric in names_of(GOOD[name].phases[0]).items():
+            told = [each[LATENCY] for each in done_by(name)[direction]]
+            values = [found.metric(f'{metric}_{percentile_name(share)}').value for share in PERCENTILES]
+            assert values == sorted(values)
+            assert values == list(found.metric(f'{metric}_iops').percentiles_s.values())
+            assert 0.99 * min(each['min'] for each in told) <= 1e9 * values[0]
+            assert 1e9 * values[-1] <= 1.01 * max(each['max'] for each in told)
+
+    def test_the_mean_latency_is_that_of_all_transfers(self, name):
+        found = measure(name)
+        for direction, metric in names_of(GOOD[name].phases[0]).items():
+            told = [each[LATENCY] for each in done_by(name)[direction]]
+            mean = sum(each['mean'] * each['N'] for each in told) / sum(each['N'] for each in told) / 1e9
+            latency = found.metric(f'{metric}_latency')
+            assert (latency.value, latency.unit, latency.better) == (pytest.approx(mean), 's', LOWER)
+
+    def test_what_was_in_flight_explains_the_rate(self, name):
+        """Little's law: tasks x depth transfers are in flight, but for the time between two of them."""
+        found, at = measure(name), GOOD[name]
+        in_flight = sum(
+            found.metric(f'{metric}_iops').value * found.metric(f'{metric}_latency').value
+            for metric in names_of(at.phases[0]).values()
+        )
+        assert 0.5 * at.queue_depth * at.tasks < in_flight <= at.queue_depth * at.tasks
+
+    def test_the_figures_of_fio_are_kept_verbatim(self, name):
+        found = measure(name)
+        for direction, metric in names_of(GOOD[name].phases[0]).items():
+            for suffix, key in (('', 'bw_bytes'), ('_iops', 'iops')):
+                told = re.findall(rf'"{direction}" : {{.*?"{key}" : ([\d.]+)', text(name, 'json'), re.DOTALL)
+                assert found.metric(metric + suffix).figure == ' '.join([key, *told])
+
+    def test_it_tells_how_it_was_done(self, name):
+        found, at = measure(name), GOOD[name]
+        assert (found.world_size, found.hosts, found.direct) == (at.tasks, ('node1',), at.direct)
+        assert found.fsync == ('write' in DIRECTIONS[at.phases[0]])
+
+    def test_cut_short_after_any_line_it_is_refused(self, name):
+        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
+
+    def test_other_options_than_those_of_the_job_file_are_refused(self, name):
+        at = GOOD[name]
+        command = FioRandom().command('fio', at.phases[0], at._replace(queue_depth=32), '/raw/1', 7)
+        with pytest.raises(EngineError) as caught:
+            FioRandom().measure(at.phases[0], at, command, outcome(name))
+        assert caught.value.rule == 'P15'
+
+    def test_transfers_of_another_size_are_refused(self, name):
+        assert refusal(name, at=GOOD[name]._replace(transfer_size=512)).rule == 'T18'
+
+    def test_a_time_that_was_not_reached_is_refused(self, name):
+        error = refusal(name, at=GOOD[name]._replace(duration_s=9.0))
+        assert error.rule == 'T1'
+        assert error.sentence.startswith('task 0 ended after 0.')
+
+
+def test_the_percentiles_of_one_task_are_those_that_fio_itself_gives():
+    (told,) = done_by('random-deep-read')['read']
+    found = measure('random-deep-read').metric('randread_iops').percentiles_s
+    own = {f'{100 * share:.6f}': found[percentile_name(share)] for share in PERCENTILES}
+    assert own == {key: told[LATENCY]['percentile'][key] / 1e9 for key in own}
+
+
+def test_the_latencies_of_all_tasks_are_counted_together():
+    """The largest of the tasks' own percentiles would be none of all."""
+    tasks = done_by('random-read')['read']
+    together = sorted(int(bin) for each in tasks for bin, n in each[LATENCY]['bins'].items() for _ in range(n))
+    nearest = together[-(-99 * len(together) // 100) - 1]
+    assert measure('random-read').metric('randread_p99').value == nearest / 1e9
+
+
+def test_the_share_of_reads_is_that_of_the_plan_within_what_chance_allows():
+    found = measure('random-mixed')
+    reads, writes = (found.metric(f'randrw_{direction}_iops').operations for direction in ('read', 'write'))
+    number, share = reads + writes, MIXED.read_share
+    assert abs(reads - share * number) < 4 * sqrt(share * (1 - share) * number)
+
+
+def test_a_sync_that_takes_longer_than_the_writes_counts():
+    """What was buffered in the time is written after it."""
+    assert measure('random-cached-write').seconds > GOOD['random-cached-write'].duration_s + 0.02
+
+
+@pytest.mark.parametrize(
+    ('name', 'at', 'sentence'),
+    [
+        ('random-missing-file', point(), "exited with 1: 'fio: file creation disallowed by allow_file_create=0'"),
+        (
+            'random-terminated',
+            point('randrw', duration_s=30.0, read_share=0.7),
+            "exited with 128: 'fio: terminating on signal 15'",
+        ),
+        ('random-client-killed', point(duration_s=30.0), 'got signal=9'),
+    ],
+)
+def test_a_failed_run_is_refused_in_the_words_of_fio(name, at, sentence):
+    error = refusal(name, at=at)
+    assert error.rule == 'E1'
+    assert sentence in error.sentence
+
+
+@pytest.mark.parametrize(
+    ('name', 'at', 'rule'),
+    [
+        ('random-terminated', point('randrw', duration_s=30.0, read_share=0.7), 'T1'),
+        ('random-client-killed', point(duration_s=30.0), 'T18'),
+    ],
+)
+def test_a_run_that_ended_early_is_found_by_its_time_or_bytes_even_where_fio_says_nothing(name, at, rule):
+    """fio's own error is 0 in both."""
+    silent = Outcome((ProcessTime('node1', 0.0, 60.0, 0),), ('',), ('',), (json.dumps(report_of(name), indent=2),))
+    assert refusal(name, at=at, seen=silent).rule == rule
+
+
+def _lose_a_transfer(done):
+    done['total_ios'] -= 1
+
+
+def _lose_a_latency(done):
+    bins = done[LATENCY]['bins']
+    bins[next(iter(bins))] -= 1
+    done[LATENCY]['N'] -= 1
+
+
+def _lose_bytes(done):
+    done['io_bytes'] -= 4096
+
+
+def _stop(done):
+    done['runtime'] = 0
+
+
+def _leave_bins_out(done):
+    del done[LATENCY]['bins']
+
+
+class TestDoctoredReports:
+    @pytest.mark.parametrize(
+        ('change', 'rule', 'sentence'),
+        [
+            (_lose_a_transfer, 'T18', 'task 1 moved'),
+            (_lose_bytes, 'T18', 'task 1 moved'),
+            (_lose_a_latency, 'T1', 'latencies of'),
+            (_stop, 'T12', 'too short to measure'),
+            (_leave_bins_out, 'E1', "no 'bins'"),
+        ],
+    )
+    @pytest.mark.parametrize('direction', ['read', 'write'])
+    def test_figures_that_contradict_each_other_are_refused(self, change, rule, sentence, direction):
+        report = changed('random-mixed', lambda data: change(data['jobs'][1][direction]))
+        error = refusal('random-mixed', report)
+        assert error.rule == rule
+        assert sentence in error.sentence
+
+    def test_a_runtime_longer_than_the_process_lived_is_refused(self):
+        def slow(data):
+            run_for(data['jobs'][0]['read'], 60_000)
+
+        assert 'its clock is wrong' in refusal('random-read', changed('random-read', slow)).sentence
+
+    @pytest.mark.parametrize('option', ['direct', 'iodepth', 'end_fsync', 'rwmixread', 'lat_percentiles'])
+    def test_without_the_echo_of_an_option_it_is_refused(self, option):
+        def drop(data):
+            del data['global options'][option]
+
+        error = refusal('random-mixed', changed('random-mixed', drop))
+        assert error.rule == 'P15'
+        assert f'{option}=None' in error.sentence
+
+
+NODES = 'nodes-random-mixed'
+
+
+def outcome_on_two():
+    processes = tuple(ProcessTime(*each) for each in json.loads(text(NODES, 'processes')))
+    return Outcome(processes, ('', ''), ('', ''), tuple(text(NODES, f'{rank}.json') for rank in range(2)))
+
+
+def measure_on_two(seen=None):
+    command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)
+    inputs = {f'/raw/1.{rank}.fio': text(NODES, f'{rank}.fio') for rank in range(2)}
+    return FioRandom().measure('randrw', MIXED_ON_TWO, command._replace(inputs=inputs), seen or outcome_on_two())
+
+
+class TestOnTwoNodes:
+    def test_every_task_is_a_process_with_a_job_file_of_its_own(self):
+        command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)
+        assert (command.scope, len(command.argvs)) == ('task', 2)
+        assert [job['filename'] for job in jobs_of(MIXED_ON_TWO)] == ['data.00000000', 'data.00000001']
+        assert {job['disk_util'] for job in jobs_of(MIXED_ON_TWO)} == {'0'}
+
+    def test_the_metrics_are_of_the_tasks_of_both(self):
+        found = measure_on_two()
+        assert [each.name for each in found.metrics] == [each.name for each in RANDOM.metrics(MIXED_ON_TWO, 'randrw')]
+        assert (found.hosts, found.world_size) == (('node1', 'node2'), 2)
+        for direction in ('read', 'write'):
+            told = [report_of(NODES, f'{rank}.json')['jobs'][0][direction] for rank in range(2)]
+            rate = found.metric(f'randrw_{direction}_iops')
+            assert rate.operations == sum(each['total_ios'] for each in told)
+            assert rate.value == rate.operations / found.seconds
+
+    def test_the_seconds_run_from_the_first_process_to_the_end_of_the_last_job(self):
+        starts = [process.start_s for process in outcome_on_two().processes]
+        runtimes = [
+            max(report_of(NODES, f'{rank}.json')['jobs'][0][direction]['runtime'] for direction in ('read', 'write'))
+            for rank in range(2)
+        ]
+        ends = [start - min(starts) + runtime / 1000 for start, runtime in zip(starts, runtimes, strict=True)]
+        assert measure_on_two().seconds == pytest.approx(max(ends))
+        assert measure_on_two().clock_s > LEAD_S
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_a_report_that_is_cut_short_after_any_line_is_refused_with_its_task(self, rank):
+        seen = outcome_on_two()
+        lines = seen.outputs[rank].splitlines(keepends=True)
+        for count in range(0, len(lines), 7):
+            outputs = [''.join(lines[:count]) if n == rank else whole for n, whole in enumerate(seen.outputs)]
+            with pytest.raises(EngineError) as caught:
+                measure_on_two(seen._replace(outputs=tuple(outputs)))
+            assert caught.value.rule == 'E1'
+            assert caught.value.sentence.startswith(f'task {rank} on node{rank + 1}: ')
+
+
+CALLS = 'trace=openat,pread64,pwrite64,io_submit,io_getevents,fsync,msync'
+
+
+class Traced:
+    """One job as strace saw it: its open of the data file, transfers as (phase, offset, length), and its end."""
+
+    def __init__(self, trace):
+        *_, self.open = re.findall(  # an open that a signal interrupted is made again
+            r'openat\([^)]*"data[^)]*\)', trace
+        )
+        single = re.findall(r'p(read|write)64\(.*, (\d+), (\d+)\) += \2$', trace, re.MULTILINE)
+        queued = re.findall(r'CMD_P(READ|WRITE), .*?aio_nbytes=(\d+), aio_offset=(\d+)', trace)
+        self.transfers = [(how.lower(), int(offset), int(size)) for how, size, offset in single + queued]
+        self.last = trace.splitlines()[-2]
+        flight, self.deepest = 0, 0
+        for call, number in re.findall(r'^(io_submit|io_getevents)\(.* = (\d+)$', trace, re.MULTILINE):
+            flight += int(number) if call == 'io_submit' else -int(number)
+            self.deepest = max(self.deepest, flight)
+
+
+def run(at, folder, *wrapper):
+    """Prepare the files with the real fio and carry the point's phase out: what it measured."""
+    (launch,) = RANDOM.preparations([at])
+    for phase, of, prefix in ((*launch, ()), (at.phases[0], at, wrapper)):
+        command = FioRandom().command('fio', phase, of, str(folder / f'{phase}.raw'), 7)
+        for path, said in command.inputs.items():
+            Path(path).write_text(said)
+        (folder / 'data').mkdir(exist_ok=True)
+        begin = time.monotonic()
+        done = subprocess.run([*prefix, *command.argvs[0]], cwd=folder / 'data', capture_output=True, text=True)
+        process = ProcessTime('here', begin, time.monotonic(), done.returncode)
+        reports = tuple(Path(path).read_text() for path in command.outputs)
+        found = FioRandom().measure(phase, of, command, Outcome((process,), (done.stdout,), (done.stderr,), reports))
+    return found
+
+
+def traced(at, folder):
+    """As run, under strace: what it measured, and what every job did."""
+    strace = ['strace', '-ff', '-s', '32', '-e', CALLS, '-o', str(folder / 'trace')]
+    found = run(at, folder, *strace)
+    texts = [path.read_text() for path in sorted(folder.glob('trace.*'))]
+    return found, [Traced(each) for each in texts if '"data' in each]
+
+
+@pytest.mark.needs('fio', 'strace')
+@pytest.mark.slow
+@pytest.mark.usefixtures('o_direct')
+class TestTheRealOne:
+    def test_a_read_goes_by_o_direct_to_places_all_over_its_file(self, tmp_path):
+        found, jobs = traced(point(), tmp_path)
+        assert len(jobs) == 2
+        assert found.metric('randread_iops').operations == sum(len(job.transfers) for job in jobs)
+        for job in jobs:
+            assert 'O_DIRECT' in job.open
+            assert {(how, size) for how, _, size in job.transfers} == {('read', 4 * KIB)}
+            assert spread(job.transfers, 8 * MIB)
+        assert jobs[0].transfers != jobs[1].transfers
+
+    def test_a_queue_is_as_deep_as_asked_for_and_never_deeper(self, tmp_path):
+        _, (job,) = traced(point(tasks=1, queue_depth=8), tmp_path)
+        assert job.deepest == 8
+        assert spread(job.transfers, 8 * MIB)
+
+    def test_a_mixture_on_one_shared_file_reads_and_writes_everywhere_and_ends_with_its_sync(self, tmp_path):
+        found, jobs = traced(MIXED, tmp_path)
+        transfers = [each for job in jobs for each in job.transfers]
+        for direction in ('read', 'write'):
+            own = [each for each in transfers if each[0] == direction]
+            assert len(own) == found.metric(f'randrw_{direction}_iops').operations
+            assert spread(own, MIXED.working_set)
+        assert all(re.match(r'fsync\(\d+\) += 0', job.last) for job in jobs)
+
+    def test_what_is_cached_is_read_without_o_direct(self, tmp_path):
+        found, jobs = traced(point(direct=False), tmp_path)
+        assert found.direct is False
+        assert not any('O_DIRECT' in job.open for job in jobs)
+
+    def test_a_mapped_file_is_written_without_a_call_and_ends_with_its_sync(self, tmp_path):
+        found, jobs = traced(point('randwrite', direct=False, interface='mmap'), tmp_path)
+        assert len(jobs) == 2 and found.metric('randwrite_iops').operations > 0
+        for job in jobs:
+            assert job.transfers == []
+            assert re.match(r'msync\(0x[0-9a-f]+, 8388608, MS_SYNC\) += 0', job.last)
+
+    def test_its_time_ends_it_and_not_the_size_of_its_files(self, tmp_path):
+        at = point(share=MIB, transfer_size=256 * KIB, duration_s=0.7)
+        found = run(at, tmp_path)
+        assert found.seconds >= 0.7
+        assert found.bytes_moved > at.working_set
+
+    def test_no_file_that_was_prepared_has_a_hole(self, tmp_path):
+        run(point('randwrite'), tmp_path)
+        files = list((tmp_path / 'data').iterdir())
+        assert {file.name: file.stat().st_size for file in files} == {
+            spec.name: spec.size for spec in RANDOM.files(point('randwrite'))
+        }
+        assert all(512 * file.stat().st_blocks >= file.stat().st_size for file in files)
+
+
+def spread(transfers, size, parts=4):
+    """Whether every quarter of the file has its share of the transfers, within what chance allows; none is beyond."""
+    number = len(transfers)
+    counts = [0] * parts
+    for _, offset, length in transfers:
+        assert 0 <= offset <= size - length
+        counts[offset * parts // size] += 1
+    allowed = 5 * sqrt(number / parts) + 1
+    return number > 10 * parts and all(abs(count - number / parts) <= allowed for count in counts)

@@ -1,0 +1,596 @@
+"""fio's file engines: their job files, what is made of genuine outputs of fio 3.33 and 3.42, and fio itself.
+
+The transcripts files-* are launches of this engine's own command lines with two tasks, but for files-trap-stat.
+"""
+
+import configparser
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measuring import cuts, refused_by
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.fio.tree import TOGETHER_S, FioFiles
+from seatrial.model.units import GIB, KIB
+from seatrial.workload.base import Entries
+from seatrial.workload.tree import PHASES, levels_total, metadata_tree
+from transcript import transcripts
+
+TRANSCRIPTS = transcripts('fio')
+WITHOUT_READ = ('create', 'stat', 'remove')
+
+EMPTY = metadata_tree(files_per_directory=10, phases=WITHOUT_READ)
+PRIVATE = metadata_tree(files_per_directory=10, bytes_per_file=3901, subtrees='private')
+
+
+def point(tree=EMPTY, tasks=2, nodes=1):
+    return tree._replace(nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
+
+
+GOOD = {
+    f'files-{name}-{phase}': (phase, point(tree))
+    for name, tree in (('shared', EMPTY), ('private', PRIVATE), ('342', EMPTY))
+    for phase in tree.phases
+}
+NOT_THERE = 'task 1: No such file or directory'
+REFUSED = {
+    'files-missing-stat': ('stat', EMPTY, 'T17', f'fio exited with 1; {NOT_THERE}'),
+    'files-missing-remove': ('remove', EMPTY, 'T17', f'fio exited with 1; {NOT_THERE}'),
+    'files-short-read': ('read', PRIVATE, 'E1', 'task 1: Input/output error, which fio also says of a file that'),
+    'files-no-directory': ('create', EMPTY, 'E1', 'task 0: No such file or directory'),
+    'files-no-inodes': ('create', EMPTY, 'E1', 'fio exited with 1; task 0: No space left on device'),
+    'files-no-space': ('create', PRIVATE, 'E1', 'task 0: No space left on device'),
+    'files-client-killed': ('create', EMPTY._replace(files_per_directory=300_000), 'E1', 'got signal=9'),
+    'files-trap-stat': ('stat', EMPTY, 'P15', 'fio ran all jobs with allow_file_create=None, not 0'),
+}
+
+
+def text(name, section):
+    return TRANSCRIPTS[name].get(section, '')
+
+
+def outcome(name, report=None, **instead):
+    """What the runner saw of this transcript, with other texts in place of those that are given."""
+    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')), instead.get('status', int(text(name, 'rc'))))
+    stderr = instead.get('stderr', text(name, 'err'))
+    return Outcome((process,), (text(name, 'out'),), (stderr,), (report or text(name, 'json') or None,))
+
+
+def command_of(phase, at, raw='/records/1', seed=7, program='fio'):
+    return FioFiles().command(program, phase, at, raw, seed)
+
+
+def measure(name, report=None, how=None, **instead):
+    phase, at = how or GOOD[name]
+    seen = outcome(name, report, **instead)
+    return FioFiles().measure(phase, at, command_of(phase, at), seen)
+
+
+refusal = refused_by(measure)
+
+
+def changed(name, change):
+    """The transcript's report after a change of its data."""
+    data = json.loads(text(name, 'json'))
+    change(data)
+    return json.dumps(data, indent=2)
+
+
+def of_second_task(name, **fields):
+    """The report in which the second task has other figures of its operation; clat_ns is merged."""
+    key = 'write' if GOOD[name][0] == 'create' else 'read'
+
+    def change(data):
+        done = data['jobs'][1][key]
+        done['clat_ns'].update(fields.pop('clat_ns', {}))
+        done.update(fields)
+
+    return changed(name, change)
+
+
+def jobs_of(phase, at, seed=7, raw='/records/1'):
+    """The sections of the job file, each with the global options."""
+    ((_, said),) = command_of(phase, at, raw, seed).inputs.items()
+    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
+    parser.read_string(said)
+    return [dict(parser[section]) for section in parser.sections()]
+
+
+def names_of(job):
+    return [job['filename_format'].replace('$filenum', str(number)) for number in range(int(job['nrfiles']))]
+
+
+def points(files, size, subtrees, tasks):
+    return point(metadata_tree(files_per_directory=files, bytes_per_file=size, subtrees=subtrees), tasks)
+
+
+POINTS = st.builds(
+    points, st.integers(1, 30), st.integers(1, 5 * KIB), st.sampled_from(['shared', 'private']), st.integers(1, 9)
+)
+
+
+class TestJobFile:
+    @given(POINTS)
+    def test_every_phase_works_on_the_files_that_were_created(self, at):
+        made = [names_of(job) for job in jobs_of('create', at)]
+        for phase in PHASES[1:]:
+            assert [names_of(job) for job in jobs_of(phase, at)] == made
+
+    @given(POINTS)
+    def test_each_job_has_its_own_files_and_together_they_are_those_of_the_plan(self, at):
+        names = [name for job in jobs_of('create', at) for name in names_of(job)]
+        assert len(set(names)) == len(names) == levels_total(at, at.tasks).files
+
+    @given(POINTS)
+    def test_the_files_lie_in_the_directories_that_are_made_before_the_first_phase(self, at):
+        made = command_of('create', at).directories
+        assert len(set(made)) == levels_total(at, at.tasks).directories
+        assert {os.path.dirname(name) for job in jobs_of('create', at) for name in names_of(job)} == set(made)
+
+    @given(POINTS, st.sampled_from(PHASES[1:]))
+    def test_no_later_phase_has_directories_made(self, at, phase):
+        assert command_of(phase, at).directories == ()
+
+    @pytest.mark.parametrize(
+        ('phase', 'tree', 'engine', 'mode', 'block'),
+        [
+            ('create', EMPTY, 'filecreate', 'write', '1'),
+            ('create', PRIVATE, 'psync', 'write', '3901'),
+            ('create', PRIVATE._replace(bytes_per_file=1), 'psync', 'write', '1'),
+            ('stat', EMPTY, 'filestat', 'read', '1'),
+            ('stat', PRIVATE, 'filestat', 'read', '1'),
+            ('read', PRIVATE, 'psync', 'read', '3901'),
+            ('remove', EMPTY, 'filedelete', 'read', '1'),
+            ('remove', PRIVATE, 'filedelete', 'read', '1'),
+        ],
+    )
+    def test_a_phase_has_its_engine_and_one_transfer_a_file(self, phase, tree, engine, mode, block):
+        job = jobs_of(phase, point(tree))[0]
+        assert (job['ioengine'], job['rw'], job['bs'], job['filesize']) == (engine, mode, block, block)
+
+    @pytest.mark.parametrize('phase', PHASES)
+    @pytest.mark.parametrize(
+        ('option', 'value'),
+        [
+            ('create_on_open', '1'),
+            ('unlink', '0'),
+            ('openfiles', '1'),
+            ('clocksource', 'clock_gettime'),
+            ('fallocate', 'none'),
+            ('fadvise_hint', '0'),
+            ('invalidate', '0'),
+            ('thread', '0'),
+        ],
+    )
+    def test_every_phase_has(self, phase, option, value):
+        assert all(job[option] == value for job in jobs_of(phase, point(PRIVATE)))
+
+    @pytest.mark.parametrize('phase', PHASES[1:])
+    def test_what_does_not_create_must_not(self, phase):
+        assert all(job['allow_file_create'] == '0' for job in jobs_of(phase, point(PRIVATE)))
+
+    def test_another_seed_gives_other_data(self):
+        assert jobs_of('create', point(PRIVATE), 1) != jobs_of('create', point(PRIVATE), 2)
+
+    def test_another_launch_of_the_same_seed_gives_other_data(self):
+        assert jobs_of('create', point(PRIVATE), raw='/a/1') != jobs_of('create', point(PRIVATE), raw='/a/2')
+
+    def test_it_lies_beside_the_raw_output_and_is_the_last_argument(self):
+        command = command_of('stat', point(), program='/opt/fio')
+        assert command.argvs[0][0] == '/opt/fio'
+        assert [command.argvs[0][-1]] == list(command.inputs) == ['/records/1.fio']
+        assert command.outputs == ('/records/1.json',)
+
+    def test_one_process_makes_all_tasks_of_the_node(self):
+        command = command_of('stat', point(tasks=3))
+        assert (command.scope, len(command.argvs)) == ('node', 1)
+
+    def test_the_memory_for_the_files_grows_with_them_where_fio_shares_it(self):
+        many = point(PRIVATE._replace(files_per_directory=1_000_000))
+        assert '--alloc-size=250000' in command_of('create', many).argvs[0]
+        assert '--alloc-size=16384' in command_of('read', point(PRIVATE)).argvs[0]
+
+
+class TestWhatItCannot:
+    @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE._replace(subtrees='shared')])
+    def test_it_can_do_files_in_one_directory_or_in_one_a_task(self, tree):
+        assert FioFiles().cannot(point(tree)) is None
+
+    @pytest.mark.parametrize(
+        ('at', 'why'),
+        [
+            (point(PRIVATE._replace(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
+            (point(EMPTY._replace(empties_per_directory=1)), 'cannot work on directories'),
+            (point(EMPTY._replace(phases=('create', 'find'))), 'cannot find files'),
+            (point(PRIVATE._replace(fsync=True)), 'cannot sync every file once before it is closed'),
+            (point(EMPTY._replace(phases=PHASES)), 'cannot open a file of which nothing is to be read'),
+            (point(PRIVATE._replace(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
+            (point(tasks=4, nodes=2), 'cannot start tasks on 2 nodes at once'),
+            (point(tasks=4097), 'cannot run 4097 jobs at once'),
+        ],
+    )
+    def test_it_says_so_in_half_a_sentence(self, at, why):
+        assert FioFiles().cannot(at).startswith(why)
+
+    def test_nothing_but_trees(self):
+        assert FioFiles().kinds == ('tree',)
+
+
+class TestVersion:
+    def test_it_is_read_from_the_genuine_text(self):
+        assert FioFiles().parse_version(text('version', 'out')) == '3.33'
+
+    @pytest.mark.parametrize('version', ['2.99', '3.1', '3.26', '3.26-11-gd1ef'])
+    def test_one_that_cannot_remove_files_is_refused(self, version):
+        with pytest.raises(EngineError, match=f'T7: fio {version} has no engine filedelete'):
+            FioFiles().parse_version(f'fio-{version}\n')
+
+    @pytest.mark.parametrize('version', ['3.27', '3.100', '4.0', '3.36-17-gb9d3'])
+    def test_later_ones_are_not(self, version):
+        assert FioFiles().parse_version(f'fio-{version}\n') == version
+
+    def test_another_program_is_refused(self):
+        with pytest.raises(EngineError, match='E1: .* is not the version of fio'):
+            FioFiles().parse_version('mdtest-4.0.0\n')
+
+
+def test_the_directories_stay_when_the_files_are_removed():
+    left = [FioFiles().entries(point(PRIVATE), phase) for phase in PHASES]
+    assert left == [Entries(2, 20, 0)] * 3 + [Entries(2, 0, 0)]
+
+
+@pytest.mark.parametrize('name', GOOD)
+class TestEveryGoodRun:
+    def test_the_operations_are_those_of_the_plan(self, name):
+        phase, _ = GOOD[name]
+        assert [(metric.name, metric.operations) for metric in measure(name).metrics] == [(f'file_{phase}', 20)]
+
+    def test_each_task_took_the_runtime_that_fio_wrote(self, name):
+        key = 'write' if GOOD[name][0] == 'create' else 'read'
+        runtimes = [job[key]['runtime'] for job in json.loads(text(name, 'json'))['jobs']]
+        assert [1000 * seconds for seconds in measure(name).metrics[0].task_seconds] == pytest.approx(runtimes)
+
+    def test_the_figures_of_fio_are_kept_verbatim(self, name):
+        words = measure(name).metrics[0].figure.split()
+        assert words[0] == 'iops'
+        assert [f'"iops" : {figure},' in text(name, 'json') for figure in words[1:]] == [True, True]
+
+    def test_the_world_is_the_jobs_on_one_host(self, name):
+        assert (measure(name).world_size, measure(name).hosts) == (2, ('node1',))
+
+    def test_latencies_are_given_where_they_are_those_of_the_operation(self, name):
+        percentiles = measure(name).metrics[0].percentiles_s
+        assert list(percentiles) == (['p50', 'p95', 'p99'] if GOOD[name][0] in ('stat', 'remove') else [])
+        assert list(percentiles.values()) == sorted(percentiles.values())
+
+    def test_cut_short_after_any_line_it_is_refused(self, name):
+        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
+
+    def test_another_number_of_tasks_is_refused(self, name):
+        phase, at = GOOD[name]
+        assert refusal(name, how=(phase, at._replace(tasks=3))).rule == 'T9'
+
+    def test_another_number_of_files_is_refused(self, name):
+        phase, at = GOOD[name]
+        other = at._replace(files_per_directory=11)
+        assert refusal(name, how=(phase, other)).sentence == 'fio ran all jobs with nrfiles=10, not 11'
+
+    def test_every_other_phase_is_refused(self, name):
+        phase, at = GOOD[name]
+        for other in at.phases:
+            if other != phase:
+                assert refusal(name, how=(other, at)).rule == 'P15'
+
+    def test_other_directories_are_refused(self, name):
+        phase, at = GOOD[name]
+        other = {'shared': 'private', 'private': 'shared'}[at.subtrees]
+        refused = refusal(name, how=(phase, at._replace(subtrees=other)))
+        assert refused.sentence.startswith('fio ran task 0 with filename_format=tree')
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_a_failed_run_is_refused_with_its_reason(name):
+    phase, tree, rule, sentence = REFUSED[name]
+    refused = refusal(name, how=(phase, point(tree)))
+    assert refused.rule == rule
+    assert sentence in refused.sentence
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_a_failed_run_is_refused_wherever_its_report_is_cut(name):
+    phase, tree, *_ = REFUSED[name]
+    lines = text(name, 'json').splitlines(keepends=True)
+    for count in range(0, len(lines), 7):
+        refusal(name, ''.join(lines[:count]) or '\n', how=(phase, point(tree)))
+
+
+def test_an_error_of_a_task_is_one_even_if_fio_exits_with_0():
+    refused = refusal('files-missing-stat', how=('stat', point()), status=0)
+    assert (refused.rule, refused.sentence) == ('T17', f'fio exited with 0 after an error; {NOT_THERE}')
+
+
+def test_a_killed_task_is_found_by_its_operations_even_where_fio_says_nothing():
+    phase, tree, *_ = REFUSED['files-client-killed']
+    said = text('files-client-killed', 'json')
+    refused = refusal('files-client-killed', said[said.index('{\n') :], (phase, point(tree)), stderr='')
+    assert refused.rule == 'T1'
+    assert refused.sentence.startswith('task 1 did ')
+
+
+def test_a_launch_of_several_processes_is_not_one_of_fio():
+    phase, at = GOOD['files-shared-stat']
+    seen = outcome('files-shared-stat')
+    with pytest.raises(EngineError, match='T9'):
+        FioFiles().measure(phase, at, command_of(phase, at), seen._replace(processes=seen.processes * 2))
+
+
+class TestClock:
+    def test_starts_that_are_told_are_the_beginning_of_the_phase(self):
+        def start(data):
+            for job, start_ms, runtime in zip(
+                data['jobs'], (1_700_000_000_050, 1_700_000_000_000), (90, 100), strict=True
+            ):
+                job['job_start'] = start_ms
+                job['read'].update(runtime=runtime, iops=1000 * 10 / runtime)
+
+        measured = measure('files-342-stat', changed('files-342-stat', start))
+        assert measured.metrics[0].seconds == pytest.approx(0.14)
+        assert measured.metrics[0].task_seconds == (0.09, 0.1)
+
+    def test_where_they_are_not_told_the_phase_is_the_longest_runtime(self):
+        metric = measure('files-private-create').metrics[0]
+        assert metric.seconds == max(metric.task_seconds)
+
+    def test_it_is_as_good_as_its_milliseconds_where_starts_are_told(self):
+        assert measure('files-342-stat').clock_s == 0.001
+
+    def test_it_is_worse_where_they_are_not(self):
+        assert measure('files-shared-stat').clock_s == TOGETHER_S > 0.001
+
+    def test_one_task_has_one_start(self):
+        alone = changed('files-shared-stat', lambda data: data['jobs'].pop())
+        assert measure('files-shared-stat', alone, ('stat', point(tasks=1))).clock_s == 0.001
+
+
+class TestLatencies:
+    def test_they_are_of_all_tasks_together(self):
+        def set_bins(data):
+            for job, bins in zip(data['jobs'], ({'1000': 9, '5000': 1}, {'2000': 10}), strict=True):
+                job['read']['clat_ns'].update(bins=bins, mean=1000.0)
+
+        metric = measure('files-shared-stat', changed('files-shared-stat', set_bins)).metrics[0]
+        assert metric.percentiles_s == pytest.approx({'p50': 2e-6, 'p95': 2e-6, 'p99': 5e-6})
+
+    @pytest.mark.parametrize('name', ['files-shared-stat', 'files-private-remove', 'files-342-remove'])
+    def test_they_lie_between_those_that_fio_gives_for_each_task(self, name):
+        of_jobs = [job['read']['clat_ns']['percentile'] for job in json.loads(text(name, 'json'))['jobs']]
+        for key, ours in zip(
+            ('50.000000', '95.000000', '99.000000'), measure(name).metrics[0].percentiles_s.values(), strict=True
+        ):
+            theirs = [each[key] for each in of_jobs]
+            assert min(theirs) <= round(1e9 * ours) <= max(theirs)
+
+    def test_more_or_fewer_than_operations_are_refused(self):
+        assert (
+            refusal('files-shared-stat', of_second_task('files-shared-stat', clat_ns={'bins': {'1000': 9}})).rule
+            == 'T1'
+        )
+
+    @pytest.mark.parametrize('bins', [{'x': 10}, {'1000': '10'}, {'': 10}, []])
+    def test_bins_that_are_none_are_refused(self, bins):
+        assert refusal('files-shared-stat', of_second_task('files-shared-stat', clat_ns={'bins': bins})).rule == 'E1'
+
+
+@pytest.mark.parametrize(
+    ('fields', 'rule', 'words'),
+    [
+        ({'total_ios': 9}, 'T1', 'task 1 did 9 operations on its 10 files'),
+        ({'total_ios': 11}, 'T1', 'task 1 did 11 operations on its 10 files'),
+        ({'clat_ns': {'N': 9}}, 'T1', 'task 1 did 9 operations on its 10 files'),
+        ({'io_bytes': 39009}, 'T1', 'task 1 has 39009 bytes in its report, not 39010'),
+        ({'runtime': 0}, 'T12', 'task 1 is too short to measure'),
+        ({'iops': 1.0}, 'T1', 'task 1: 1.0 a second for 10 in'),
+        ({'clat_ns': {'mean': 1e9}}, 'T1', 'task 1: its calls took 10.000 s of'),
+        ({'runtime': 60_000, 'iops': 10 / 60}, 'E1', 'its clock is wrong'),
+        ({'total_ios': None}, 'E1', "no 'total_ios'"),
+    ],
+)
+def test_figures_that_contradict_each_other_or_the_plan_are_refused(fields, rule, words):
+    refused = refusal('files-private-read', of_second_task('files-private-read', **fields))
+    assert refused.rule == rule
+    assert words in refused.sentence
+
+
+@given(st.data())
+def test_a_field_of_another_type_is_refused_or_not_looked_at(data):
+    whole = json.loads(text('files-shared-stat', 'json'))
+    job = whole['jobs'][1]
+    holder = data.draw(
+        st.sampled_from([whole, job, job['read'], job['read']['clat_ns'], whole['jobs'], whole['global options']])
+    )
+    key = data.draw(st.sampled_from(sorted(holder) if isinstance(holder, dict) else [0, 1]))
+    holder[key] = data.draw(st.sampled_from([None, 'x', -1, 1.5, [], {}, True]))
+    try:
+        seen = measure('files-shared-stat', json.dumps(whole))
+    except EngineError:
+        return
+    assert seen == measure('files-shared-stat')
+
+
+@given(st.text())
+def test_any_text_is_refused_and_breaks_nothing(report):
+    assert refusal('files-shared-stat', report or ' ').rule in ('E1', 'T9')
+
+
+# The program itself
+
+
+def launch(program, folder, phase, at, number=1):
+    """One launch as the runner makes it."""
+    data = folder / 'data directory'
+    data.mkdir(exist_ok=True)
+    command = command_of(phase, at, str(folder / f'{number}-measured-{phase}@label'), program=program)
+    for path, said in command.inputs.items():
+        Path(path).write_text(said)
+    for directory in command.directories:
+        (data / directory).mkdir()
+    began = time.monotonic()
+    done = subprocess.run(command.argvs[0], cwd=data, capture_output=True, text=True, timeout=120)
+    process = ProcessTime('here', 0.0, time.monotonic() - began, done.returncode)
+    outputs = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
+    seen = Outcome((process,), (done.stdout,), (done.stderr,), outputs)
+    return FioFiles().measure(phase, at, command, seen)
+
+
+def attributes(folder):
+    """Inode, size and times of every file: who removed and made one anew would change them."""
+    found = {}
+    for path in (folder / 'data directory').rglob('*'):
+        of_file = path.stat()
+        if path.is_file():
+            found[path] = (of_file.st_ino, of_file.st_size, of_file.st_mtime_ns, of_file.st_ctime_ns)
+    return found
+
+
+def on_disk(folder):
+    entries = list((folder / 'data directory').rglob('*'))
+    return Entries(sum(path.is_dir() for path in entries), sum(path.is_file() for path in entries), 0)
+
+
+class Ran:
+    """The phases of a point, one launch after the other, and what lay on disk after each."""
+
+    def __init__(self, program, folder, at):
+        self.at, self.seen, self.on_disk, self.files, self.data = at, {}, {}, {}, []
+        for number, phase in enumerate(at.phases):
+            self.seen[phase] = launch(program, folder, phase, at, number)
+            self.on_disk[phase], self.files[phase] = on_disk(folder), attributes(folder)
+            if phase == 'create':
+                self.data = [path.read_bytes() for path in self.files[phase]]
+
+    @property
+    def planned(self):
+        return {phase: FioFiles().entries(self.at, phase) for phase in self.at.phases}
+
+
+BIG = {
+    'empty shared': point(EMPTY._replace(files_per_directory=500)),
+    'shared': point(PRIVATE._replace(files_per_directory=200, subtrees='shared')),
+    'private': point(PRIVATE._replace(files_per_directory=200, bytes_per_file=40 * KIB), tasks=3),
+    'one file': point(PRIVATE._replace(files_per_directory=1, bytes_per_file=1), tasks=1),
+}
+
+
+@pytest.fixture(scope='module', params=['the program', 'the stand-in'])
+def runs(request, tmp_path_factory, make_stub_fio):
+    folder = tmp_path_factory.mktemp('files')
+    program = shutil.which('fio') if request.param == 'the program' else make_stub_fio(folder / 'stubs')
+    if program is None:
+        pytest.skip('fio is not installed')
+    made = {}
+    for name, at in BIG.items():
+        (folder / name).mkdir()
+        made[name] = Ran(program, folder / name, at)
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', BIG)
+class TestOnDisk:
+    def test_there_are_exactly_the_planned_entries_after_every_phase(self, runs, name):
+        assert runs[name].on_disk == runs[name].planned
+
+    def test_every_file_has_exactly_its_bytes(self, runs, name):
+        sizes = {size for _, size, *_ in runs[name].files['create'].values()}
+        assert sizes == {BIG[name].bytes_per_file}
+
+    def test_stat_and_read_leave_every_file_as_it_was(self, runs, name):
+        files = runs[name].files
+        assert all(files[phase] == files['create'] for phase in ('stat', 'read') if phase in files)
+
+    def test_every_phase_reports_the_planned_operations(self, runs, name):
+        for phase, measured in runs[name].seen.items():
+            assert [(metric.name, metric.operations) for metric in measured.metrics] == [
+                (f'file_{phase}', levels_total(BIG[name], BIG[name].tasks).files)
+            ]
+
+
+@pytest.mark.slow
+def test_no_two_files_have_the_same_data(runs):
+    assert len(set(runs['private'].data)) == len(runs['private'].data) == 600
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Files that fio has made."""
+    launch(shutil.which('fio'), tmp_path, 'create', point(PRIVATE))
+    return tmp_path
+
+
+@pytest.mark.needs('fio')
+@pytest.mark.parametrize('phase', ['stat', 'read', 'remove'])
+def test_a_file_that_is_missing_is_refused_and_not_made(files, phase):
+    lost = files / 'data directory' / 'tree.1' / 'file.1.4'
+    lost.unlink()
+    with pytest.raises(EngineError, match='T17: .*task 1: No such file or directory'):
+        launch(shutil.which('fio'), files, phase, point(PRIVATE))
+    assert not lost.exists()
+
+
+@pytest.mark.needs('fio')
+@pytest.mark.parametrize('size', [0, 3900])
+def test_a_file_that_is_too_short_to_be_read_is_refused_and_stays(files, size):
+    short = files / 'data directory' / 'tree.1' / 'file.1.4'
+    os.truncate(short, size)
+    before = attributes(files)
+    with pytest.raises(EngineError, match='E1: .*task 1: Input/output error'):
+        launch(shutil.which('fio'), files, 'read', point(PRIVATE))
+    assert attributes(files) == before
+
+
+@pytest.mark.needs('fio')
+@pytest.mark.parametrize('phase', ['stat', 'remove'])
+def test_a_directory_without_files_is_refused_and_stays_empty(tmp_path, phase):
+    (tmp_path / 'data directory' / 'tree').mkdir(parents=True)
+    with pytest.raises(EngineError, match='T17'):
+        launch(shutil.which('fio'), tmp_path, phase, point())
+    assert on_disk(tmp_path) == Entries(1, 0, 0)
+
+
+@pytest.mark.needs('fio')
+def test_empty_files_are_removed_and_none_is_made_anew(tmp_path):
+    at = point(EMPTY._replace(subtrees='private'))
+    launch(shutil.which('fio'), tmp_path, 'create', at)
+    launch(shutil.which('fio'), tmp_path, 'remove', at)
+    assert on_disk(tmp_path) == Entries(2, 0, 0)
+
+
+@pytest.mark.long
+@pytest.mark.needs('fio')
+def test_the_memory_suffices_for_many_files(tmp_path):
+    # The minimum of 16 pools of 16 MiB is full after some 560,000. Before fio misses one it knows them all.
+    many = point(metadata_tree(files_per_directory=700_000, bytes_per_file=1), tasks=1)
+    with pytest.raises(EngineError, match='T17: .*No such file or directory'):
+        launch(shutil.which('fio'), tmp_path, 'read', many)
+
+
+class TestStandIn:
+    def test_a_task_that_did_less_is_refused(self, stub_fio, tmp_path):
+        with pytest.raises(EngineError, match='T1: task 1 did 5 operations on its 10 files'):
+            launch(stub_fio(['create', {'fault': 'fewer-bytes'}]), tmp_path, 'create', point())
+
+    def test_half_a_report_is_refused(self, stub_fio, tmp_path):
+        with pytest.raises(EngineError, match='E1: .*cut short'):
+            launch(stub_fio(['create', {'fault': 'half-json'}]), tmp_path, 'create', point())
+
+    def test_a_missing_file_is_refused_as_by_the_program(self, stub_fio, tmp_path):
+        with pytest.raises(EngineError, match='T17: .*task 0: No such file or directory'):
+            (tmp_path / 'data directory' / 'tree').mkdir(parents=True)
+            launch(stub_fio(), tmp_path, 'stat', point())

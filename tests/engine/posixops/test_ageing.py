@@ -1,0 +1,148 @@
+"""posixops, ageing: real tasks fill trees on the disk of the test, and remove them."""
+
+import json
+import os
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from posix_disk import Disk, point
+from seatrial.engine.base import EngineError
+from seatrial.engine.posixops import ageing as ageing_task
+from seatrial.engine.posixops.engine import PosixOps
+from seatrial.engine.posixops.work import Failure
+from seatrial.workload.ageing import FILL, REMOVE, SIZE, ageing, batches, of_task, total
+from seatrial.workload.registry import metrics_of
+
+SMALL = point(ageing(300, sizes=(0, 700, 70_000), depth=3, files_per_directory=9))
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return Disk(tmp_path)
+
+
+@pytest.mark.slow
+def test_two_tasks_fill_their_trees_as_planned_and_remove_them(disk):
+    filled = disk.launch(FILL, SMALL)
+    entries, size = total(SMALL)
+    assert disk.entries() == entries
+    assert sum(each.stat().st_size for each in disk.files()) == size
+    assert [each.name for each in filled.metrics] == [each.name for each in metrics_of(SMALL, FILL)]
+    assert filled.metric('fill_files').operations == entries.files
+    assert filled.metric('fill').value == pytest.approx(size / filled.metric('fill').seconds)
+    meant = [each for rank in range(2) for batch in batches(of_task(SMALL, rank)) for each in batch.sizes]
+    assert filled.histograms[-1].name == SIZE
+    assert filled.histograms[-1].found == (
+        sum(each <= 1024 for each in meant), 0, 0, 0, sum(each > 65536 for each in meant)
+    )  # fmt: skip
+    removed = disk.launch(REMOVE, SMALL)
+    assert removed.metric('remove').operations == entries.inodes and os.listdir(disk.data) == []
+
+
+@pytest.mark.slow
+def test_a_task_that_did_not_look_at_its_tree_is_refused(disk):
+    disk.launch(FILL, SMALL)
+    said = [json.loads(text) for text in disk.outcome.stdouts]
+    said[1]['counts'] = {}
+    outcome = disk.outcome._replace(stdouts=tuple(map(json.dumps, said)))
+    with pytest.raises(EngineError, match=r'T17: \d+ of \d+ files were found'):
+        PosixOps().measure(FILL, SMALL, None, outcome)
+
+
+OWN_NAMES = (
+    'unshare',
+    '--uts',
+    '--map-root-user',
+    'sh',
+    '-c',
+    'for rank; do :; done; hostname n$rank; exec "$@"',
+    'sh',
+)
+"""A command whose last argument is a rank runs on a node of its own, as far as the name goes."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(subprocess.run([*OWN_NAMES, 'true', '0']).returncode != 0, reason='no namespace can be made')
+@pytest.mark.parametrize('nodes', [2, 3])
+def test_other_nodes_look_at_a_tree_and_remove_it(disk, nodes):
+    wide = point(SMALL, nodes)._replace(nodes=nodes, tasks_per_node=1)
+    filled = disk.launch(FILL, wide, wrapper=OWN_NAMES)
+    assert filled.hosts == tuple(f'n{rank}' for rank in range(nodes))
+    assert sum(filled.histograms[-1].found) == total(wide)[0].files
+    removed = disk.launch(REMOVE, wide, wrapper=OWN_NAMES)
+    assert removed.metric('remove').operations == total(wide)[0].inodes
+    assert os.listdir(disk.data) == []
+    assert PosixOps().reads_elsewhere(wide, REMOVE) and not PosixOps().reads_elsewhere(wide, FILL)
+
+
+@pytest.mark.slow
+def test_no_two_files_hold_the_same_bytes(disk):
+    disk.launch(FILL, SMALL)
+    large = [each.read_bytes() for each in disk.files() if each.stat().st_size > 700]
+    assert len(set(large)) == len(large) > 10
+
+
+@pytest.mark.slow
+def test_a_tree_that_is_not_whole_is_not_removed_as_if_it_were(disk):
+    disk.launch(FILL, SMALL)
+    disk.files()[0].unlink()
+    rule, sentence = disk.refused(REMOVE, SMALL)
+    assert rule == 'P15' and f'not {total(SMALL)[0].inodes}' in sentence
+
+
+def test_on_several_nodes_the_tree_of_another_is_removed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for rank in range(2):
+        os.makedirs(f'aged.{rank}/d0/d')
+    work = SimpleNamespace(rank=0, hosts=('n1', 'n2'), together=lambda metric, act: act())
+    ageing_task.carry_out(work, REMOVE, SMALL)
+    assert os.listdir() == ['aged.0']
+
+
+def in_a_tree(folder, monkeypatch):
+    """One task's tree on the disk, and the Work that surveys it."""
+    monkeypatch.chdir(folder)
+    alone = SMALL._replace(tasks=1)
+    mine = list(batches(of_task(alone, 0)))
+    data = SimpleNamespace(of=lambda number: memoryview(bytes(70_000)))
+    assert ageing_task._fill('aged.0', mine, data, fsync=False) == total(alone)[0].files
+    return alone, SimpleNamespace(counts={})
+
+
+@pytest.mark.parametrize('change', [lambda path: os.truncate(path, 5), os.unlink])
+def test_a_survey_finds_what_is_not_as_it_was_meant(tmp_path, monkeypatch, change):
+    alone, work = in_a_tree(tmp_path, monkeypatch)
+    ageing_task._survey(work, alone, 0)
+    assert work.counts
+    path, _, names = next(each for each in os.walk('aged.0') if each[2])
+    change(os.path.join(path, max(names)))
+    with pytest.raises(Failure, match='T17: aged.0/d'):
+        ageing_task._survey(work, alone, 0)
+
+
+@pytest.mark.parametrize(
+    ('free', 'size', 'said'),
+    [
+        ((100, 100), 0, ''),
+        ((6, 100), 4096, ''),
+        ((6, 100), 4097, '24576 of 409600 B are free'),
+        ((4, 100), 0, '16384 of 409600 B are free'),
+        ((100, 4), 0, '4 of 100 inodes are free'),
+    ],
+)
+def test_a_floor_stays_free(monkeypatch, free, size, said):
+    there = SimpleNamespace(f_frsize=4096, f_blocks=100, f_bavail=free[0], f_files=100, f_favail=free[1])
+    monkeypatch.setattr(os, 'statvfs', lambda path: there)
+    if not said:
+        ageing_task.look(size, 0)
+        return
+    with pytest.raises(Failure, match=f'P9a: {said}'):
+        ageing_task.look(size, 0)
+
+
+def test_a_file_system_that_counts_no_inodes_has_none_to_keep(monkeypatch):
+    there = SimpleNamespace(f_frsize=4096, f_blocks=100, f_bavail=90, f_files=0, f_favail=0)
+    monkeypatch.setattr(os, 'statvfs', lambda path: there)
+    ageing_task.look(0, 10**6)

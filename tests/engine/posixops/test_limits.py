@@ -1,0 +1,195 @@
+"""Limits that are reached: what is said of a storage that keeps to one, and that each lie about one is found.
+
+The limit is made here by replacing what the tasks call. Real quotas: tests/integration/test_kernels.py.
+"""
+
+import errno
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from seatrial.engine.posixops import limits
+from seatrial.engine.posixops.guarantees import LIMITS
+from seatrial.engine.posixops.limits import OWN, RECORD, carry_out
+from seatrial.engine.posixops.work import Failure, Work
+from seatrial.workload.limits import ALL_BYTES, BEYOND, OVER, QUOTA_BYTES, QUOTA_INODES, TAKEN, UNUSED, until
+from seatrial.workload.registry import kind_of, resized
+
+ROOM = 2 * RECORD + 12_345
+NAMES = [each.name for each in LIMITS]
+READ = limits.read_there
+
+
+class Limited:
+    """The module os of a file system with a limit, of bytes or of inodes, that lies as it is told.
+
+    at: what it really allows; name: the errno; frees: whether what is removed can be used again
+    """
+
+    def __init__(self, at, name='EDQUOT', frees=True, lazy=False):
+        self.left, self.error, self.frees, self.lazy = at, getattr(errno, name), frees, lazy
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+    def refuse(self):
+        raise OSError(self.error, os.strerror(self.error))
+
+    def write(self, descriptor, data):
+        part = len(data) if self.lazy else min(self.left, len(data))
+        if not part:
+            self.refuse()
+        self.left -= part
+        return os.write(descriptor, data[:part])
+
+    def fdatasync(self, descriptor):
+        if self.left < 0:
+            self.refuse()
+
+    def mkdir(self, path):
+        self.make()
+        os.mkdir(path)
+
+    def unlink(self, path):
+        if self.frees:
+            self.left += os.stat(path).st_size or 1
+        os.unlink(path)
+
+    def make(self):
+        if not self.left:
+            self.refuse()
+        self.left -= 1
+
+
+def reached(monkeypatch, phase=QUOTA_BYTES, room=ROOM, **limit):
+    """What one task says of a limit that leaves so much: what holds by name, and what it counted."""
+    limited = Limited(limit.pop('at', room), **limit)
+    monkeypatch.setattr(limits, 'os', limited)
+    if 'inodes' in phase:
+        opened = limits.opened
+
+        def made(path, flags):
+            if flags & os.O_CREAT:
+                limited.make()
+            return opened(path, flags)
+
+        monkeypatch.setattr(limits, 'opened', made)
+    (point,) = resized([until(phase)], room)
+    work = Work(0, 1)
+    work.hosts = ('n1',)
+    facts = carry_out(work, phase, point._replace(tasks=1, tasks_per_node=1))
+    assert [fact.name for fact in facts] == NAMES
+    return {fact.name: fact.holds for fact in facts}, work.counts['limit']
+
+
+def broken(**names):
+    return {**dict.fromkeys(NAMES, True), **names}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(limits, 'AGAIN_S', 0.0)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ('phase', 'room', 'name'),
+    [
+        (QUOTA_BYTES, ROOM, 'EDQUOT'),
+        (QUOTA_BYTES, ROOM, 'ENOSPC'),
+        (ALL_BYTES, ROOM, 'ENOSPC'),
+        (QUOTA_INODES, 9, 'EDQUOT'),
+    ],
+)
+def test_a_limit_that_holds_is_reached_to_the_byte_and_nothing_is_left(monkeypatch, place, phase, room, name):
+    found, counts = reached(monkeypatch, phase, room, name=name)
+    assert found == broken()
+    assert counts == {TAKEN: room, BEYOND: 0, UNUSED: 0}
+    assert list(place.iterdir()) == []
+
+
+def test_a_limit_that_only_the_sync_knows_leaves_what_was_synced_before(monkeypatch):
+    found, counts = reached(monkeypatch, lazy=True)
+    assert counts[TAKEN] == 2 * RECORD
+    assert found == broken(again=True)
+
+
+@pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, ROOM), (QUOTA_INODES, 9)])
+def test_one_that_gives_more_than_it_leaves_is_found(monkeypatch, phase, room):
+    found, counts = reached(monkeypatch, phase, room, at=room + 5)
+    assert (found, counts[BEYOND]) == (broken(within=False), 5)
+
+
+@pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, 4 * RECORD + OWN['bytes']), (QUOTA_INODES, 30)])
+def test_one_that_refuses_what_it_leaves_is_found(monkeypatch, phase, room):
+    found, counts = reached(monkeypatch, phase, room, at=room // 3)
+    assert (found, counts[UNUSED] > 0) == (broken(reached=False), True)
+
+
+@pytest.mark.parametrize(('phase', 'what'), [(QUOTA_BYTES, 'bytes'), (QUOTA_INODES, 'inodes')])
+def test_one_that_never_refuses_is_given_up(monkeypatch, phase, what):
+    found, counts = reached(monkeypatch, phase, 9, at=2**40)
+    assert (found['refused'], found['within'], found['reached']) == (False, False, None)
+    assert 0 <= counts[BEYOND] - OVER[what] < RECORD
+
+
+def test_a_file_system_that_is_full_says_so_by_its_own_errno(monkeypatch):
+    assert reached(monkeypatch, ALL_BYTES, name='EDQUOT')[0] == broken(refused=False)
+
+
+@pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, ROOM), (QUOTA_INODES, 9)])
+def test_one_that_keeps_what_was_removed_is_found(monkeypatch, phase, room):
+    assert reached(monkeypatch, phase, room, frees=False)[0] == broken(again=False)
+
+
+def test_a_limit_that_is_not_reached_in_time_is_not_judged(monkeypatch):
+    monkeypatch.setattr(limits, 'time', SimpleNamespace(monotonic=iter(range(0, 10**6, 10**3)).__next__))
+    found, _ = reached(monkeypatch, room=30 * RECORD)
+    assert (found['refused'], found['reached']) == (None, None)
+
+
+@pytest.mark.parametrize('at', [0, RECORD - 1, RECORD, 2 * RECORD + 12_344])
+def test_a_byte_that_was_acknowledged_and_is_another_is_lost_data_and_the_file_stays(monkeypatch, place, at):
+    def flipped(descriptor, offset, size, window):
+        found, past = READ(descriptor, offset, size, window)
+        place = at - offset
+        if 0 <= place < len(found):
+            found = found[:place] + bytes([found[place] ^ 1]) + found[place + 1 :]
+        return found, past
+
+    monkeypatch.setattr(limits, 'read_there', flipped)
+    with pytest.raises(Failure) as caught:
+        reached(monkeypatch)
+    assert (caught.value.rule, caught.value.evidence['offset']) == ('F2', str(at))
+    assert (place / 'data.00000000').stat().st_size == ROOM
+
+
+def test_what_nobody_wrote_behind_the_limit_is_found(monkeypatch):
+    compare = limits._compare_bytes
+
+    def padded(work, key, rank, taken):
+        with open('data.00000000', 'ab') as stream:
+            stream.write(bytes(7))
+        return compare(work, key, rank, taken)
+
+    monkeypatch.setattr(limits, '_compare_bytes', padded)
+    assert reached(monkeypatch)[0] == broken(nothing_behind=False)
+
+
+def test_a_file_that_was_made_and_is_missing_is_lost_data(monkeypatch):
+    listdir = os.listdir
+    monkeypatch.setattr(Limited, 'listdir', lambda self, path: sorted(listdir(path))[1:], raising=False)
+    with pytest.raises(Failure, match='d0/f1 was made and is missing'):
+        reached(monkeypatch, QUOTA_INODES, 9)
+
+
+def test_an_error_that_is_no_limit_fails_the_launch(monkeypatch):
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        reached(monkeypatch, name='EIO')
+
+
+def test_what_a_case_fills_must_be_typed_where_others_share_it():
+    hurts = {phase: kind_of('limits').hurts(until(phase)) for phase in (QUOTA_BYTES, QUOTA_INODES, ALL_BYTES)}
+    assert (hurts[QUOTA_BYTES], hurts[QUOTA_INODES]) == ('', '') and hurts[ALL_BYTES]

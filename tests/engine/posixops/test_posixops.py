@@ -1,0 +1,516 @@
+"""The posixops engine: what it can, its commands, what is valid of what its tasks say, and who does what."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial import __version__
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.posixops import tree as tree_task
+from seatrial.engine.posixops.engine import PosixOps, directory_of
+from seatrial.engine.posixops.guarantees import GUARANTEES
+from seatrial.engine.posixops.tree import nodes_away, share
+from seatrial.engine.posixops.work import POOL_BYTES, Data, Failure, Spec, Work, partner, rounded_up
+from seatrial.model.codec import from_json
+from seatrial.model.metric import Fact
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import FILEOP, posix_operations
+from seatrial.workload.registry import metrics_of
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.tree import FIND, PHASES, levels_total, metadata_tree
+
+FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)
+DEEP = metadata_tree(depth=2, branching=3, files_per_directory=2, empties_per_directory=1)
+OPERATIONS, SEMANTICS = posix_operations(10, 100), posix_semantics()
+
+
+def point(workload=FILES, tasks=2, nodes=1, label='label'):
+    return workload._replace(label=label, nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
+
+
+LISTING = point(listing(10, (0.5, 10.0)), tasks=1)
+
+
+class TestWhatItCan:
+    @pytest.mark.parametrize(
+        'at',
+        [
+            point(),
+            point(DEEP),
+            point(FILES, tasks=96, nodes=6),
+            point(metadata_tree(PHASES, 4, 5, 3, 0, 40 * KIB, 'private')),
+            point(OPERATIONS),
+            LISTING,
+            point(SEMANTICS, 2, 2),
+            point(SEMANTICS, 1),
+        ],
+    )
+    def test_all_four_kinds_on_any_number_of_nodes(self, at):
+        assert at.kind in PosixOps().kinds
+        assert PosixOps().cannot(at) is None
+
+    @pytest.mark.parametrize(
+        ('at', 'why'),
+        [
+            (point(posix_operations(10, 0)), 'cannot write and read 0 bytes in one call'),
+            (point(posix_operations(10, 2 * GIB)), 'cannot write and read 2147483648 bytes in one call'),
+            (point(metadata_tree(PHASES, 2000, 1, 1)), 'cannot handle paths of 6012 characters'),
+        ],
+    )
+    def test_what_it_refuses_and_why(self, at, why):
+        assert PosixOps().cannot(at) == why
+
+    def test_the_longest_path_is_that_of_the_deepest_file(self):
+        at = point(metadata_tree(PHASES, 1361, 1, files_per_directory=1, subtrees='private'))
+        made = share(at, 'tree', 1)
+        assert len(made.directories[-1] + made.files[-1]) == 4095
+        assert PosixOps().cannot(at) is None
+        assert PosixOps().cannot(at._replace(depth=1362)) == 'cannot handle paths of 4098 characters'
+
+
+class TestVersion:
+    def test_it_is_seatrials_and_the_interpreters(self):
+        assert PosixOps().parse_version('Python 3.6.8\n') == f'{__version__}, Python 3.6.8'
+
+    @pytest.mark.parametrize('text', ['Python 3.13.0rc2\n', 'Python 3.6.15', 'Python 4.0.0\n'])
+    def test_every_python_since_3_6_will_do(self, text):
+        assert PosixOps().parse_version(text)
+
+    @pytest.mark.parametrize('text', ['Python 3.5.10\n', 'Python 2.7.18\n'])
+    def test_an_older_one_is_refused(self, text):
+        with pytest.raises(EngineError, match='is too old; posixops wants 3.6 or later'):
+            PosixOps().parse_version(text)
+
+    @pytest.mark.parametrize('text', ['', 'pyenv: python3: command not found\n', 'Python\n'])
+    def test_what_is_no_python_is_refused(self, text):
+        with pytest.raises(EngineError, match='is not the version of a Python'):
+            PosixOps().parse_version(text)
+
+    def test_it_is_asked_of_the_program_that_was_found(self):
+        assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
+
+
+class TestCommand:
+    def test_it_is_one_process_a_task_by_the_program_that_was_found(self):
+        command = PosixOps().command('/opt/python3', 'stat', point(tasks=3), '/raw/1', 7)
+        assert (command.scope, len(command.argvs), command.outputs) == ('task', 3, ())
+        assert {argv[0] for argv in command.argvs} == {'/opt/python3'}
+
+    def test_the_tasks_differ_in_their_rank_alone(self):
+        argvs = PosixOps().command('python3', 'stat', point(tasks=3), '/raw/1', 7).argvs
+        assert {argv[:-1] for argv in argvs} == {argvs[0][:-1]}
+        assert [argv[-1] for argv in argvs] == ['0', '1', '2']
+
+    def test_neither_the_working_directory_nor_the_users_environment_is_searched_for_modules(self):
+        assert PosixOps().command('python3', 'stat', point(), '/raw/1', 7).argvs[0][1:3] == ('-I', '-S')
+
+    def test_what_is_to_be_done_stands_in_one_file_of_the_records(self):
+        command = PosixOps().command('python3', 'list', LISTING, '/raw/1', 7)
+        spec = from_json(Spec, json.loads(command.inputs['/raw/1.spec.json']))
+        assert spec == Spec('list', LISTING, directory_of(LISTING))
+        assert '/raw/1.spec.json' in command.argvs[0]
+
+    def test_its_tasks_join_the_barrier_by_themselves(self):
+        assert PosixOps().command('python3', 'list', LISTING, '/raw/1', 7).own_barrier is True
+
+    @given(st.text(min_size=1), st.text(min_size=1))
+    def test_the_directories_of_two_listings_are_two_and_have_plain_names(self, one, other):
+        names = [directory_of(LISTING._replace(label=label)) for label in (one, other)]
+        assert (names[0] == names[1]) == (one == other)
+        assert all(name.isascii() and '/' not in name for name in names)
+
+
+class TestElsewhere:
+    @pytest.mark.parametrize(
+        ('nodes', 'phases', 'expected'),
+        [
+            (1, PHASES, []),
+            (2, PHASES, ['stat']),  # the read's node has seen in the stat what it reads
+            (2, ('create', 'read', 'remove'), ['read']),
+            (3, PHASES, ['stat', 'read']),
+            (4, PHASES, ['stat', 'read', 'remove']),
+            (6, PHASES, ['stat', 'read', 'remove']),
+        ],
+    )
+    def test_a_phase_works_elsewhere_if_its_node_has_neither_made_nor_seen_the_entries(self, nodes, phases, expected):
+        at = point(FILES._replace(phases=phases), 2 * nodes, nodes)
+        assert [phase for phase in phases if PosixOps().reads_elsewhere(at, phase)] == expected
+
+    @pytest.mark.parametrize(
+        ('nodes', 'subtrees', 'phases', 'elsewhere'),
+        [
+            (2, 'private', ('create', FIND), True),
+            (2, 'private', ('create', 'stat', FIND), False),
+            (2, 'shared', ('create', FIND), False),
+            (1, 'private', ('create', FIND), False),
+        ],
+    )
+    def test_a_search_is_elsewhere_where_no_task_of_its_node_knows_the_directory(
+        self, nodes, subtrees, phases, elsewhere
+    ):
+        at = point(FILES._replace(phases=phases, subtrees=subtrees), 2 * nodes, nodes)
+        assert PosixOps().reads_elsewhere(at, FIND) == elsewhere
+
+    @pytest.mark.parametrize('workload', [OPERATIONS, LISTING, SEMANTICS])
+    def test_nothing_but_a_tree_does(self, workload):
+        assert not PosixOps().reads_elsewhere(point(workload, tasks=4, nodes=4), workload.phases[0])
+
+
+class TestPartners:
+    @given(st.integers(1, 6), st.integers(1, 4), st.booleans(), st.sampled_from(PHASES))
+    def test_every_task_has_a_partner_of_its_own_on_another_node(self, nodes, per_node, cyclic, phase):
+        hosts = tuple(f'n{(r % nodes) if cyclic else r // per_node}' for r in range(nodes * per_node))
+        away = nodes_away(phase, nodes)
+        partners = [partner(rank, hosts, away) for rank in range(len(hosts))]
+        assert sorted(partners) == list(range(len(hosts)))
+        if nodes > 1 and phase != 'create':
+            assert all(hosts[rank] != hosts[other] for rank, other in enumerate(partners))
+
+    @pytest.mark.parametrize(
+        ('nodes', 'away'),
+        [(1, (0, 0, 0, 0)), (2, (0, 1, 1, 1)), (3, (0, 1, 2, 1)), (4, (0, 1, 2, 3)), (9, (0, 1, 2, 3))],
+    )
+    def test_every_later_phase_goes_one_node_further(self, nodes, away):
+        assert tuple(nodes_away(phase, nodes) for phase in PHASES) == away
+
+    def test_tasks_that_are_spread_unevenly_have_none(self):
+        with pytest.raises(Failure, match='T10: .* unevenly over the nodes: 2 on a, 1 on b'):
+            partner(0, ('a', 'a', 'b'), 1)
+
+    @pytest.mark.parametrize('subtrees', ['shared', 'private'])
+    def test_on_two_nodes_a_task_stats_what_the_other_node_has_made(self, tmp_path, monkeypatch, subtrees):
+        """Both tasks one after the other in this process: alone, a task waits for nobody."""
+        monkeypatch.chdir(tmp_path)
+        tree = DEEP._replace(subtrees=subtrees)
+        for rank in (0, 1):
+            carry_out('create', rank, tree)
+        stated = []
+        monkeypatch.setattr(tree_task.os, 'stat', lambda path, real=os.stat: (stated.append(path), real(path))[1])
+        carry_out('stat', 0, tree)
+        own = [path for path in stated if '/f.' in path or '/e.' in path]
+        assert len(own) == 13 * 3
+        assert {Path(path).name.split('.')[1] for path in own} == {'1'}
+
+    @pytest.mark.parametrize('subtrees', ['shared', 'private'])
+    def test_on_two_nodes_nothing_is_left_in_the_end(self, tmp_path, monkeypatch, subtrees):
+        monkeypatch.chdir(tmp_path)
+        tree = DEEP._replace(subtrees=subtrees)
+        for phase in PHASES:
+            for rank in (0, 1) if phase == 'create' else (1, 0):  # task 0 removes a shared tree, when it is empty
+                carry_out(phase, rank, tree)
+        assert list(tmp_path.iterdir()) == []
+
+
+def carry_out(phase, rank, tree):
+    work = Work(rank, 2)
+    work.hosts = ('a', 'b')
+    tree_task.carry_out(work, phase, point(tree, nodes=2))
+
+
+class TestShares:
+    @given(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 3))
+    def test_the_shares_of_all_tasks_are_the_tree(self, depth, branching, files, empties, tasks):
+        for subtrees in ('shared', 'private'):
+            tree = metadata_tree(PHASES, depth, branching, files, empties, subtrees=subtrees)
+            shares = [share(tree, 'tree', rank) for rank in range(tasks)]
+            found = (
+                {d for each in shares for d in each.directories},
+                {d + name for each in shares for d in each.directories for name in each.files},
+            )
+            planned = levels_total(tree, tasks)
+            assert (len(found[0]), len(found[1])) == (planned.directories, planned.files)
+
+    def test_a_parent_is_made_before_what_lies_in_it(self):
+        made = {''}
+        for directory in share(DEEP, 'tree', 0).directories:
+            assert directory.rpartition('/')[0] in made
+            made.add(directory)
+
+
+class TestData:
+    @given(st.integers(1, 5000), st.integers(1, 100))
+    def test_files_that_fit_into_the_pool_have_no_byte_in_common(self, size, files):
+        data = Data(size, files)
+        assert b''.join(bytes(data.of(number)) for number in range(files)) == bytes(data._pool)
+
+    @pytest.mark.parametrize('size', [40 * KIB, 2048000, 3 * MIB + 1])
+    def test_files_that_do_not_fit_share_no_block_of_512_bytes_with_their_neighbours(self, size):
+        data = Data(size, 2 * POOL_BYTES // size + 600)
+        starts = [number * data._stride % POOL_BYTES for number in range(512)]
+        assert len({start % 512 for start in starts}) == 512
+        assert all(len(data.of(number)) == size for number in range(600))
+
+    @pytest.mark.parametrize('size', [40 * KIB, 2048000])
+    def test_no_two_of_4096_files_share_a_block_of_4_kib(self, size):
+        data = Data(size, 2 * POOL_BYTES // size + 5000)
+        assert len({number * data._stride % POOL_BYTES % 4096 for number in range(4096)}) == 4096
+
+    def test_an_empty_file_has_no_bytes(self):
+        assert bytes(Data(0, 10).of(5)) == b''
+
+
+class TestRounding:
+    @given(st.floats(0, 1e5, allow_subnormal=False))
+    def test_a_time_is_not_made_shorter_and_at_most_a_hundredth_longer(self, seconds):
+        rounded = rounded_up(seconds)
+        assert seconds * 1e9 - 1e-2 <= rounded <= max(seconds * 1e9 * 1.01, seconds * 1e9 + 1)
+
+    @pytest.mark.parametrize(('seconds', 'nanoseconds'), [(0.0, 0), (1e-9, 1), (1.234e-6, 1240), (0.001, 1000000)])
+    def test_three_digits_are_kept(self, seconds, nanoseconds):
+        assert rounded_up(seconds) == nanoseconds
+
+
+# What two tasks say of a launch that creates 10 files each: one second, from 0 to 1 and from 0.5 to 1.5.
+GOOD = [
+    {
+        'rank': rank,
+        'tasks': 2,
+        'host': 'n1',
+        'uncertainty_s': 0.0,
+        'timed': {
+            'file_create': {
+                'operations': 10,
+                'spans': [{'start_s': 100.0 + rank / 2, 'end_s': 101.0 + rank / 2}],
+                'nanoseconds': {},
+            }
+        },
+        'facts': [],
+        'failed': None,
+    }
+    for rank in range(2)
+]
+
+
+def outcome(reports, statuses=(0, 0), stderrs=('', '')):
+    texts = [each if isinstance(each, str) else json.dumps(each) + '\n' for each in reports]
+    times = tuple(ProcessTime('n1', 0.0, 9.0, status) for status in statuses)
+    return Outcome(times, tuple(texts), tuple(stderrs), ())
+
+
+def measure(reports=GOOD, at=None, phase='create', **how):
+    at = at or point()
+    command = PosixOps().command('python3', phase, at, '/raw/1', 7)
+    return PosixOps().measure(phase, at, command, outcome(reports, **how))
+
+
+def refusal(*args, **how):
+    with pytest.raises(EngineError) as caught:
+        measure(*args, **how)
+    return caught.value.rule, caught.value.sentence
+
+
+def altered(index=0, **changes):
+    """The good reports, one of them changed; a key with two underscores leads into the metric."""
+    reports = json.loads(json.dumps(GOOD))
+    for key, value in changes.items():
+        target = reports[index]
+        if key.startswith('timed__'):
+            target, key = target['timed']['file_create'], key.split('__')[1]
+        target[key] = value
+    return reports
+
+
+class TestAGoodRun:
+    def test_the_rate_is_over_all_tasks(self):
+        (metric,) = measure().metrics
+        assert (metric.name, metric.operations, metric.seconds, metric.figure) == ('file_create', 20, 1.5, '13.333')
+        assert (metric.value, metric.unit) == (20 / 1.5, 'op/s')
+        assert metric.task_seconds == (1.0, 1.0)
+        assert metric.idle_share == pytest.approx(1 / 3)
+
+    def test_the_order_of_the_processes_is_not_that_of_the_tasks(self):
+        assert measure(GOOD[::-1]) == measure()
+
+    def test_on_one_node_the_clock_is_exact(self):
+        assert measure().clock_s == 1e-9
+
+    def test_on_several_the_times_of_two_tasks_are_as_uncertain_as_both_clocks(self):
+        reports = altered(0, uncertainty_s=0.002)
+        reports[1].update(uncertainty_s=0.001, host='n2')
+        assert measure(reports, point(nodes=2)).clock_s == pytest.approx(0.003)
+
+    def test_the_nodes_are_named(self):
+        assert measure(altered(1, host='n2'), point(nodes=2)).hosts == ('n1', 'n2')
+
+    def test_rounds_are_added_without_the_time_between_them(self):
+        rounds = [{'start_s': 100.0, 'end_s': 101.0}, {'start_s': 105.0, 'end_s': 107.0}]
+        reports = [
+            {**each, 'timed': {'file_create': {**each['timed']['file_create'], 'spans': rounds}}} for each in GOOD
+        ]
+        (metric,) = measure(reports).metrics
+        assert (metric.seconds, metric.task_seconds) == (3.0, (3.0, 3.0))
+
+    def test_a_task_that_had_nothing_to_do_has_no_time(self):
+        reports = altered(1, timed__spans=[None], timed__operations=0)
+        reports[0]['timed']['file_create']['operations'] = 20
+        (metric,) = measure(reports).metrics
+        assert (metric.seconds, metric.task_seconds) == (1.0, ())
+
+
+class TestWhatIsNotValid:
+    @pytest.mark.parametrize('text', ['', '\n'])
+    def test_a_task_that_says_nothing(self, text):
+        assert refusal([GOOD[0], text]) == ('T8', 'task 1 exited with 0 and reported nothing')
+
+    @given(st.integers(1, len(json.dumps(GOOD[1])) - 1))
+    def test_a_report_that_is_cut_short_anywhere(self, length):
+        rule, sentence = refusal([GOOD[0], json.dumps(GOOD[1])[:length]])
+        assert rule == 'T8'
+        assert sentence.startswith("a task's report is damaged: '{")
+
+    @pytest.mark.parametrize('text', ['[]\n', 'null\n', '{"rank": 1}\n', '[' * 100000, 'Traceback:\n'])
+    def test_a_report_of_another_form(self, text):
+        assert refusal([GOOD[0], text])[0] == 'T8'
+
+    @pytest.mark.parametrize(
+        'reports',
+        [GOOD[:1], [GOOD[0], GOOD[0]], [GOOD[0], {**GOOD[1], 'rank': 2}], [GOOD[0], {**GOOD[1], 'tasks': 1}]],
+    )
+    def test_other_tasks_than_planned(self, reports):
+        rule, sentence = refusal(reports, statuses=(0,) * len(reports), stderrs=('',) * len(reports))
+        assert rule == 'T9'
+        assert sentence.endswith('not 0 to 1 of 2')
+
+    @pytest.mark.parametrize(
+        ('hosts', 'at', 'said'),
+        [
+            (('n1', 'n2'), point(), '1 on n1, 1 on n2, not 2 on each of 1 nodes'),
+            (('n1', 'n1'), point(nodes=2), '2 on n1, not 1 on each of 2 nodes'),
+        ],
+    )
+    def test_other_nodes_than_planned(self, hosts, at, said):
+        reports = [{**each, 'host': host} for each, host in zip(GOOD, hosts, strict=True)]
+        assert refusal(reports, at) == ('T10', f'the tasks ran {said}')
+
+    def test_other_metrics_than_planned(self):
+        assert refusal(altered(0, timed={})) == ('P15', "task 0 on n1 timed [], not ['file_create']")
+
+    def test_another_number_of_operations(self):
+        assert refusal(altered(1, timed__operations=9)) == (
+            'P15',
+            'file_create: the tasks did 19 operations, not 20',
+        )
+
+    def test_a_task_that_began_more_often_than_another(self):
+        spans = GOOD[0]['timed']['file_create']['spans']
+        assert refusal(altered(0, timed__spans=spans * 2))[0] == 'T8'
+
+    def test_a_round_that_nobody_worked_in(self):
+        reports = [
+            {**each, 'timed': {'file_create': {**each['timed']['file_create'], 'spans': [None]}}} for each in GOOD
+        ]
+        assert refusal(reports)[0] == 'T8'
+
+    def test_no_time_at_all(self):
+        still = [{'start_s': 100.0, 'end_s': 100.0}]
+        reports = [
+            {**each, 'timed': {'file_create': {**each['timed']['file_create'], 'spans': still}}} for each in GOOD
+        ]
+        assert refusal(reports) == ('T12', 'file_create took 0.0 s: too short to measure')
+
+    def test_calls_without_their_times(self):
+        rule, sentence = refusal(altered(1, timed__nanoseconds={'1000': 9}))
+        assert (rule, sentence) == ('T8', 'file_create: 9 of 20 calls have a time')
+
+
+class TestATaskThatFailed:
+    ABORTED = {'rule': 'E1', 'sentence': 'task 1 on n1 is lost', 'aborted': True}
+    OWN = {'rule': 'T17', 'sentence': 'file_stat: No such file or directory: tree/f.1.0', 'aborted': False}
+
+    def test_its_own_reason_is_the_one_that_is_told(self):
+        reports = altered(0, failed=self.ABORTED)
+        reports[1]['failed'] = self.OWN
+        assert refusal(reports, statuses=(1, 1)) == ('T17', f'task 1 on n1: {self.OWN["sentence"]}')
+
+    def test_one_that_died_explains_those_that_were_aborted(self):
+        found = refusal([altered(0, failed=self.ABORTED)[0], ''], statuses=(1, -9))
+        assert found == ('E1', 'task 1 on n1 died of signal 9')
+
+    def test_one_that_broke_is_quoted(self):
+        stderrs = ('', 'Traceback (most recent call last):\n  x\nMemoryError\n')
+        found = refusal([GOOD[0], '{"rank": 1, '], statuses=(0, 1), stderrs=stderrs)
+        assert found == ('E1', 'task 1 on n1 exited with 1: MemoryError')
+
+    def test_where_all_were_aborted_that_is_told(self):
+        reports = [{**each, 'failed': self.ABORTED} for each in GOOD]
+        assert refusal(reports, statuses=(1, 1)) == ('E1', 'task 0 on n1: task 1 on n1 is lost')
+
+
+def fileop_reports(counts):
+    timed = {'operations': 10, 'spans': [{'start_s': 1.0, 'end_s': 2.0}]}
+    return [
+        {**each, 'timed': {name: {**timed, 'nanoseconds': own} for name in FILEOP}}
+        for each, own in zip(GOOD, counts, strict=True)
+    ]
+
+
+class TestPercentiles:
+    @given(st.lists(st.integers(1, 999), min_size=20, max_size=20))
+    def test_they_are_the_shortest_times_that_so_many_calls_did_not_exceed(self, times):
+        counts = [{}, {}]
+        for number, each in enumerate(times):
+            own = counts[number // 10]
+            own[str(each)] = own.get(str(each), 0) + 1
+        metric = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics[0]
+        expected = {f'p{part}': sorted(times)[math.ceil(part * 20 / 100) - 1] / 1e9 for part in (50, 95, 99)}
+        assert metric.percentiles_s == expected
+
+    def test_the_operations_are_in_fileops_order(self):
+        metrics = measure(fileop_reports([{'5': 10}] * 2), point(OPERATIONS), 'fileop').metrics
+        assert tuple(metric.name for metric in metrics) == FILEOP
+
+
+def facts_of(holds=True, count=None):
+    return [{'name': guarantee.name, 'holds': holds, 'seen': 'seen'} for guarantee in GUARANTEES[:count]]
+
+
+class TestFacts:
+    def told(self, one, other):
+        reports = [{**each, 'timed': {}, 'facts': facts} for each, facts in zip(GOOD, (one, other), strict=True)]
+        return {'reports': reports, 'at': point(SEMANTICS), 'phase': 'probe'}
+
+    def test_they_are_those_of_the_tasks(self):
+        measured = measure(**self.told(facts_of(), facts_of()))
+        assert measured.facts[0] == Fact(GUARANTEES[0].name, True, 'seen')
+        assert len(measured.facts) == len(GUARANTEES)
+
+    @pytest.mark.parametrize(('holds', 'number'), [(True, len(GUARANTEES)), (False, 0), (None, 0)])
+    def test_the_figure_is_how_many_hold(self, holds, number):
+        measured = measure(**self.told(facts_of(holds), facts_of(holds)))
+        assert measured.figures == {'holding': number}
+        assert [(metric.name, metric.unit) for metric in measured.metrics] == [
+            (metric.name, metric.unit) for metric in metrics_of(point(SEMANTICS), 'probe')
+        ]
+
+    def test_what_could_not_be_tried_is_neither(self):
+        assert measure(**self.told(facts_of(None), facts_of(None))).facts[0].holds is None
+
+    def test_tasks_that_disagree_are_refused(self):
+        assert refusal(**self.told(facts_of(), facts_of(False)))[0] == 'T8'
+
+    def test_a_guarantee_that_was_left_out_is_missed(self):
+        rule, sentence = refusal(**self.told(facts_of(count=3), facts_of(count=3)))
+        assert (rule, sentence) == ('P15', f'3 of {len(GUARANTEES)} facts were tried')
+
+
+def test_it_needs_no_launcher_and_python3_alone():
+    engine = PosixOps()
+    assert (engine.name, engine.programs, engine.mpi) == ('posixops', ('python3',), False)
+
+
+@pytest.mark.parametrize(('at', 'phase'), [(point(), 'create'), (LISTING, 'create'), (LISTING, 'list')])
+def test_what_it_leaves_is_the_plan_alone(at, phase):
+    assert PosixOps().entries(at, phase) == levels_total(at, at.tasks)
+
+
+@pytest.mark.parametrize(
+    ('at', 'phase'), [(point(), 'remove'), (point(OPERATIONS), 'fileop'), (point(SEMANTICS), 'probe')]
+)
+def test_else_it_leaves_nothing(at, phase):
+    assert PosixOps().entries(at, phase) == (0, 0, 0)

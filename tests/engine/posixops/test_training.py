@@ -1,0 +1,96 @@
+"""posixops, training reads: real tasks on the disk of the test, and what is valid of what they say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from posix_disk import Disk, point
+from seatrial.engine.base import EngineError
+from seatrial.engine.posixops.engine import PosixOps
+from seatrial.engine.posixops.training import REST, Reader, batches_in
+from seatrial.workload.registry import metrics_of
+from seatrial.workload.training import FIRST, NEXT, PHASES, batches_of, training
+
+pytestmark = pytest.mark.slow
+
+SMALL = training(5000, 4, 0.002, 3, samples_per_file=3, bytes_per_task=90_000)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return Disk(tmp_path)
+
+
+@pytest.mark.parametrize('changes', [{}, {'interface': 'mmap', 'order': 'contiguous'}])
+def test_two_tasks_write_a_data_set_and_read_it_in_two_epochs(disk, changes):
+    at = point(SMALL)._replace(**changes)
+    found = {phase: disk.launch(phase, at) for phase in PHASES}
+    sizes = {each.name: each.stat().st_size for each in disk.data.iterdir()}
+    assert sizes == {f'data.{number:08d}': 15_000 for number in range(12)}
+    for phase, measurement in found.items():
+        assert [each.name for each in measurement.metrics] == [each.name for each in metrics_of(at, phase)]
+        assert measurement.bytes_moved == sum(task.bytes_moved for task in measurement.tasks) == 180_000
+        assert measurement.fsync == (phase == 'write')
+    for phase in (FIRST, NEXT):
+        share = found[phase].metric(f'{phase}_utilisation').value
+        assert 0 < share <= 1
+        assert found[phase].metric(f'{phase}_samples').operations == 36
+
+
+def test_an_accelerator_is_never_idle_less_than_it_waits_for_its_data(disk):
+    at = point(SMALL, 1)._replace(think_s=0.05)
+    disk.launch('write', at)
+    measurement = disk.launch(FIRST, at)
+    assert measurement.seconds >= 0.05 * sum(batches_of(at)) / at.batch
+    assert measurement.metric(f'{FIRST}_utilisation').value <= 1
+
+
+def test_a_sample_that_is_cut_short_is_no_epoch(disk):
+    at = point(SMALL, 1)
+    disk.launch('write', at)
+    last = disk.data / 'data.00000005'
+    for changes in ({}, {'interface': 'mmap'}):
+        last.write_bytes(bytes(14_999))
+        with pytest.raises(EngineError, match=r'T17: task 0 .* data.00000005 has 4999 B of a sample from 10000 on'):
+            disk.launch(FIRST, at._replace(**changes))
+    last.unlink()
+    with pytest.raises(EngineError, match='No such file or directory'):
+        disk.launch(FIRST, at)
+
+
+def test_a_task_that_read_less_or_did_not_time_the_rest_is_refused(disk):
+    at = point(SMALL, 1)
+    disk.launch('write', at)
+    disk.launch(FIRST, at)
+    report = json.loads(disk.outcome.stdouts[0])
+    for change, rule in (
+        (lambda timed: timed[FIRST + REST].update(operations=1), 'P15'),
+        (lambda timed: timed.pop(FIRST + REST), 'P15'),
+    ):
+        changed = json.loads(json.dumps(report))
+        change(changed['timed'])
+        outcome = disk.outcome._replace(stdouts=(json.dumps(changed),))
+        with pytest.raises(EngineError) as caught:
+            PosixOps().measure(FIRST, at, None, outcome)
+        assert caught.value.rule == rule
+
+
+def test_each_epoch_of_a_task_reads_all_of_its_samples_in_an_order_of_its_own():
+    at = point(SMALL, 2)
+    first, following = ([each for some in batches_in(at, phase, 1, 1) for each in some] for phase in (FIRST, NEXT))
+    assert first != following and sorted(first) == sorted(following) and len(set(first)) == 18
+    assert {Path(each.name).name for each in first} == {f'data.{number:08d}' for number in range(6, 12)}
+    ordered = [each for some in batches_in(at._replace(order='contiguous'), FIRST, 1, 1) for each in some]
+    assert ordered == sorted(first)
+
+
+def test_a_reader_without_an_end_begins_its_data_set_again(disk, monkeypatch):
+    at = point(SMALL, 1)
+    disk.launch('write', at)
+    monkeypatch.chdir(disk.data)
+    reader = Reader(at, batches_in(at, FIRST, 0, 0), endless=True)
+    assert reader.work_on(12) == 4 + 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 2 + 4 + 4
+    reader.end()
+    assert len(reader.worked) == 12
+    assert reader.samples_read == 18 * 3  # three batches are read ahead

@@ -1,0 +1,114 @@
+"""What the tasks of the proof of contents write, and what they find when it is read back."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from seatrial.engine.proof.task import SHOWN, Spec, compare, data_of, offsets, write
+from seatrial.model.units import KIB
+from seatrial.workload.access import data_access, file_name
+
+TASKS, TRANSFER, TRANSFERS = 3, 5 * KIB, 8
+GEOMETRIES = {
+    'own files': data_access('multiple', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER),
+    'segments': data_access('single', 'segment', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER),
+    'strided': data_access(
+        'single', 'segment', 'strided', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER
+    ),
+    'random': data_access('single', 'segment', 'random', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER),
+}
+
+
+def spec_of(geometry, phase='write', transfers=TRANSFERS, written=(), key='key', limit_s=60.0):
+    point = GEOMETRIES[geometry]._replace(tasks=TASKS, tasks_per_node=TASKS)
+    return Spec(phase, point, key, transfers, limit_s, tuple(written))
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(geometry, **how):
+    spec = spec_of(geometry, **how)
+    return [write(spec, rank, 'n1').transfers for rank in range(TASKS)]
+
+
+def read(geometry, counts, **how):
+    spec = spec_of(geometry, 'read', written=counts, **how)
+    return [compare(spec, rank, 'n2') for rank in range(TASKS)]
+
+
+@pytest.mark.parametrize('geometry', GEOMETRIES)
+def test_every_byte_is_written_once_and_compared(there, geometry):
+    counts = written(geometry)
+    reports = read(geometry, counts)
+    assert [report.transfers for report in reports] == counts == [TRANSFERS] * TASKS
+    assert all(report.differs is None for report in reports)
+    at = [
+        (file_name(spec_of(geometry).point, rank), o)
+        for rank in range(TASKS)
+        for o in offsets(spec_of(geometry), rank)
+    ]
+    assert len(set(at)) == len(at) == TASKS * TRANSFERS
+    assert sum(file.stat().st_size for file in there.iterdir()) == TASKS * TRANSFERS * TRANSFER
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(GEOMETRIES)), st.integers(0, TASKS * TRANSFERS * TRANSFER - 1), st.integers(0, 7))
+def test_one_flipped_bit_is_found_with_its_place_and_both_bytes(there, geometry, place, bit):
+    counts = written(geometry)
+    size = TRANSFERS * TRANSFER
+    name, offset = (f'data.{place // size:08d}', place % size) if geometry == 'own files' else ('data', place)
+    whole = bytearray((there / name).read_bytes())
+    was = whole[offset]
+    whole[offset] ^= 1 << bit
+    (there / name).write_bytes(whole)
+    (found,) = [report.differs for report in read(geometry, counts) if report.differs]
+    assert (found.file, found.offset) == (name, offset)
+    assert (int(found.expected[:2], 16), int(found.found[:2], 16)) == (was, was ^ 1 << bit)
+
+
+@pytest.mark.parametrize('how', ['moved', 'earlier', 'zeros', 'short'])
+def test_data_of_another_place_or_run_zeros_and_an_end_too_early_are_found(there, how):
+    counts = written('segments', key='an earlier run' if how == 'earlier' else 'key')
+    whole = bytearray((there / 'data').read_bytes())
+    if how == 'moved':
+        whole[TRANSFER : 2 * TRANSFER], whole[:TRANSFER] = whole[:TRANSFER], whole[TRANSFER : 2 * TRANSFER]
+    elif how == 'zeros':
+        whole[:TRANSFER] = bytes(TRANSFER)
+    elif how == 'short':
+        del whole[-1:]
+    (there / 'data').write_bytes(whole)
+    differs = [report.differs for report in read('segments', counts) if report.differs]
+    assert differs[0].offset == (len(whole) if how == 'short' else 0)
+    assert differs[0].found == ('' if how == 'short' else whole[:SHOWN].hex())
+
+
+@pytest.mark.parametrize('geometry', GEOMETRIES)
+def test_a_part_lies_at_places_all_over_the_files_which_have_their_full_size(there, geometry):
+    counts = written(geometry, transfers=4)
+    assert counts == [4] * TASKS
+    assert sum(file.stat().st_size for file in there.iterdir()) == TASKS * TRANSFERS * TRANSFER
+    reports = read(geometry, counts, transfers=4)
+    assert [(report.transfers, report.differs) for report in reports] == [(4, None)] * TASKS
+    parts = sorted(number // 2 for number in _numbers(spec_of(geometry, transfers=4)))
+    assert parts == [0, 1, 2, 3]
+
+
+def _numbers(spec):
+    """Which of its transfers the first task makes."""
+    whole = sorted(offsets(spec._replace(transfers=TRANSFERS), 0))
+    return [whole.index(offset) for offset in offsets(spec, 0)]
+
+
+def test_when_the_time_is_over_one_transfer_is_written_and_compared_all_the_same(there):
+    counts = written('own files', limit_s=0.0)
+    assert counts == [1] * TASKS
+    assert [report.transfers for report in read('own files', counts, limit_s=0.0)] == [1] * TASKS
+
+
+def test_no_two_places_and_no_two_runs_have_the_same_data():
+    data = {data_of(key, name, offset, 64) for key in 'ab' for name in ('data', 'data.1') for offset in range(100)}
+    assert len(data) == 400

@@ -1,0 +1,335 @@
+"""Throughput from counters, and the stalls in it."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from builders import moved, plan_of, sample_of
+from seatrial.judge.throughput import (
+    EARLY_S,
+    GAP,
+    GAP_INTERVALS,
+    STALL,
+    STALL_S,
+    STALL_SHARE,
+    certain,
+    gaps,
+    pieces,
+    rpc_sizes,
+    served,
+    stalls,
+    traffic,
+    usual_rate,
+)
+from seatrial.model.telemetry import (
+    AFTER,
+    BEFORE,
+    READ,
+    WRITTEN,
+    Gap,
+    Look,
+    Pace,
+    RpcSize,
+    RpcSizes,
+    Served,
+    Servers,
+    Telemetry,
+    Watch,
+)
+from seatrial.model.units import MIB
+
+PLAN = plan_of()
+POINT = PLAN.points[0]
+NOTHING = Telemetry(Watch(0.0, 'node1', 'a counter', '', 1.0), [], [], [], [], [], None, 0)
+RATES = st.lists(st.floats(0.0, 1e5), min_size=1, max_size=40)
+STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), st.floats(0.0, 1e4, allow_subnormal=False)), min_size=1, max_size=40)
+
+
+def looked(rates, way=READ, interval_s=1.0, begin=1000.0):
+    """Looks an interval apart between which so many MiB/s moved."""
+    total, looks = 0, []
+    for i, rate in enumerate([0.0, *rates]):
+        total += int(rate * MIB * interval_s)
+        counters = {READ: 0, WRITTEN: 0, way: total}
+        looks.append(Look(begin + i * interval_s, 5.0 + i * interval_s, 0.001, counters))
+    return NOTHING._replace(looks=looks)
+
+
+def launch(phase='read', started=1000.0, seconds=10.0, untimed=0.0, cache='cold', direct=False, stage='measured'):
+    """A launch that was timed for so long, and not timed for so long before or after."""
+    measurement = moved(POINT, POINT.bytes_moved / seconds)._replace(direct=direct)
+    sample = sample_of(PLAN, POINT, phase, 0, measurement, stage, cache, started=started)
+    return sample._replace(elapsed_s=seconds + untimed)
+
+
+def parts_of(steps, begin=0.0):
+    found = []
+    for seconds, rate in steps:
+        found.append((begin, begin + seconds, rate))
+        begin += seconds
+    return found
+
+
+class TestPieces:
+    @given(RATES)
+    def test_the_rate_between_two_looks_is_what_was_counted_over_the_time(self, rates):
+        found = pieces(looked(rates))
+        assert [piece.read for piece in found] == pytest.approx([rate * MIB for rate in rates], abs=10)
+        assert all(piece.write == 0 and piece.end == piece.start + 1 for piece in found)
+
+    def test_reads_and_writes_are_kept_apart(self):
+        (piece,) = pieces(looked([7.0], WRITTEN))
+        assert (piece.read, piece.write) == (0.0, 7.0 * MIB)
+
+    def test_nothing_is_said_across_a_gap(self):
+        telemetry = looked([1.0, 1.0, 1.0])
+        telemetry = telemetry._replace(gaps=[Gap(1001.5, 6.5, 1.0, 'no answer')])
+        assert [piece.start for piece in pieces(telemetry)] == [1000.0, 1002.0]
+
+    def test_nothing_is_said_where_looks_were_missed(self):
+        telemetry = looked([1.0] * 6)
+        missed = telemetry._replace(looks=[telemetry.looks[i] for i in (0, 1, 4, 5)])
+        assert [piece.start for piece in pieces(missed)] == [1000.0, 1004.0]
+
+    def test_a_single_late_look_is_no_gap(self):
+        telemetry = looked([1.0] * 4)
+        late = telemetry._replace(looks=[telemetry.looks[i] for i in (0, 2, 3)])
+        assert GAP_INTERVALS > 2 and [piece.end - piece.start for piece in pieces(late)] == [2.0, 1.0]
+
+    def test_looks_that_were_meant_to_be_further_apart_are_no_gap(self):
+        telemetry = looked([1.0, 1.0], interval_s=5.0)
+        assert pieces(telemetry) == []
+        assert len(pieces(telemetry._replace(paces=[Pace(1000.0, 5.0, 'a look takes 0.25 s')]))) == 2
+
+    def test_nothing_is_said_where_a_counter_begins_anew(self):
+        telemetry = looked([5.0, 5.0, 5.0])
+        telemetry.looks[2] = telemetry.looks[2]._replace(counters={READ: 0, WRITTEN: 0})
+        assert [piece.start for piece in pieces(telemetry)] == [1000.0, 1002.0]
+
+    def test_nothing_is_said_without_one_of_the_counters(self):
+        telemetry = looked([5.0])
+        telemetry.looks[1] = telemetry.looks[1]._replace(counters={READ: 9})
+        assert pieces(telemetry) == []
+
+    @pytest.mark.parametrize('time', [1000.0, 400.0])
+    def test_nothing_is_said_where_the_clock_was_set_back(self, time):
+        telemetry = looked([5.0])
+        telemetry.looks[1] = telemetry.looks[1]._replace(time=time)
+        assert pieces(telemetry) == []
+
+    def test_the_rate_is_by_the_clock_that_is_never_set(self):
+        telemetry = looked([5.0])
+        telemetry.looks[1] = telemetry.looks[1]._replace(time=1100.0)
+        assert pieces(telemetry)[0].read == 5.0 * MIB
+
+
+class TestTheTimedRegion:
+    def test_what_was_not_timed_may_lie_before_it_or_after_it(self):
+        assert certain(launch(seconds=10.0, untimed=3.0)) == (1003.0, 1010.0)
+
+    def test_where_more_was_not_timed_than_timed_nothing_is_certain(self):
+        assert certain(launch(seconds=2.0, untimed=2.0)) is None
+
+    def test_of_a_launch_that_failed_all_counts(self):
+        assert certain(launch(untimed=3.0)._replace(measurement=None)) == (1000.0, 1013.0)
+
+    @given(st.floats(0.1, 1e3), st.floats(0.0, 1e3), st.floats(0.0, 1.0))
+    def test_it_lies_inside_wherever_the_clock_ran(self, seconds, untimed, share):
+        found = certain(launch(seconds=seconds, untimed=untimed))
+        begin = 1000.0 + share * untimed
+        assert found is None or begin - 1e-6 <= found[0] < found[1] <= begin + seconds + 1e-6
+
+
+class TestTheUsualRate:
+    def test_of_nothing_it_is_nothing(self):
+        assert usual_rate([]) == 0.0
+
+    def test_it_is_the_median_over_time_where_single_steps_are_slow(self):
+        assert usual_rate(parts_of([(1, 100.0)] * 9 + [(1, 0.0)])) == 100.0
+
+    def test_a_stall_of_most_of_the_launch_does_not_become_the_usual(self):
+        assert usual_rate(parts_of([(3, 100.0), (7, 0.0)])) == pytest.approx(30.0)
+
+    @given(STEPS)
+    def test_it_is_one_that_was_reached_or_passed(self, steps):
+        rates = [rate for _, rate in steps]
+        assert min(rates) * (1 - 1e-9) <= usual_rate(parts_of(steps)) <= max(rates) * (1 + 1e-9)
+
+
+class TestStalls:
+    @given(STEPS, st.booleans())
+    def test_each_is_long_enough_apart_from_the_others_and_slow_throughout(self, steps, fills_memory):
+        parts = parts_of(steps)
+        found = stalls(parts, fills_memory)
+        for start, end in found:
+            assert end - start >= STALL_S - EARLY_S
+            inside = [part for part in parts if start <= part[0] and part[1] <= end]
+            assert inside and all(part[2] < STALL_SHARE * usual_rate(parts) for part in inside)
+        assert all(one[1] < other[0] for one, other in pairwise(found))
+
+    @given(STEPS, st.sampled_from([0.001, 0.5, 2.0, 1024.0]))
+    def test_they_are_the_same_in_any_unit(self, steps, factor):
+        low = usual_rate(parts_of(steps)) * STALL_SHARE
+        assume(all(abs(rate - low) > 1e-6 * low for _, rate in steps))
+        scaled = [(seconds, rate * factor) for seconds, rate in steps]
+        assert stalls(parts_of(steps), False) == stalls(parts_of(scaled), False)
+
+    @given(st.floats(0.1, 1e5), st.integers(1, 60), st.booleans())
+    def test_a_steady_rate_has_none(self, rate, count, fills_memory):
+        assert stalls(parts_of([(1.0, rate)] * count), fills_memory) == []
+
+    @given(st.integers(1, 60))
+    def test_where_nothing_moved_at_all_nothing_stood_still(self, count):
+        assert stalls(parts_of([(1.0, 0.0)] * count), False) == []
+
+    @given(
+        st.lists(st.floats(50.0, 150.0), min_size=2, max_size=30),
+        st.lists(st.floats(50.0, 150.0), min_size=2, max_size=30),
+        st.floats(0.0, 1.0, exclude_max=True),
+        st.floats(4.0, 20.0),
+    )
+    def test_one_of_four_seconds_is_seen_wherever_the_looks_fall(self, before, after, shift, length):
+        """What moves up to a time, then nothing, then again: looks a second apart."""
+        steady = [*before, *after]
+        stop, go = len(before) + shift, len(before) + shift + length
+        total = int(go) + 1 + len(after)
+
+        def inside(second):
+            idle = max(0.0, min(second + 1, go) - max(second, stop))
+            return steady[second % len(steady)] * (1 - idle)
+
+        found = stalls(parts_of([(1.0, inside(second)) for second in range(total)]), True)
+        assert len(found) == 1
+        assert stop - 1 <= found[0][0] <= stop + 1 and go - 1 <= found[0][1] <= go + 1
+
+    def test_a_write_that_still_fills_memory_does_not_stand_still(self):
+        parts = parts_of([(3.0, 0.0), (7.0, 100.0)])
+        assert stalls(parts, True) == [] and stalls(parts, False) == [(0.0, 3.0)]
+
+    def test_two_seconds_are_a_stall_even_if_a_look_came_early_and_less_is_none(self):
+        assert stalls(parts_of([(5.0, 100.0), (1.0, 0.0), (0.99, 0.0), (5.0, 100.0)]), True) == [(5.0, 6.99)]
+        assert stalls(parts_of([(5.0, 100.0), (STALL_S, 9.9), (5.0, 100.0)]), True) == [(5.0, 7.0)]
+        assert stalls(parts_of([(5.0, 100.0), (STALL_S - 2 * EARLY_S, 0.0), (5.0, 100.0)]), True) == []
+
+    def test_a_tenth_of_the_usual_rate_is_no_stall(self):
+        assert stalls(parts_of([(5.0, 100.0), (3.0, 10.0), (5.0, 100.0)]), True) == []
+
+
+class TestGaps:
+    def test_what_is_unknown_in_the_middle_and_at_the_ends_is_a_gap(self):
+        parts = [(2.0, 5.0, 1.0), (8.0, 9.0, 1.0)]
+        assert gaps(parts, 0.0, 9.5) == [(0.0, 2.0), (5.0, 8.0)]
+
+    def test_where_nothing_is_known_all_is_a_gap(self):
+        assert gaps([], 0.0, 9.5) == [(0.0, 9.5)]
+
+    @given(STEPS)
+    def test_where_all_is_known_there_is_none(self, steps):
+        parts = parts_of(steps)
+        assert gaps(parts, parts[0][0], parts[-1][1]) == []
+
+
+class TestTraffic:
+    STOPS = (100.0,) * 4 + (0.0,) * 3 + (100.0,) * 3
+
+    def flows(self, rates, *launches, way=READ, **changes):
+        return traffic(looked(rates, way)._replace(**changes), launches).flows
+
+    def test_a_stall_of_a_launch_says_when_and_how_slow(self):
+        (flow,) = self.flows(self.STOPS, launch())
+        (pause,) = flow.pauses
+        assert (pause.kind, pause.start, pause.end, pause.rate, pause.usual) == (
+            STALL,
+            1004.0,
+            1007.0,
+            0.0,
+            100.0 * MIB,
+        )
+        assert (flow.launches, flow.seen, flow.median, pause.seconds) == (1, 1, 100.0 * MIB, 3.0)
+
+    def test_a_write_is_compared_with_what_was_written(self):
+        (flow,) = self.flows(self.STOPS, launch('write'), way=READ)
+        assert flow.pauses == [] and flow.median is None
+        assert len(self.flows(self.STOPS, launch('write'), way=WRITTEN)[0].pauses) == 1
+
+    def test_a_direct_write_fills_no_memory(self):
+        late = (0.0,) * 3 + (100.0,) * 7
+        assert self.flows(late, launch('write'), way=WRITTEN)[0].pauses == []
+        assert len(self.flows(late, launch('write', direct=True), way=WRITTEN)[0].pauses) == 1
+
+    def test_what_memory_answers_does_not_stand_still(self):
+        assert self.flows(self.STOPS, launch(cache='cached'))[0].pauses == []
+
+    def test_outside_of_what_was_certainly_timed_nothing_is_a_stall(self):
+        assert self.flows(self.STOPS, launch(seconds=10.0, untimed=6.0))[0].pauses == []
+
+    def test_a_launch_too_short_for_a_stall_is_not_seen(self):
+        (flow,) = self.flows(self.STOPS, launch(seconds=1.5), launch(seconds=9.0))
+        assert (flow.launches, flow.seen) == (2, 1)
+
+    def test_a_gap_of_the_counters_is_no_stall(self):
+        looks = [look for i, look in enumerate(looked((100.0,) * 10).looks) if i not in (4, 5, 6)]
+        (flow,) = self.flows(self.STOPS, launch(), looks=looks)
+        assert [(pause.kind, pause.start, pause.end) for pause in flow.pauses] == [(GAP, 1003.0, 1007.0)]
+
+    @pytest.mark.parametrize('stage', ['warmup', 'prepare'])
+    def test_launches_that_are_not_measured_have_no_row(self, stage):
+        assert self.flows(self.STOPS, launch(stage=stage)) == []
+
+    def test_a_launch_that_failed_shows_where_it_hung(self):
+        (flow,) = self.flows(self.STOPS, launch()._replace(measurement=None))
+        assert [pause.kind for pause in flow.pauses] == [STALL]
+
+    def test_the_pauses_of_all_stand_in_their_order(self):
+        found = traffic(looked(self.STOPS * 2), [launch(started=1010.0), launch(), launch('write')])
+        assert [pause.start for pause in found.pauses] == [1004.0, 1014.0]
+
+    @given(RATES, st.lists(st.tuples(st.sampled_from(['read', 'write']), st.floats(980, 1050), st.floats(0.1, 30))))
+    def test_no_stall_reaches_beyond_its_launch(self, rates, launches):
+        samples = [launch(phase, started, seconds) for phase, started, seconds in launches]
+        for pause in traffic(looked(rates), samples).pauses:
+            inside = certain(pause.sample)
+            assert inside is not None and inside[0] <= pause.start < pause.end <= inside[1]
+
+
+class TestRequests:
+    BEFORE = RpcSizes(BEFORE, (RpcSize('1', 5, 0), RpcSize('256', 4, 38)))
+
+    def test_those_of_the_case_are_the_difference(self):
+        after = RpcSizes(AFTER, (RpcSize('1', 5, 2), RpcSize('256', 10, 40), RpcSize('1K', 0, 7)))
+        found = rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, after]))
+        assert found == [RpcSize('1', 0, 2), RpcSize('256', 6, 2), RpcSize('1K', 0, 7)]
+
+    @pytest.mark.parametrize(
+        'after',
+        [
+            (),
+            (RpcSizes(AFTER, (), 'only root may'),),
+            (RpcSizes(AFTER, (RpcSize('256', 1, 38),)),),  # cleared by somebody
+        ],
+    )
+    def test_without_both_ends_nothing_is_said(self, after):
+        assert rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, *after])) == []
+
+
+class TestTheServers:
+    def of(self, when, *own, why_not=''):
+        return Servers(when, 1.0, 0, f'telemetry-{when}', '4242', own, why_not)
+
+    def test_what_is_of_the_case_is_the_difference(self):
+        row = Served('OST1', 'write_bytes', 4, 4096, 'bytes')
+        before = self.of(BEFORE, row._replace(samples=1, total=1024))
+        after = self.of(AFTER, row, row._replace(name='sync', samples=2))
+        found = served(NOTHING._replace(servers=[before, after]))
+        assert found == [row._replace(samples=3, total=3072), row._replace(name='sync', samples=2)]
+
+    def test_what_was_cleared_meanwhile_is_left_out(self):
+        row = Served('OST1', 'write_bytes', 4, 4096, 'bytes')
+        assert served(NOTHING._replace(servers=[self.of(BEFORE, row), self.of(AFTER, row._replace(samples=1))])) == []
+
+    def test_without_both_ends_nothing_is_said(self):
+        row = Served('OST1', 'write_bytes', 4, 4096, 'bytes')
+        one, failed = self.of(AFTER, row), self.of(BEFORE, why_not='it ended with 255')
+        assert served(NOTHING._replace(servers=[one])) == served(NOTHING._replace(servers=[failed, one])) == []

@@ -1,0 +1,299 @@
+"""Telling people: the site's own command, its deadline, and what happens where it fails."""
+
+import json
+import os
+import stat
+import subprocess
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from nights import WHERE, plain, session, wait_until_opened
+from seatrial.history.store import write
+from seatrial.nights import notify
+from seatrial.nights.standing import watch_of
+from seatrial.scheduler.series import alone
+from seatrial.site.calendar import DAYS
+from seatrial.site.load import load
+
+FIRST = datetime(2020, 11, 20, 1, 0, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+TITLE = 'seatrial-site-nightly'
+
+
+@pytest.fixture(autouse=True)
+def nothing_sent(monkeypatch):
+    """No other variable that begins so is in the environment."""
+    for name in [name for name in os.environ if name.startswith('SEATRIAL_')]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def tell(site, capsys):
+    """Tell people how the site stands; returns what is said in the log of the job."""
+
+    def do(*faults):
+        loaded = load(site.folder)
+        loaded.make_directories()
+        notify.send_notification(Console(width=200), loaded, watch_of(loaded, 'nightly'), faults)
+        return capsys.readouterr().out
+
+    return do
+
+
+@pytest.fixture
+def night(site):
+    """Add nights to the history, a day apart."""
+
+    def add(*verdicts):
+        folder = site.folder / 'state' / 'history'
+        folder.parent.mkdir(exist_ok=True)
+        for verdict in verdicts:
+            began = FIRST + len(list(folder.glob('*.parquet'))) * DAY
+            write(folder, session(began), plain(began, verdict))
+
+    return add
+
+
+@pytest.fixture
+def command(site, tmp_path):
+    """Name a shell script as the site's command."""
+
+    def name(script):
+        file = tmp_path / 'tell'
+        file.write_text(f'#!/bin/sh\n{script}\n')
+        file.chmod(0o755)
+        if 'notify:' not in site.trial.read_text():
+            site.trial.write_text(f'{site.trial.read_text()}notify: [{file}, argument]\n')
+
+    return name
+
+
+def kept(site):
+    return json.loads((site.folder / 'state' / 'schedule' / f'{TITLE}.notified.json').read_text())
+
+
+@pytest.fixture(autouse=True)
+def surroundings(site, tmp_path, monkeypatch):
+    """The folder that --install makes, and a Slurm whose queue is empty."""
+    (site.folder / 'state' / 'schedule').mkdir(parents=True)
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin' / 'squeue').write_text('#!/bin/sh\n')
+    (tmp_path / 'bin' / 'squeue').chmod(0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}/bin:{os.environ["PATH"]}')
+
+
+def test_the_text_comes_on_standard_input_and_the_facts_in_the_environment(site, tell, night, command, tmp_path):
+    command(f'cat > {tmp_path}/text; env | grep ^SEATRIAL_ > {tmp_path}/facts; echo "$@" > {tmp_path}/arguments')
+    night('PASS', 'FAIL')
+    tell()
+    assert f'new: FAIL Check/{WHERE} write@1' in (tmp_path / 'text').read_text()
+    facts = dict(line.split('=', 1) for line in (tmp_path / 'facts').read_text().splitlines())
+    assert facts == {
+        'SEATRIAL_EVENTS': 'changed',
+        'SEATRIAL_SUBJECT': 'Seatrial site nightly: FAIL: 1 new FAIL',
+        'SEATRIAL_SITE': 'site',
+        'SEATRIAL_PROFILE': 'nightly',
+        'SEATRIAL_VERDICT': 'FAIL',
+        'SEATRIAL_EXIT_CODE': '10',
+        'SEATRIAL_SESSION_ID': session(FIRST + DAY),
+        'SEATRIAL_FAILING': '1',
+        'SEATRIAL_MISSED': '0',
+        'SEATRIAL_REPORT': '',
+    }
+    assert (tmp_path / 'arguments').read_text() == 'argument\n'
+
+
+def test_every_fact_is_documented(tell, night, command, tmp_path, repository):
+    command(f'env | grep -o ^SEATRIAL_[A-Z_]* > {tmp_path}/facts')
+    night('FAIL')
+    tell()
+    documentation = (repository / 'docs' / 'scheduled.md').read_text()
+    facts = (tmp_path / 'facts').read_text().split()
+    assert len(facts) == 10
+    assert [fact for fact in facts if f'`{fact}`' not in documentation] == []
+
+
+def test_without_news_the_command_is_not_run(tell, night, command, tmp_path):
+    command(f'touch {tmp_path}/ran')
+    night('PASS')
+    assert tell() == ''
+    assert not (tmp_path / 'ran').exists()
+
+
+def test_the_same_is_not_sent_twice(tell, night, command, tmp_path):
+    command(f'echo sent >> {tmp_path}/ran')
+    night('FAIL')
+    tell()
+    tell()
+    night('FAIL')
+    tell()
+    assert (tmp_path / 'ran').read_text() == 'sent\n'
+
+
+def test_a_history_that_no_trend_can_be_made_of_keeps_back_no_news(tell, night, command, tmp_path, monkeypatch):
+    def fault(*unused):
+        raise OSError('oh')
+
+    monkeypatch.setattr(notify, 'past_of', fault)
+    command(f'cat > {tmp_path}/text')
+    night('FAIL')
+    assert "OSError('oh')" in tell()
+    assert (tmp_path / 'text').read_text()
+
+
+def test_the_same_is_not_sent_by_two_at_once(site, tell, night, command, seatrial, tmp_path):
+    command(f'echo sent >> {tmp_path}/ran')
+    night('FAIL')
+    lock = notify.news_lock(load(site.folder), 'nightly')
+    with alone(lock):
+        other = subprocess.Popen([seatrial, 'status', f'--site={site.folder}', '--notify'], stdout=subprocess.DEVNULL)
+        wait_until_opened(other, lock)
+        tell()
+    assert other.wait(300) == 10
+    assert (tmp_path / 'ran').read_text() == 'sent\n'
+
+
+def test_a_command_that_does_not_read_its_input_is_no_fault(tell, night, command):
+    command('exit 0')
+    night('FAIL')
+    assert 'no notification was sent' not in tell()
+
+
+@pytest.mark.parametrize(
+    ('script', 'expected'),
+    [
+        ('echo no route to host >&2; exit 3', 'tell exited with 3: no route to host'),
+        ('exit 3', 'tell exited with 3: it said nothing'),
+        ('kill -9 $$', 'tell died of signal 9'),
+    ],
+)
+def test_a_command_that_fails_is_said_in_its_words(tell, night, command, script, expected):
+    command(script)
+    night('FAIL')
+    said = tell()
+    assert 'no notification was sent: ' in said
+    assert expected in said
+
+
+def test_what_the_command_was_given_is_not_said(site, tell, night):
+    url = 'https://hooks.example.org/s3cr3t'
+    script = 'echo cannot reach "$1" >&2; exit 3'
+    site.trial.write_text(f"{site.trial.read_text()}notify: [sh, -c, '{script}', tell, '{url}']\n")
+    night('FAIL')
+    said = tell()
+    assert ('sh exited with 3: cannot reach ...' in said, url in said) == (True, False), said
+
+
+def test_a_command_that_is_not_there_is_said(site, tell, night):
+    site.trial.write_text(f'{site.trial.read_text()}notify: [/nowhere/tell]\n')
+    night('FAIL')
+    assert 'no notification was sent: /nowhere/tell: No such file or directory' in tell()
+
+
+def test_a_site_without_a_command_has_its_news_in_the_log(tell, night):
+    night('FAIL')
+    said = tell()
+    assert 'Seatrial site nightly: FAIL: 1 new FAIL' in said
+    assert 'no notification was sent: trial.yaml names no command in notify' in said
+
+
+def test_what_could_not_be_sent_is_news_the_next_time(site, tell, night, command, tmp_path):
+    command('exit 1')
+    night('FAIL')
+    tell()
+    assert kept(site)['fault'].endswith('tell exited with 1: it said nothing')
+    command(f'echo $SEATRIAL_EVENTS >> {tmp_path}/ran')
+    night('FAIL')
+    tell()
+    assert (tmp_path / 'ran').read_text() == 'changed\n'
+    assert kept(site)['fault'] is None
+
+
+def test_a_command_that_hangs_is_killed_with_its_children_at_the_deadline(
+    tell, night, command, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(notify, 'DEADLINE_S', 0.5)
+    command(f'sleep 600 & echo $! > {tmp_path}/child; wait')
+    night('FAIL')
+    assert 'has not ended after 0 s, and was killed' in tell()
+    stat_of = Path('/proc') / (tmp_path / 'child').read_text().strip() / 'stat'
+    for _ in range(1000):
+        if not stat_of.exists() or ') Z ' in stat_of.read_text():
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail('its child is still there')
+
+
+def test_a_grandchild_that_keeps_the_output_open_delays_nothing(tell, night, command):
+    command('sleep 5 & exit 0')
+    night('FAIL')
+    assert 'no notification was sent' not in tell()
+
+
+@pytest.fixture
+def in_force(site):
+    """As after --install some days ago: due every day at a time that was hours ago."""
+    due = datetime.now() - timedelta(hours=4)
+    record = {'calendar': [due.hour, due.minute, list(DAYS)], 'form': 'sbatch'}
+    file = site.folder / 'state' / 'schedule' / f'{TITLE}.json'
+
+    def days_ago(number):
+        file.write_text(json.dumps({**record, 'since': due.timestamp() - 60 - number * 86400}))
+
+    return days_ago
+
+
+def test_missed_runs_are_one_notification(in_force, tell, night, command, tmp_path):
+    command(f'echo $SEATRIAL_EVENTS $SEATRIAL_MISSED >> {tmp_path}/ran')
+    night('PASS')
+    in_force(2)
+    tell()
+    tell()
+    assert (tmp_path / 'ran').read_text() == 'missed 3\n'
+
+
+def test_a_run_that_died_is_not_sent_again_as_missed(in_force, tell, night, command, tmp_path):
+    command(f'echo $SEATRIAL_EVENTS >> {tmp_path}/ran')
+    night('PASS')
+    in_force(0)
+    tell('the run died')
+    tell()
+    assert (tmp_path / 'ran').read_text() == 'died missed\n'
+
+
+def test_the_figures_are_exported_whole_whether_or_not_there_is_news(site, tell, night):
+    night('PASS')
+    tell()
+    (file,) = (site.folder / 'state' / 'metrics').iterdir()
+    assert file.name == f'{TITLE}.prom'
+    assert file.read_text().endswith('# EOF\n')
+    assert stat.S_IMODE(os.stat(file).st_mode) & 0o444 == 0o444 & ~_umask()
+
+
+def test_figures_that_cannot_be_exported_are_said_and_people_are_notified_all_the_same(
+    site, tell, night, command, tmp_path
+):
+    command(f'touch {tmp_path}/ran')
+    (site.folder / 'state' / 'metrics').write_text('in the way')
+    night('FAIL')
+    assert 'no metrics were exported' in tell()
+    assert (tmp_path / 'ran').exists()
+
+
+def test_a_note_of_what_was_sent_that_cannot_be_read_is_as_if_nothing_was(site, tell, night, command, tmp_path):
+    command(f'touch {tmp_path}/ran')
+    (site.folder / 'state' / 'schedule' / f'{TITLE}.notified.json').write_text('[truncated')
+    night('FAIL')
+    tell()
+    assert (tmp_path / 'ran').exists()
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,110 @@
+"""results.json, summary.md and junit.xml of an acceptance: what stands in them."""
+
+import json
+from datetime import datetime, timezone
+from xml.etree import ElementTree
+
+import jsonschema
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from seatrial.judge.criteria import Asked, Attempt, judge_contract
+from seatrial.judge.verdict import Verdict
+from seatrial.report.acceptance.bundle_page import Allocation, front
+from seatrial.report.acceptance.protocol import Protocol, Remark, Row
+from seatrial.report.acceptance.results import results, results_schema, summary
+from seatrial.report.junit import junit_of_criteria
+from seatrial.report.openmetrics import openmetrics_of_criteria
+
+AT = datetime(2026, 11, 20, 2, 6, tzinfo=timezone.utc)
+ASKED = (Asked('1', 100.0), Asked('2', 900.0), Asked('3', 0.5, of='1', allocations=2), Asked('4', 1.0, observed=True))
+ATTEMPTS = {
+    '1': [Attempt('s1', AT, ('node1',), (200.0, 202.0, 201.0, 200.0, 202.0, 201.0), engine='fio 3.33')],
+    '2': [
+        Attempt('s1', AT, ('node1',), (float('inf'),) * 6, why_not='P16: too small'),
+        Attempt('s2', AT, (), (200.0,) * 6),
+    ],
+    '3': [Attempt('s3', AT, ('node1',), (90.0,) * 6)],
+}
+REMARK = Remark('2', True, 'Agreed | *so*.', 'J. Kern', AT)
+
+
+def page():
+    outcomes = judge_contract(ASKED, ATTEMPTS)
+    rows = [
+        Row(
+            text=f'Criterion | {each.id}.',
+            asked=each,
+            outcome=outcomes[each.id],
+            wanted='at least 100 B/s',
+            unit='B/s',
+            base='B/s',
+            attempts=ATTEMPTS.get(each.id, ()),
+            remarks=[REMARK] if each.id == '2' else [],
+        )
+        for each in ASKED
+    ]
+    parties = {'customer': 'Pelagia'}
+    return Protocol('Scratch <b>', '2026-06-30', parties, 'every', 'site', '1.0', AT, Verdict.FAIL, rows, {})
+
+
+def test_its_schema_is_published(repository):
+    assert (repository / 'docs' / 'results.schema.json').read_text() == results_schema(), (
+        'python docs/generate_results_schema.py > docs/results.schema.json'
+    )
+
+
+def test_results_are_of_the_schema_and_have_every_allocation_with_its_reason(repository):
+    found = json.loads(results(page()))
+    jsonschema.validate(found, json.loads((repository / 'docs' / 'results.schema.json').read_text()))
+    assert (found['schema'], found['verdict']) == (1, 'FAIL')
+    one, two, three, four = found['criteria']
+    assert [each['verdict'] for each in found['criteria']] == ['met', 'missed', 'undecided', 'undecided']
+    assert (one['figure'], one['allocations'][0]['nodes']) == (201.0, ['node1'])
+    assert [each['why_not'] for each in two['allocations']] == ['P16: too small', '']
+    assert (two['remarks'][0]['waives'], three['further'], four['figure']) == (True, 1, None)
+
+
+def test_the_summary_has_a_row_a_criterion_and_escapes_what_people_wrote():
+    said = summary(page())
+    assert said.startswith('# FAIL: Scratch \\<b\\>\n')
+    rows = [line for line in said.splitlines() if line.startswith('| ')][1:]
+    assert [row.split(' | ')[0] for row in rows] == [
+        '| PASS',
+        '| FAIL (waived)',
+        '| INCONCLUSIVE',
+        '| INCONCLUSIVE',
+    ]
+
+
+def test_junit_is_green_for_what_is_met_alone():
+    suite = ElementTree.fromstring(junit_of_criteria(page()))
+    assert (suite.get('tests'), suite.get('failures'), suite.get('errors')) == ('4', '3', '0')
+    types = [[one.get('type') for one in case.findall('failure')] for case in suite.iter('testcase')]
+    assert types == [[], ['FAIL'], ['INCONCLUSIVE'], ['INCONCLUSIVE']]
+    assert 'waived by J. Kern' in ElementTree.tostring(suite, encoding='unicode')
+
+
+def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_and_bound():
+    text = openmetrics_of_criteria(page())
+    families = list(text_string_to_metric_families(text))
+    samples = [each for family in families for each in family.samples]
+    verdicts = {each.labels['criterion']: each.labels for each in samples if 'verdict' in each.name}
+    assert {id: own['verdict'] for id, own in verdicts.items()} == {
+        '1': 'PASS',
+        '2': 'FAIL',
+        '3': 'INCONCLUSIVE',
+        '4': 'INCONCLUSIVE',
+    }
+    assert verdicts['2']['waived'] == 'true'
+    of_first = {each.name: each.value for each in samples if each.labels['criterion'] == '1'}
+    assert of_first['seatrial_criterion_bandwidth_bytes_per_second'] == 201.0
+    assert of_first['seatrial_criterion_bandwidth_bound_bytes_per_second'] == 100.0
+    low, high = (of_first[f'seatrial_criterion_bandwidth_{end}_bytes_per_second'] for end in ('low', 'high'))
+    assert low < 201.0 < high
+
+
+def test_the_first_page_escapes_what_comes_from_elsewhere():
+    one = Allocation('s1', AT, Verdict.INVALID, '<b>Check', '<i>worn', ['1'], 'P16: <u>too short', '"x')
+    text = front(page(), [one], {'a<.csv': 'rows'}, 'protocol.html')
+    assert not any(tag in text for tag in ('<b>', '<i>', '<u>', 'a<.csv', 'href=""x'))
+    assert 'INVALID' in text and 'too short' in text

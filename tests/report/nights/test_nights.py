@@ -1,0 +1,337 @@
+"""What the nights decided, what fails since when, and which runs were missed."""
+
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nights import WHERE, plain, rows, session
+from seatrial.judge.relations import HOLDS
+from seatrial.judge.verdict import Verdict
+from seatrial.report.nights.nights import (
+    AWAITED,
+    DONE,
+    MISSED,
+    RUNNING,
+    START_GRACE,
+    Criterion,
+    Difference,
+    Judged,
+    Night,
+    Unfinished,
+    criteria_in,
+    difference,
+    enforced_in,
+    in_a_row,
+    nights,
+    passed,
+    runs,
+    standings,
+    without_result,
+)
+
+FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+WRITE = Criterion(f'Check/{WHERE}', 'write@1')
+
+
+def judged(*verdicts, **others):
+    """The nights of one metric, a day apart."""
+    return nights(
+        pl.concat([plain(FIRST + number * DAY, verdict, **others) for number, verdict in enumerate(verdicts)]),
+        'site',
+        'nightly',
+    )
+
+
+def standing(*verdicts):
+    """How the one metric stands after the last of these nights."""
+    return standings(judged(*verdicts))[-1].get(WRITE)
+
+
+def test_a_night_has_the_verdicts_of_session_case_and_metric():
+    (night,) = judged('FAIL')
+    assert (night.session, night.verdict, night.cases) == (
+        session(FIRST),
+        Verdict.FAIL,
+        {f'Check/{WHERE}': Verdict.FAIL},
+    )
+    assert night.criteria[WRITE] == Judged(Verdict.FAIL, 'because')
+
+
+def test_a_night_ends_with_its_last_launch():
+    (night,) = judged('PASS')
+    assert (night.began, night.ended) == (FIRST, FIRST + timedelta(seconds=150))
+
+
+def test_a_night_in_which_nothing_was_launched_ends_as_it_began():
+    (night,) = judged('INCOMPLETE')
+    assert (night.ended, night.completed) == (FIRST, False)
+
+
+def test_other_sites_and_profiles_are_other_nights():
+    everything = pl.concat(
+        [
+            plain(FIRST, 'PASS'),
+            plain(FIRST + DAY, 'FAIL', site='other'),
+            plain(FIRST + 2 * DAY, 'FAIL', profile='paper'),
+        ]
+    )
+    assert [night.session for night in nights(everything, 'site', 'nightly')] == [session(FIRST)]
+
+
+def test_of_several_systems_each_has_its_own_nights():
+    table = pl.concat([plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'PASS').with_columns(partition=pl.lit('other:io'))])
+    found = {system: nights(table, 'site', 'nightly', system=system) for system in (None, 'lab', 'other')}
+    assert {system: [night.verdict.value for night in each] for system, each in found.items()} == {
+        None: ['FAIL', 'PASS'],
+        'lab': ['FAIL'],
+        'other': ['PASS'],
+    }
+
+
+def test_a_session_of_named_checks_is_no_night():
+    monday = rows(FIRST, 'FAIL', {'A': ('FAIL', {'write@1': 'FAIL'}), 'B': ('PASS', {'write@1': 'PASS'})})
+    by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')
+    past = nights(pl.concat([monday, by_hand]), 'site', 'nightly')
+    assert [night.session for night in past] == [session(FIRST)]
+    assert list(standings(past)[-1]) == [Criterion(f'A/{WHERE}', 'write@1')]
+
+
+def test_nights_are_in_the_order_of_their_beginning():
+    found = nights(pl.concat([plain(FIRST + DAY, 'PASS'), plain(FIRST, 'PASS')]), 'site', 'nightly')
+    assert [night.began for night in found] == [FIRST, FIRST + DAY]
+
+
+def test_a_case_that_no_metric_explains_is_a_criterion_of_its_own():
+    (night,) = nights(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), 'site', 'nightly')
+    assert night.criteria[Criterion(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
+    assert night.criteria[Criterion('', '')].verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_session_that_no_case_explains_is_a_criterion_of_its_own():
+    (night,) = nights(rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})}), 'site', 'nightly')
+    assert night.criteria[Criterion('', '')].verdict is Verdict.FAIL
+
+
+def test_an_enforced_expectation_is_named_and_explains_its_case():
+    known = {Criterion(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): Judged(Verdict.FAIL, 'it falls')}
+    past = nights(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), 'site', 'nightly', lambda _: known)
+    assert list(standings(past)[-1]) == [Criterion(f'Check/{WHERE}', 'L09-02 write over transfer sizes')]
+
+
+def test_only_enforced_expectations_of_the_results_are_criteria():
+    def expectation(id, enforced, verdict):
+        return {
+            'id': id,
+            'subject': 'write',
+            'enforced': enforced,
+            'relation': {'verdict': verdict, 'sentence': 'so it is'},
+        }
+
+    results = {
+        'relations': [expectation('L09-09', True, 'undecided')],
+        'cases': [
+            {
+                'case': {'name': 'C'},
+                'expectations': [
+                    expectation('L09-01', True, 'fails'),
+                    expectation('L09-02', False, 'fails'),
+                    expectation('L09-03', True, 'holds'),
+                ],
+            }
+        ],
+    }
+    assert enforced_in(results) == {
+        Criterion('', 'L09-09 write'): Judged(Verdict.INCONCLUSIVE, 'so it is'),
+        Criterion('C', 'L09-01 write'): Judged(Verdict.FAIL, 'so it is'),
+        Criterion('C', 'L09-03 write'): Judged(Verdict.PASS, 'so it is'),
+    }
+
+
+@pytest.mark.parametrize('undecided', ['INCONCLUSIVE', 'INVALID', 'INCOMPLETE'])
+def test_a_night_that_cannot_decide_fixes_nothing(undecided):
+    found = standing('FAIL', undecided, undecided)
+    assert (found.verdict, found.since, found.seen) == (Verdict.FAIL, FIRST, False)
+
+
+@pytest.mark.parametrize('verdict', ['PASS', 'MEASURED'])
+def test_only_a_valid_night_takes_a_criterion_from_the_failing(verdict):
+    assert standing('FAIL', 'INCONCLUSIVE', verdict) is None
+
+
+def test_a_criterion_that_fails_again_does_so_since_the_first_night():
+    found = standing('PASS', 'FAIL', 'INVALID', 'FAIL')
+    assert (found.since, found.seen) == (FIRST + DAY, True)
+
+
+@pytest.mark.parametrize('word', ['INVALID', 'INCOMPLETE'])
+def test_what_could_not_be_believed_or_did_not_run_stands_until_it_was_measured(word):
+    assert standing('PASS', word).verdict is Verdict(word)
+    assert standing('PASS', word, 'INCONCLUSIVE') is None
+
+
+def test_inconclusive_alone_is_nothing_that_fails():
+    assert standing('INCONCLUSIVE') is None
+
+
+def test_another_verdict_is_a_new_beginning():
+    found = standing('INVALID', 'INCOMPLETE')
+    assert (found.verdict, found.since) == (Verdict.INCOMPLETE, FIRST + DAY)
+
+
+def test_a_criterion_that_is_not_tested_any_more_is_forgotten():
+    past = nights(
+        pl.concat([plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})})]),
+        'site',
+        'nightly',
+    )
+    assert standings(past)[-1] == {}
+
+
+@given(st.lists(st.sampled_from([verdict.value for verdict in Verdict]), min_size=1, max_size=8))
+def test_a_failing_criterion_fails_until_it_passes_or_is_none_any_more(verdicts):
+    fails = False
+    for verdict in verdicts:
+        fails = verdict == 'FAIL' or (fails and verdict not in ('PASS', 'MEASURED'))
+    found = standing(*verdicts)
+    assert (found is not None and found.verdict is Verdict.FAIL) == fails
+
+
+def test_no_change_is_no_change():
+    past = standings(judged('FAIL', 'INCONCLUSIVE', 'FAIL'))
+    assert [difference(before, after) for before, after in pairwise(past)] == [Difference((), ())] * 2
+
+
+def test_a_change_is_what_is_new_and_what_has_ended():
+    first, second = standings(judged('FAIL', 'PASS'))
+    assert difference(first, second) == Difference((), (WRITE,))
+    assert difference(second, first) == Difference((WRITE,), ())
+
+
+def test_the_same_criterion_with_another_verdict_is_new():
+    first, second = standings(judged('INVALID', 'FAIL'))
+    assert difference(first, second) == Difference((WRITE,), ())
+
+
+@pytest.mark.parametrize(
+    ('verdicts', 'well', 'nothing'),
+    [
+        (('PASS', 'FAIL', 'PASS', 'PASS'), 2, 0),
+        (('PASS', 'INCONCLUSIVE', 'INVALID', 'INCOMPLETE'), 0, 3),
+        (('INCONCLUSIVE', 'FAIL'), 0, 0),
+        (('INCONCLUSIVE', 'MEASURED'), 0, 0),
+    ],
+)
+def test_nights_in_a_row_are_counted_from_the_last(verdicts, well, nothing):
+    past = judged(*verdicts)
+    assert (in_a_row(past, passed), in_a_row(past, without_result)) == (well, nothing)
+
+
+DUE = [FIRST + number * DAY for number in range(3)]
+FOLLOWING = FIRST + 3 * DAY
+MORNING = DUE[-1] + START_GRACE
+
+
+def became(*, ended=(), alive=(), dead=(), now=MORNING):
+    past = [Night(session(began), began, began, Verdict.PASS, {}, {}) for began in ended]
+    begun = [
+        *(Unfinished(session(began), began, True) for began in alive),
+        *(Unfinished(session(began), began, False) for began in dead),
+    ]
+    return [run.state for run in runs(DUE, FOLLOWING, now, [night.began for night in past], begun)]
+
+
+def test_a_session_belongs_to_the_run_that_was_due_last_when_it_began():
+    late = DUE[0] + timedelta(hours=20)
+    assert became(ended=[late, DUE[1], DUE[2] + timedelta(seconds=3)]) == [DONE, DONE, DONE]
+
+
+def test_a_run_without_a_session_was_missed():
+    assert became(ended=[DUE[0], DUE[2]]) == [DONE, MISSED, DONE]
+
+
+def test_a_clock_that_is_a_minute_slow_misses_nothing():
+    assert became(ended=[due - timedelta(minutes=1) for due in DUE]) == [DONE, DONE, DONE]
+
+
+def test_a_session_that_began_and_died_is_a_missed_run():
+    assert became(ended=DUE[:2], dead=[DUE[2]]) == [DONE, DONE, MISSED]
+
+
+def test_a_session_that_runs_is_not_missed():
+    assert became(ended=DUE[:2], alive=[DUE[2]]) == [DONE, DONE, RUNNING]
+
+
+def test_a_run_that_waits_for_the_one_before_it_is_not_missed():
+    assert became(ended=DUE[:1], alive=[DUE[1]]) == [DONE, RUNNING, RUNNING]
+
+
+def test_a_run_is_waited_for_before_it_is_called_missed():
+    assert became(ended=DUE[:2], now=MORNING - timedelta(seconds=1)) == [DONE, DONE, AWAITED]
+    assert became(ended=DUE[:2], now=MORNING) == [DONE, DONE, MISSED]
+
+
+def test_where_nothing_was_due_nothing_was_missed():
+    assert runs([], FIRST, FIRST - DAY, [], []) == []
+
+
+def swept(began, **verdicts):
+    """A night of a node sweep: the verdicts of its points."""
+    metrics = {f'write@{point}': verdict for point, verdict in verdicts.items()}
+    worst = next((each for each in ('FAIL', 'INVALID') if each in verdicts.values()), 'PASS')
+    points = pl.col('metric').str.split('@').list.get(1)
+    return rows(began, worst, {'Nodes': (worst, metrics)}).with_columns(
+        axis=pl.lit('node'), operation=pl.lit('write'), point=points
+    )
+
+
+def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_every_night():
+    first = swept(FIRST, all='PASS', group01='INVALID', group02='PASS')
+    second = swept(FIRST + DAY, all='PASS', group01='PASS', group02='INVALID')
+    third = swept(FIRST + 2 * DAY, all='INVALID', group01='PASS', group02='PASS')
+    past = nights(pl.concat([first, second, third]), 'site', 'nightly')
+    groups, everyone = (Criterion(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
+    assert [set(night.criteria) - {groups, everyone} for night in past] == [
+        {Criterion(f'Nodes/{WHERE}', ''), Criterion('', '')}
+    ] * 3
+    assert past[0].criteria[groups] == Judged(Verdict.INVALID, 'group01: because')
+    after = standings(past)
+    assert after[1][groups].since == FIRST, 'some group could not be believed in either night'
+    assert groups not in after[2] and everyone in after[2]
+
+
+def test_the_worst_group_is_told_whichever_comes_first():
+    for verdicts in ({'group01': 'FAIL', 'group02': 'INVALID'}, {'group01': 'INVALID', 'group02': 'FAIL'}):
+        (night,) = nights(swept(FIRST, all='PASS', **verdicts), 'site', 'nightly')
+        failed = next(point for point, verdict in verdicts.items() if verdict == 'FAIL')
+        told = night.criteria[Criterion(f'Nodes/{WHERE}', 'write@groups')]
+        assert told == Judged(Verdict.FAIL, f'{failed}: because')
+
+
+def test_the_criteria_of_a_session_are_counted():
+    criterion = {'id': 'L', 'subject': 's', 'relation': {'verdict': HOLDS, 'sentence': ''}}
+    cases = [
+        {'case': {'name': 'A'}, 'references': [{}, {}], 'isolation': None, 'expectations': []},
+        {
+            'case': {'name': 'B'},
+            'references': [],
+            'isolation': {},
+            'unjudged': '',
+            'expectations': [{**criterion, 'enforced': True}],
+        },
+        {'case': {'name': 'S'}, 'references': [], 'isolation': {}, 'unjudged': 'smoke', 'expectations': []},
+        {
+            'case': {'name': 'C'},
+            'references': [],
+            'isolation': None,
+            'expectations': [{**criterion, 'enforced': False}],
+        },
+    ]
+    assert criteria_in({'cases': cases, 'relations': []}) == 4
+    assert criteria_in({'cases': cases[2:], 'relations': []}) == 0
+    with pytest.raises(KeyError):
+        criteria_in({'verdict': 'PASS'})

@@ -1,0 +1,356 @@
+"""What people are told of a scheduled trial, and when they are told nothing."""
+
+import dataclasses
+from datetime import datetime, timedelta, timezone
+
+import polars as pl
+import pytest
+
+from nights import WHERE, plain, rows, session
+from seatrial.judge.compare import BETTER, WORSE, Change
+from seatrial.judge.verdict import Verdict
+from seatrial.report.comparison.before_after import Comparison, Side
+from seatrial.report.nights.nights import AWAITED, DONE, MISSED, RUNNING, DueRun, nights
+from seatrial.report.nights.notification import SHOWN, Notified, ToldChange, TrialWatch, aligned, news, screen
+from seatrial.report.nights.trend import Turn
+
+FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+PATIENCE = 3
+NOTHING = Notified()
+
+
+@pytest.fixture(autouse=True)
+def greenwich(monkeypatch):
+    """What is said is said in the host's time zone."""
+    import time
+
+    monkeypatch.setenv('TZ', 'UTC')
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def watched(*verdicts, runs=(), **others):
+    """A watch over nights of one metric, a day apart; runs: what became of those that were due, a day apart."""
+    tables = [plain(FIRST + number * DAY, verdict) for number, verdict in enumerate(verdicts)]
+    past = nights(pl.concat(tables), 'site', 'nightly') if tables else []
+    due = [DueRun(FIRST + number * DAY, state) for number, state in enumerate(runs)]
+    return TrialWatch('site', 'nightly', FIRST + 10 * DAY, past, due, **others)
+
+
+def told(night, missed=None):
+    """That people know all up to this night, the first being 1."""
+    return Notified(session(FIRST + (night - 1) * DAY), missed)
+
+
+def events(watch, known=NOTHING, **others):
+    found = news(watch, known, PATIENCE, **others)
+    return found.events if found else ()
+
+
+def said(watch, word, **others):
+    """What the screen says beside a word, and where the line goes on."""
+    lines, on = [], False
+    for heading, text in screen(watch, **others):
+        on = heading == word or (on and not heading)
+        lines += [text] * on
+    return lines
+
+
+def test_a_first_night_that_passes_is_no_news():
+    assert events(watched('PASS')) == ()
+
+
+def test_a_first_night_that_fails_is_news():
+    found = news(watched('FAIL'), Notified(), PATIENCE)
+    assert found.events == ('changed',)
+    assert found.subject == 'Seatrial site nightly: FAIL: 1 new FAIL'
+
+
+def test_a_second_night_that_fails_alike_is_no_news():
+    assert events(watched('FAIL', 'FAIL'), told(1)) == ()
+
+
+@pytest.mark.parametrize('second', ['INCONCLUSIVE', 'INVALID', 'INCOMPLETE'])
+def test_a_night_that_cannot_tell_whether_it_still_fails_is_no_news(second):
+    assert events(watched('FAIL', second), told(1)) == ()
+
+
+def test_what_passes_again_is_news():
+    found = news(watched('FAIL', 'PASS'), told(1), PATIENCE)
+    assert found.subject == 'Seatrial site nightly: PASS: 1 cleared'
+    assert f'passes again: Check/{WHERE} write@1' in found.text
+
+
+def test_what_people_were_not_told_in_time_is_told_later():
+    assert events(watched('PASS', 'FAIL', 'FAIL'), told(1)) == ('changed',)
+
+
+def test_a_session_that_the_history_has_lost_is_as_if_nothing_was_told():
+    assert events(watched('FAIL'), Notified('20200101T000000-000000')) == ('changed',)
+
+
+def test_without_a_new_session_there_is_nothing_new_of_its_criteria():
+    assert events(watched('PASS', 'INCONCLUSIVE', 'INCONCLUSIVE', 'INCONCLUSIVE', 'FAIL'), told(5)) == ()
+
+
+def test_inconclusive_nights_are_news_once_there_are_enough_of_them():
+    verdicts = ['PASS', *['INCONCLUSIVE'] * 7]
+    found = [events(watched(*verdicts[:count]), told(count - 1)) for count in range(2, 9)]
+    assert found == [(), (), ('undecided',), (), (), (), ()]
+
+
+def test_nights_without_a_valid_result_are_counted_together():
+    watch = watched('INCONCLUSIVE', 'INCOMPLETE', 'INCONCLUSIVE')
+    assert 'undecided' in events(watch, told(2))
+
+
+def test_nights_that_were_enough_while_nobody_could_be_told_are_told():
+    assert events(watched(*['INCONCLUSIVE'] * 4), told(2)) == ('undecided',)
+
+
+def test_a_missed_run_is_news_once():
+    watch = watched('PASS', runs=[DONE, MISSED])
+    found = news(watch, told(1), PATIENCE)
+    assert found.events == ('missed',)
+    assert found.subject == 'Seatrial site nightly: INCOMPLETE: 1 run missed: 2026-11-21 01:00'
+    assert events(watch, told(1, FIRST + DAY)) == ()
+
+
+def test_a_run_that_was_missed_before_the_last_one_is_told_by_that():
+    watch = watched('PASS', runs=[DONE, MISSED, DONE])
+    assert events(watch, told(1)) == ('missed',)
+    assert watch.verdict is Verdict.PASS
+
+
+def test_a_silence_is_told_once_however_long_it_lasts():
+    days = [FIRST + number * DAY for number in range(6)]
+    silent = [DONE, MISSED, MISSED, MISSED]
+    assert news(watched('PASS', runs=silent[:2]), told(1), PATIENCE).events == ('missed',)
+    assert events(watched('PASS', runs=silent), told(1, days[1])) == ()
+    found = news(watched('PASS', runs=[*silent, DONE, MISSED]), told(1, days[1]), PATIENCE)
+    assert found.subject.endswith(f'1 run missed: {days[5]:%Y-%m-%d %H:%M}')
+
+
+def test_flapping_between_invalid_and_valid_is_no_news():
+    verdicts = ['PASS', *['INVALID', 'PASS'] * 10]
+    assert [events(watched(*verdicts[:count]), told(count - 1)) for count in range(2, 22)] == [()] * 20
+
+
+def test_what_stays_invalid_is_news_once_and_when_it_ends():
+    verdicts = ['PASS', *['INVALID'] * 5, 'PASS']
+    found = [events(watched(*verdicts[:count]), told(count - 1)) for count in range(2, 8)]
+    assert found == [(), (), ('changed', 'undecided'), (), (), ('changed',)]
+
+
+def test_a_run_that_died_is_told_first():
+    watch = watched('PASS', 'FAIL', runs=[DONE, MISSED])
+    found = news(watch, told(1), PATIENCE, ['it was killed'])
+    assert found.events == ('died', 'missed', 'changed')
+    assert found.text.startswith('it was killed\n')
+
+
+def test_the_subject_is_one_line_whatever_is_in_it():
+    subject = news(watched(), Notified(), PATIENCE, ['first\nsecond\x1b[31m']).subject
+    assert subject == r'Seatrial site nightly: INCOMPLETE: first second\x1b[31m'
+
+
+def test_the_text_ends_with_the_screen():
+    watch = watched('FAIL', report='/r/index.html')
+    text = news(watch, Notified(), PATIENCE).text
+    assert text.splitlines()[-1].split() == ['report', '/r/index.html']
+
+
+@pytest.mark.parametrize(
+    ('verdicts', 'runs', 'verdict'),
+    [
+        ((), (), Verdict.INCOMPLETE),
+        (('FAIL', 'PASS'), (), Verdict.PASS),
+        (('PASS', 'FAIL'), (DONE, DONE), Verdict.FAIL),
+        (('PASS',), (DONE, MISSED), Verdict.INCOMPLETE),
+        (('PASS',), (DONE, AWAITED), Verdict.PASS),
+        (('PASS',), (DONE, RUNNING), Verdict.PASS),
+    ],
+)
+def test_the_verdict_is_that_of_the_last_run_unless_it_was_missed(verdicts, runs, verdict):
+    assert watched(*verdicts, runs=runs).verdict is verdict
+
+
+def test_the_screen_says_when_and_how_it_went():
+    watch = watched('FAIL', calendar='every day at 01:00')
+    assert said(watch, 'trial') == ['site, profile nightly, every day at 01:00']
+    assert said(watch, 'last run') == [f'2026-11-20 01:00 to 01:02, session {session(FIRST)}']
+    assert said(watch, 'verdict') == ['FAIL: 1 FAIL']
+
+
+def test_the_screen_says_what_fails_since_when_and_why():
+    watch = watched('PASS', 'FAIL', 'INCONCLUSIVE')
+    assert said(watch, 'stands') == [
+        f'FAIL Check/{WHERE} write@1, since 2026-11-21 01:00, not decided since: because'
+    ]
+
+
+def test_the_screen_says_what_changed_since_the_night_before():
+    assert said(watched('PASS', 'FAIL'), 'changed') == [f'new: FAIL Check/{WHERE} write@1']
+    assert said(watched('FAIL', 'PASS'), 'changed') == [f'passes again: Check/{WHERE} write@1']
+    assert said(watched('INVALID', 'INCONCLUSIVE'), 'changed') == [f'was measured again: Check/{WHERE} write@1']
+    assert said(watched('FAIL', 'FAIL'), 'changed') == ['nothing']
+
+
+def test_a_criterion_that_is_not_tested_any_more_is_not_said_to_pass():
+    tables = [plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})})]
+    watch = TrialWatch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
+    assert said(watch, 'changed') == [f'not tested any more: Check/{WHERE} write@1']
+
+
+def test_what_stands_alike_in_a_case_is_one_line():
+    table = rows(FIRST, 'INCOMPLETE', {'Check': ('INCOMPLETE', {f'write@{n}': 'INCOMPLETE' for n in range(9)})})
+    watch = TrialWatch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
+    (line,) = said(watch, 'stands')
+    what = f'INCOMPLETE Check/{WHERE} write@0, write@1, write@2 and 6 more, since 2026-11-20 01:00'
+    assert line == f'{what}: write@0: because'
+
+
+def test_what_fails_since_another_night_is_a_line_of_its_own():
+    tables = [
+        rows(FIRST + number * DAY, 'FAIL', {'Check': ('FAIL', {'write@1': 'FAIL', 'write@2': second})})
+        for number, second in enumerate(['PASS', 'FAIL'])
+    ]
+    watch = TrialWatch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
+    assert said(watch, 'stands') == [
+        f'FAIL Check/{WHERE} write@1, since 2026-11-20 01:00: because',
+        f'FAIL Check/{WHERE} write@2, since 2026-11-21 01:00: because',
+    ]
+
+
+def test_a_long_list_is_cut_and_says_so():
+    table = rows(FIRST, 'FAIL', {f'Check{n}': ('FAIL', {'write@1': 'FAIL'}) for n in range(SHOWN + 5)})
+    watch = TrialWatch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
+    assert (len(said(watch, 'stands')), said(watch, 'stands')[-1]) == (SHOWN + 1, 'and 5 more')
+
+
+@pytest.mark.parametrize(
+    ('verdicts', 'streak'),
+    [
+        (['FAIL', 'PASS', 'PASS'], '2 nights PASS'),
+        (['PASS', 'PASS', 'FAIL'], '1 night FAIL, after 2 nights PASS'),
+        (['PASS', 'INVALID'], '1 night without a valid result'),
+        (['PASS', 'MEASURED', 'MEASURED'], '2 nights MEASURED, without a pass criterion'),
+    ],
+)
+def test_the_screen_counts_nights_in_a_row(verdicts, streak):
+    assert said(watched(*verdicts), 'in a row') == [streak]
+
+
+def test_the_screen_names_missed_runs_newest_first():
+    watch = watched('PASS', runs=[MISSED, DONE, MISSED, DONE])
+    assert said(watch, 'missed') == ['2 of the last 4 runs: 2026-11-22 01:00, 2026-11-20 01:00']
+
+
+def test_the_screen_says_that_nothing_was_missed():
+    assert said(watched('PASS', runs=[DONE]), 'missed') == ['none of the last 1 run']
+
+
+@pytest.mark.parametrize('state', [RUNNING, AWAITED])
+def test_the_screen_says_what_goes_on(state):
+    assert said(watched('PASS', runs=[DONE, state]), 'now') == [f'the run of 2026-11-21 01:00 is {state}']
+
+
+def test_the_screen_says_when_it_goes_on_and_what_slurm_says():
+    watch = watched('PASS', calendar='every day at 01:00', following=FIRST + DAY, queue='job 12 is pending')
+    assert said(watch, 'next run') == ['2026-11-21 01:00']
+    assert said(watch, 'Slurm') == ['job 12 is pending']
+    assert said(watch, 'missed') == ['none was due yet']
+
+
+def test_before_the_first_night_the_screen_says_so():
+    assert said(watched(), 'last run') == ['none has ended yet']
+
+
+def test_the_lines_stand_below_each_other():
+    lines = aligned(screen(watched('FAIL')))
+    assert {line.index(text) for line, (_, text) in zip(lines, screen(watched('FAIL')), strict=True)} == {10}
+
+
+def test_nothing_on_the_screen_can_change_the_terminal():
+    watch = dataclasses.replace(watched('PASS'), site='\x1b[2J')
+    assert all(text.isprintable() for _, text in screen(watch))
+
+
+# With what it was measured
+
+
+def unlike(*verdicts):
+    """Nights, from the second of which on another kernel ran."""
+    tables = [
+        plain(FIRST + number * DAY, verdict).with_columns(
+            pl.lit('fio').alias('engine'), pl.lit(f'6.{min(number, 1)}').alias('kernel')
+        )
+        for number, verdict in enumerate(verdicts)
+    ]
+    return TrialWatch('site', 'nightly', FIRST + 10 * DAY, nights(pl.concat(tables), 'site', 'nightly'))
+
+
+def test_a_night_that_measured_with_other_things_says_so_first():
+    watch = unlike('PASS', 'FAIL')
+    assert screen(watch)[0] == ('not the same', 'kernel: 6.0 against 6.1')
+    found = news(watch, told(1), PATIENCE)
+    assert found.text.splitlines()[0] == 'not the same: kernel: 6.0 against 6.1'
+    assert 'kernel' not in found.subject
+
+
+def test_news_of_several_nights_say_what_changed_in_any_of_them():
+    watch = unlike('PASS', 'PASS', 'FAIL')
+    assert screen(watch)[0][0] == 'trial', 'the last two measured with the same'
+    assert news(watch, told(1), PATIENCE).text.startswith('not the same: kernel: 6.0 against 6.1\n')
+    assert news(watch, told(2), PATIENCE).text.startswith('1 new FAIL\n')
+
+
+def test_another_kernel_alone_is_no_news():
+    assert news(unlike('PASS', 'PASS'), told(1), PATIENCE) is None
+
+
+@pytest.mark.parametrize(('chain', 'lines'), [('0123abcd', 1), ('', 0)])
+def test_a_notification_has_the_end_of_the_chain_that_the_records_had(chain, lines):
+    found = said(watched('PASS', chain=chain), 'records')
+    assert len(found) == lines and all(chain in each for each in found)
+
+
+@pytest.mark.parametrize(('criteria', 'lines'), [(0, 1), (7, 0), (None, 0)])
+def test_nights_without_a_criterion_are_said_to_be_so(criteria, lines):
+    assert len(said(watched('PASS', criteria=criteria), 'criteria')) == lines
+
+
+def turn(day, verdict=WORSE, family='metadata'):
+    """A change of a family, seen now, that began so many days after the first night."""
+    change = Change(verdict, 0.9, 0.85, 0.95, 0.001, (14, 3), True)
+    side = Side('before', ('a',), ())
+    beside = Comparison(side, side, 0.05, (), (), (), (), ())
+    return Turn(FIRST + day * DAY, 'b', 'scratch', family, change, beside, ())
+
+
+@pytest.mark.parametrize('day', [60, 55, 64, 30])
+def test_a_change_whose_date_moves_is_told_once(day):
+    known = NOTHING._replace(changes=[ToldChange(FIRST + 60 * DAY, FIRST + 62 * DAY, 'scratch', 'metadata', WORSE)])
+    assert events(watched(), known, turns=[turn(day)]) == ()
+
+
+@pytest.mark.parametrize(
+    'other', [turn(75), turn(60, BETTER), turn(60, family='data read')], ids=['later', 'to the other side', 'family']
+)
+def test_another_change_is_told(other):
+    known = NOTHING._replace(changes=[ToldChange(FIRST + 60 * DAY, FIRST + 62 * DAY, 'scratch', 'metadata', WORSE)])
+    assert events(watched(), known, turns=[other]) == ('trend',)
+
+
+def test_what_is_worse_again_after_it_was_better_is_told():
+    told = [
+        ToldChange(FIRST + day * DAY, FIRST + (day + 2) * DAY, 'scratch', 'metadata', verdict)
+        for day, verdict in ((60, WORSE), (64, BETTER))
+    ]
+    known = NOTHING._replace(changes=told)
+    seen = [turn(60), turn(64, BETTER), turn(68)]
+    found = news(watched(), known, PATIENCE, turns=seen)
+    assert [each.began for each in found.changes] == [FIRST + 68 * DAY]

@@ -1,0 +1,60 @@
+"""The page of the nights: of a simulated year exactly what was planted."""
+
+import re
+from datetime import datetime, timedelta
+
+import polars as pl
+import pytest
+
+from nights import session
+from seatrial.history.annotations import Annotation
+from seatrial.report.nights.nights import nights
+from seatrial.report.nights.notification import TrialWatch
+from seatrial.report.nights.page import year_page
+from seatrial.report.nights.trend import nights_in, trend
+from year import DEAD, DUE, FLAPPING, METADATA_WORSE, UPGRADE, WRITES_WORSE, year
+
+
+@pytest.fixture(scope='module')
+def page():
+    """In the morning after the last night."""
+    rows = pl.concat(year().values())
+    noted = [Annotation(DUE[UPGRADE].date(), 'clients <upgraded>')]
+    past = nights(rows.filter(pl.col('session_started') > DUE[-20]), 'site', 'nightly')
+    watch = TrialWatch('site', 'nightly', DUE[-1] + timedelta(hours=4), past)
+    found = trend(nights_in(rows), 1.0, 0.05, annotations=noted)
+    return year_page(watch, nights_in(rows), found, noted, [DUE[number] for number in DEAD], [session(DUE[-1])])
+
+
+def test_exactly_what_was_planted_stands_on_the_page(page):
+    turns = re.findall(r'([a-z]+)</span> ([\d-]+): scratch: ([a-z ]+)  ', page)
+    assert [(word, family) for word, _, family in turns] == [
+        ('better', 'data read'),
+        ('worse', 'metadata'),
+        ('worse', 'data write'),
+    ]
+    found = [datetime.fromisoformat(day).date() for _, day, _ in turns]
+    planted = [DUE[number].date() for number in (UPGRADE, METADATA_WORSE, WRITES_WORSE)]
+    assert all(abs((one - other).days) <= 2 for one, other in zip(found, planted, strict=True))
+    first, last = (DUE[number].date() for number in (DEAD[0], DEAD[-1]))
+    odd = [DUE[number].date() for number in FLAPPING if number % 2]
+    assert re.findall(r'<li><strong>(\w+)</strong>: (.*)</li>', page) == [
+        ('missed', f'{len(DEAD)} runs, {first} to {last}'),
+        ('INVALID', f'{len(odd)} nights, {odd[0]} to {odd[-1]}'),
+    ]
+
+
+def test_the_first_suspect_and_the_annotations_stand_beside_a_change(page):
+    beside = page.partition('better</span>')[2].partition('</ul>')[0]
+    assert beside.index('kernel: 6.1 against 6.8') < beside.index('clients &lt;upgraded&gt;')
+
+
+def test_each_day_of_the_calendar_has_its_sign(page):
+    assert page.count('class="v-missed"') == len(DEAD)
+    assert page.count('class="v-invalid"') == len([number for number in FLAPPING if number % 2])
+
+
+def test_the_worst_metrics_are_compared_with_a_year_ago(page):
+    worst = page.partition('Worst metrics')[2]
+    names = re.findall(r'<th scope="row">(\w+)@', worst)
+    assert names == ['open', 'open', 'write', 'write']

@@ -1,0 +1,112 @@
+"""A year of nights: exactly the changes that were planted, with what changed beside them."""
+
+import json
+import math
+import random
+from datetime import datetime, timedelta, timezone
+
+import polars as pl
+import pytest
+
+from nights import figures
+from seatrial.judge.compare import BETTER, WORSE
+from seatrial.report.nights.trend import MAX_LEVEL, nights_in, trend
+
+BEGAN = datetime(2026, 1, 1, 2, 0, tzinfo=timezone.utc)
+
+
+def night(rng, day):
+    """Writes are slower from night 200 on, reads faster with an upgrade of night 290; odd nights in May INVALID."""
+    level = 1 + rng.gauss(0, 0.03)
+    times = {'write': 0.85 if day >= 200 else 1.0, 'read': 1.1 if day >= 290 else 1.0}
+    own = {
+        f'{name}@{point}': [100e6 * level * times[name] * (1 + rng.gauss(0, 0.02)) for _ in range(2)]
+        for name in times
+        for point in range(3)
+    }
+    state = {'mounted': 'x on /s type lustre', 'vm dirty_ratio': '20' if day < 290 else '10'}
+    invalid = {'verdict': 'INVALID'} if 120 <= day < 141 and day % 2 else {}
+    return figures(BEGAN + timedelta(days=day), own, state=json.dumps(state), used_percent=day // 10, **invalid)
+
+
+@pytest.fixture(scope='module')
+def year():
+    rng = random.Random(3)
+    return pl.concat(night(rng, day) for day in range(365) if not 250 <= day < 264)
+
+
+def test_a_year_has_the_changes_that_were_planted_and_no_others(year):
+    found = trend(nights_in(year), 1.0, 0.05)
+    assert [(turn.family, turn.change.verdict) for turn in found.turns] == [
+        ('data read', BETTER),
+        ('data write', WORSE),
+    ]
+    days = [(turn.began - BEGAN).days for turn in found.turns]
+    assert days == pytest.approx([290, 200], abs=2)
+    assert [turn.change.ratio for turn in found.turns] == pytest.approx([1.1, 0.85], abs=0.03)
+    assert all(turn.change.low < turn.change.ratio < turn.change.high for turn in found.turns)
+
+
+def test_what_changed_beside_it_is_the_suspect(year):
+    reads, writes = trend(nights_in(year), 1.0, 0.05).turns
+    assert [each.partition(' (')[0] for each in reads.suspects] == ['scratch: vm dirty_ratio: 20 against 10']
+    assert writes.suspects == []
+    assert [each.startswith('scratch: ') and '% full against' in each for each in writes.found.circumstances] == [
+        True
+    ]
+
+
+def test_the_nearest_difference_is_the_first_suspect():
+    rng = random.Random(3)
+    nights = pl.concat(night(rng, day) for day in range(180, 220))
+    began = pl.col('session_started')
+    other = [(began >= BEGAN + timedelta(days=198), 'kernel'), (began >= BEGAN + timedelta(days=200), 'mpi')]
+    own = nights.with_columns(pl.when(later).then(pl.lit('2')).otherwise(pl.lit('1')).alias(c) for later, c in other)
+    (turn,) = trend(nights_in(own), 1.0, 0.05).turns
+    assert [each.partition(':')[0] for each in turn.suspects] == ['MPI', 'kernel']
+
+
+def test_a_smaller_budget_of_false_notifications_is_a_stricter_level(year):
+    monthly = 365.25 / 12 * 350 / 364
+    one, tenth = (trend(nights_in(year), budget, 0.05) for budget in (1.0, 0.1))
+    assert (one.level, tenth.level) == pytest.approx((1 / monthly, 0.1 / monthly))
+    assert (one.rate, tenth.rate) == pytest.approx((1.0, 0.1))
+    assert trend(nights_in(year), 1000.0, 0.05).level == MAX_LEVEL
+
+
+def test_the_metrics_of_a_change_are_compared_on_both_sides_of_it(year):
+    _, writes = trend(nights_in(year), 1.0, 0.05).turns
+    own = [row for row in writes.found.metrics if row.family == 'data write']
+    assert [row.change.verdict for row in own] == [WORSE] * 3
+
+
+def test_a_change_within_the_smallest_effect_is_none(year):
+    assert [turn.family for turn in trend(nights_in(year), 1.0, 0.12).turns] == ['data write']
+
+
+def test_a_metric_of_another_unit_changes_no_level():
+    rng = random.Random(3)
+    nights = pl.concat(night(rng, day) for day in range(40))
+    other = (pl.col('session_started') >= BEGAN + timedelta(days=20)) & (pl.col('operation') == 'read')
+    columns = {'unit': 's', 'better': 'lower'}
+    changed = nights.with_columns(
+        pl.when(other).then(pl.lit(value)).otherwise(pl.col(name)).alias(name) for name, value in columns.items()
+    )
+    assert trend(nights_in(changed), 1.0, 0.05).turns == []
+
+
+def test_a_figure_that_is_no_number_hides_no_change():
+    rng = random.Random(3)
+    one = pl.concat(night(rng, day) for day in range(180, 220))
+    damaged = (pl.col('session') == one['session'][0]) & (pl.col('repetition') == 0)
+    one = one.with_columns(value=pl.when(damaged).then(math.nan).otherwise('value'))
+    assert [turn.family for turn in trend(nights_in(one), 1.0, 0.05).turns] == ['data write']
+
+
+def test_a_drop_shortly_before_all_metrics_get_other_names_is_told():
+    rng = random.Random(3)
+    nights = pl.concat(night(rng, day) for day in range(190, 230))
+    later = pl.col('session_started') >= BEGAN + timedelta(days=206)
+    renamed = pl.when(later).then(pl.col('metric') + 'KiB').otherwise('metric')
+    turns = trend(nights_in(nights.with_columns(metric=renamed)), 1.0, 0.05).turns
+    assert [f'{turn.began:%m-%d}' for turn in turns if turn.family == 'data write'] == ['07-20']

@@ -1,0 +1,111 @@
+"""What the report says of the file systems: their settings, what changed meanwhile, and their targets."""
+
+import pytest
+
+from seatrial.model.record import TargetRow
+from seatrial.model.units import GIB
+from seatrial.report.evidence import SessionEvidence
+from seatrial.report.session.file_systems import changed_words, states
+from seatrial.report.session.page import page
+
+BEFORE = {'client version': 'lustre 2.15.5', 'mount options': 'rw,flock', 'osc.max_dirty_mb': '64'}
+FULL = TargetRow('OST', 1, 'scratch-OST0001', True, 100 * GIB, 10 * GIB, 1000, 900)
+GOOD = TargetRow('OST', 0, 'scratch-OST0000', True, 100 * GIB, 60 * GIB, 1000, 900)
+GONE = TargetRow('OST', 2, 'scratch-OST0002', False, fault='does not answer')
+
+
+@pytest.fixture
+def case(make):
+    """A case that has seen its file system so."""
+
+    def made(before, after, targets=(), started=1000.0, **target):
+        plan = make.plan(**target)
+        records = make.records(plan, make.even_rates(plan))
+        start = records.start._replace(state=before, targets=targets, started=started)
+        return make.case(plan, records._replace(start=start, end=records.end._replace(state=after)))
+
+    return made
+
+
+def test_what_did_not_change_is_no_change(case):
+    (state,) = states([case(BEFORE, BEFORE)])
+    assert (state.settings, list(state.changed)) == (BEFORE, [])
+
+
+def test_a_change_during_a_case_is_told_with_both_values(case):
+    (state,) = states([case(BEFORE, {**BEFORE, 'mount options': 'ro'})])
+    assert [tuple(change) for change in state.changed] == [('mount options', 'rw,flock', 'ro')]
+
+
+def test_a_change_between_two_cases_is_told_however_they_are_ordered(case):
+    later = {**BEFORE, 'osc.max_dirty_mb': '512'}
+    (state,) = states([case(later, later, started=2000.0), case(BEFORE, BEFORE)])
+    assert [tuple(change) for change in state.changed] == [('osc.max_dirty_mb', '64', '512')]
+
+
+def test_a_change_is_said_in_a_line_with_both_values(case):
+    (state,) = states([case(BEFORE, {**BEFORE, 'mount options': 'ro'})])
+    assert 'scratch' in changed_words(state) and 'mount options: rw,flock, then ro' in changed_words(state)
+    (state,) = states([case(BEFORE, BEFORE)])
+    assert changed_words(state) == ''
+
+
+def test_where_the_run_directories_lay_is_no_change_of_a_setting(case):
+    cases = [case(BEFORE, BEFORE, started=float(n)) for n in range(3)]
+    for each, where in zip(cases, ('MDT 0', 'MDT 1', 'MDT 0'), strict=True):
+        end = each.records.end._replace(placed=where)
+        object.__setattr__(each, 'records', each.records._replace(end=end))
+    (state,) = states(cases)
+    assert state.settings['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and list(state.changed) == []
+
+
+def test_a_job_that_saw_no_end_has_changed_nothing(case):
+    (state,) = states([case(BEFORE, {})])
+    assert list(state.changed) == []
+
+
+def test_every_file_system_has_its_own(case):
+    assert [state.name for state in states([case(BEFORE, {}), case({'a': 'b'}, {}, name='home')])] == [
+        'scratch',
+        'home',
+    ]
+
+
+def test_records_of_an_older_seatrial_have_no_state(case):
+    assert states([case({}, {})]) == []
+
+
+def test_full_and_silent_targets_are_noted(case):
+    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE))])
+    assert [(each.row.number, each.note) for each in state.targets] == [
+        (0, ''),
+        (1, 'nearly full: figures on it are lower'),
+        (2, 'does not answer'),
+    ]
+    assert [None if each.share is None else round(each.share, 2) for each in state.targets] == [0.4, 0.9, None]
+
+
+@pytest.mark.parametrize(('osts', 'said'), [(3, ''), (4, 'the site has 4 OSTs, and 3 are seen'), (None, '')])
+def test_a_target_that_is_not_there_at_all_is_missed(case, osts, said):
+    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), osts=osts)])
+    assert state.missing == said
+
+
+def test_of_those_that_the_site_lists_there_may_be_more(case):
+    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), osts=2, listed=('OST',))])
+    assert state.missing == ''
+
+
+def test_the_page_shows_them(make, case):
+    one = case(BEFORE, {**BEFORE, 'mount options': '<ro>'}, (GOOD, FULL, GONE), osts=4)
+    session = make.session(one)
+    html = page(session)
+    assert '1 setting changed while the session ran' in html and '&lt;ro&gt;' in html and '<ro>' not in html
+    assert '3 targets, 2 with remarks' in html and 'the site has 4 OSTs, and 3 are seen' in html
+
+
+def test_the_page_names_what_could_not_be_there(make):
+    session = make.varied()
+    shown = SessionEvidence(**{**vars(session), 'not_applicable': {'no layout: none': ['Striping/a', 'Osts/a']}})
+    assert 'Striping, Osts on a: no layout: none' in page(shown)
+    assert 'Not applicable here' not in page(session)

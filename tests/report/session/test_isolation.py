@@ -1,0 +1,172 @@
+"""The drawing and the table of an isolation sweep."""
+
+import random
+import re
+
+import pytest
+
+from builders import SIZE
+from seatrial.judge.outliers import isolation
+from seatrial.model.plan import StoppingRule
+from seatrial.model.record import Finding, NotTested
+from seatrial.model.units import BINARY, MIB
+from seatrial.report.drawing.markers import FULL, OPEN
+from seatrial.report.junit import junit
+from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, PAPERS, SLOWEST, summary, view
+from seatrial.report.session.page import page
+from seatrial.report.session.summary import markdown
+from seatrial.workload.access import data_access
+from sweeps import night, node_plan
+
+BOTH = data_access('multiple', bytes_per_task=SIZE)
+
+
+def rates(factors=None, seed=1):
+    rng, own = random.Random(seed), factors or {}
+    return lambda node, phase: rng.gauss(100.0, 1.0) * MIB * own.get(node, 1.0)
+
+
+def shown(nodes=4, factors=None, again=True, **plan):
+    swept = node_plan(nodes, **plan)
+    records = night(swept, rates(factors), rates(factors, 2) if again else None)
+    return view(isolation(swept, records), BINARY)
+
+
+def test_another_sweep_shows_nothing():
+    assert view(None, BINARY) is None
+
+
+@pytest.mark.parametrize(
+    ('factors', 'again', 'said'),
+    [
+        ({}, True, 'none of 4 nodes is slow'),
+        ({'n3': 0.6}, True, '1 of 4 nodes is slow: n3'),
+        ({'n3': 0.6}, False, '1 of 4 nodes is perhaps slow: n3'),
+        ({'n3': 0.6, 'n1': 0.5}, True, '2 of 4 nodes are slow: n1, n3'),
+    ],
+)
+def test_the_summary_counts_what_is_named(factors, again, said):
+    assert shown(factors=factors, again=again).summary == said
+
+
+def test_the_summary_says_that_the_places_fall_into_groups():
+    said = shown(factors={'n1': 0.5, 'n2': 0.5, 'n3': 0.5}).summary
+    assert 'the nodes fall into groups: 3 (n1, n2, n3) have ' in said and 'none of' not in said
+
+
+def test_a_smoke_test_says_why_it_names_nobody():
+    plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True))
+    isolated = isolation(plan, night(plan, rates()), 'smoke: 4 repetitions, not judged')
+    assert summary(isolated) == '4 nodes compared, none named: smoke: 4 repetitions, not judged'
+    assert {row.said for row in view(isolated, BINARY).rows} == {''}
+
+
+def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurements():
+    table = shown(factors={'n3': 0.6}, workload=BOTH)
+    assert [column.label for column in table.columns] == [
+        'write, all together',
+        'write, in groups',
+        'read, all together',
+        'read, in groups',
+    ]
+    first = table.rows[0]
+    assert (first.name, first.said, first.named) == ('n3', 'slow', True)
+    assert {(cell.slow, cell.z, cell.share) for cell in first.cells} <= {
+        (True, '', share) for share in ('59 %', '60 %', '61 %')
+    }
+    assert re.fullmatch(r'write (59|60|61) %, read (59|60|61) %', first.again)
+    assert not any(row.named or row.again for row in table.rows[1:])
+    assert {column.unit.name for column in table.columns} == {'MiB/s'}
+    assert 58.0 < float(first.cells[0].figure) < 62.0
+
+
+def test_many_places_have_rows_only_as_far_as_they_matter():
+    table = shown(MAX_DOTS + 50, {'n17': 0.6})
+    assert len(table.rows) == MAX_ROWS
+    assert table.more == MAX_DOTS + 50 - MAX_ROWS
+    assert table.rows[0].name == 'n17'
+    assert float(table.rows[0].cells[0].z) < -3.5
+
+
+def test_all_that_is_named_has_a_row_however_many():
+    slow = {f'n{number}': 0.5 for number in range(1, 2 * MAX_ROWS)}
+    table = shown(300, slow)
+    assert {row.name for row in table.rows if row.said == 'slow'} == set(slow)
+    assert table.more == 300 - len(slow)
+
+
+@pytest.mark.parametrize(('nodes', 'dots'), [(10, 10), (MAX_DOTS, MAX_DOTS), (MAX_DOTS + 1, SLOWEST)])
+def test_of_many_places_only_quantiles_and_the_slowest_are_drawn(nodes, dots):
+    for line in shown(nodes, {'n3': 0.6}).drawings['wide'].lines:
+        assert len(line.dots) == dots
+        assert len(line.strokes) == (nodes if nodes <= MAX_DOTS else 9)
+
+
+@pytest.mark.parametrize(('name', 'paper'), list(PAPERS.items()))
+def test_all_of_it_lies_inside_the_paper_and_rises_from_left_to_right(name, paper):
+    drawing = shown(30, {'n3': 0.6}).drawings[name]
+    for line in drawing.lines:
+        assert [x for x, _ in line.strokes] == sorted(x for x, _ in line.strokes)
+        assert [y for _, y in line.strokes] == sorted((y for _, y in line.strokes), reverse=True)
+        assert all(
+            drawing.left <= x <= drawing.right and paper.top <= y <= paper.height - paper.bottom
+            for x, y in line.strokes
+        )
+    assert drawing.right <= paper.width
+
+
+@pytest.mark.parametrize(('again', 'form'), [(True, FULL), (False, OPEN)])
+def test_what_is_named_has_a_mark_of_its_own_below_the_line_of_the_effect(again, form):
+    drawing = shown(factors={'n3': 0.6}, again=again).drawings['wide']
+    marked = [dot for line in drawing.lines for dot in line.dots if dot.form]
+    assert {dot.form for dot in marked} == {form}
+    assert all(dot.y > drawing.minimum and dot.words.startswith('n3, write') for dot in marked)
+    assert 'n3' in drawing.words
+
+
+def test_a_healthy_system_has_no_mark():
+    drawing = shown().drawings['wide']
+    assert drawing.words == 'no place stands out'
+
+
+@pytest.fixture
+def sweep_page(make):
+    """The page of a session with one node sweep in which n3 is slow and two nodes were not tested."""
+    plan = node_plan(4, workload=BOTH)
+    lost = (NotTested('n5', 'drained*', 'bad <disk>'), NotTested('n6', 'allocated', ''))
+    records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2), not_tested=lost)
+    return page(make.session(make.case(plan, records)))
+
+
+def test_the_page_shows_it(sweep_page):
+    assert '1 of 4 nodes is slow: n3.' in sweep_page
+    assert 'node n3 is slow: ' in sweep_page
+    assert 'n5: drained*, bad &lt;disk&gt;' in sweep_page and 'n6: allocated' in sweep_page
+    assert sweep_page.count('<svg class="curve wide"') == 1
+
+
+def test_a_suspected_target_is_what_the_head_of_the_page_says_of_its_case(make):
+    plan = node_plan(4, workload=BOTH)
+    records = night(plan, rates({'n3': 0.6}))
+    wrong = tuple(Finding(rule, 'invalid', 'it took 0.1 s') for rule in ('T19', 'T21'))
+    shown = page(make.session(make.case(plan, records._replace(end=records.end._replace(findings=wrong)))))
+    row = re.findall('<tr class="why">(.*?)</tr>', shown, re.DOTALL)[0]
+    assert 'node n3 may be slow: ' in row and 'and 2 more' in row
+    assert not re.search('T19|T21', row)
+    assert 'node n3 may be slow: ' in shown.partition('</header>')[0]
+
+
+def test_the_head_of_page_and_summary_names_the_slow_and_nobody_who_was_cleared(make):
+    plan = node_plan(4)
+    found = {}
+    for again in (0.6, 1.0):
+        session = make.session(make.case(plan, night(plan, rates({'n3': 0.6}), rates({'n3': again}, 2))))
+        heads = page(session).partition('</header>')[0], markdown(session).partition('- Site')[0]
+        found[again] = ['node n3' in head for head in heads]
+    assert found == {0.6: [True, True], 1.0: [False, False]}
+
+
+def test_junit_fails_with_the_sentence(make):
+    plan = node_plan(4)
+    records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
+    assert '<failure type="FAIL" message="node n3 is slow: write' in junit(make.session(make.case(plan, records)))

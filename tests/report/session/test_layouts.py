@@ -1,0 +1,154 @@
+"""Which layout to take: the best one, all that are not told apart from it, and what the default loses."""
+
+from dataclasses import replace
+
+import pytest
+
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.judge.verdict import Verdict
+from seatrial.model.layout import Layout
+from seatrial.model.metric import LOWER
+from seatrial.model.record import Finding
+from seatrial.model.units import BINARY, MIB
+from seatrial.report.session.layouts import choices, recommendations
+from seatrial.report.session.page import page
+from seatrial.report.session.summary import markdown
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
+
+WIDE, NARROW = striped('wide', ALL, '4MiB'), striped('narrow', 1, '1MiB')
+GROWS = progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})
+LAYOUTS = (Layout(), NARROW, WIDE, GROWS)
+WRONG = Finding('P5a', 'invalid', 'not the layout that was asked for: stripe count 3 instead of 4')
+MAP = tuple(striped(f'c{count}-{size}', count, f'{size}KiB') for count in (1, 4, ALL) for size in (64, 1024))
+
+
+def samples(mean, noise=0.02):
+    return [mean * (1 + noise * (((7 * i) % 6 - 2.5) / 6)) for i in range(6)]
+
+
+def case(make, means, layouts=LAYOUTS, check='Layouts', findings=None, **changes):
+    """means: of writes by layout, MiB/s; reads are twice as fast in any of them."""
+    plan = make.plan(check, sweep=Sweep('layout', layouts), **changes)
+    rates = {f'write@{name}': samples(mean * MIB) for name, mean in means.items()}
+    rates.update({f'read@{name}': samples(2 * mean * MIB) for name, mean in means.items()})
+    return make.case(plan, make.records(plan, rates, findings))
+
+
+def chosen(one):
+    return choices(one.plan, one.result, BINARY)[0]
+
+
+def test_the_best_layout_is_named_with_its_figure_and_what_the_default_loses(make):
+    found = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}))
+    assert (found.best.label, found.best.words, found.alike) == ('wide', 'wide (c-1.S4M)', ())
+    assert found.sentence.startswith('write: wide (c-1.S4M) is the best with 1000 MiB/s; the default has 40 % less (')
+    assert found.default_words.startswith('40 % less (')
+
+
+def test_the_name_and_the_pool_of_a_layout_keep_their_case(make):
+    """A pool is found by its name as it is."""
+    layouts = (Layout(), striped('WiDe', ALL, '4MiB', pool='FlasH'))
+    session = make.session(case(make, {'default': 600.0, 'WiDe': 1000.0}, layouts))
+    for said in (chosen(session.cases[0]).best.words, page(session), markdown(session)):
+        assert 'WiDe (c-1.S4M.pFlasH)' in said
+
+
+def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
+    found = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 999.0}))
+    assert [option.label for option in found.alike] == ['pfl']
+    assert 'wide (c-1.S4M) has the best mean with 1000 MiB/s; pfl is not told apart from it' in found.sentence
+
+
+def test_where_the_default_is_the_best_nothing_is_recommended_in_its_place(make):
+    found = chosen(case(make, {'default': 1000.0, 'narrow': 300.0, 'wide': 900.0, 'pfl': 800.0}))
+    assert found.sentence == 'write: no layout is better than the default with 1000 MiB/s'
+    assert found.default_words == 'is the best'
+
+
+def test_where_the_default_is_not_told_apart_no_layout_is_called_better(make):
+    found = chosen(case(make, {'default': 999.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}))
+    assert found.sentence.startswith('write: no layout is proved to be better than the default; wide (c-1.S4M) has')
+    assert (found.default_words, found.kept is not None) == ('not told apart', True)
+
+
+def test_every_metric_has_a_choice_of_its_own(make):
+    one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
+    assert [each.name for each in choices(one.plan, one.result, BINARY)] == ['write', 'read']
+
+
+def test_a_layout_that_is_invalid_is_not_chosen(make):
+    means = {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}
+    found = chosen(case(make, means, findings={'write@wide': [WRONG]}))
+    assert found.best.label == 'pfl' and found.best.metric.verdict is not Verdict.INVALID
+
+
+def test_without_the_default_nothing_is_said_of_it(make):
+    found = chosen(case(make, {'narrow': 300.0, 'wide': 1000.0}, (NARROW, WIDE)))
+    assert found.default is None and 'default' not in found.sentence
+    assert found.default_words == 'not measured'
+
+
+@pytest.mark.parametrize('means', [{}, {'wide': 1000.0}])
+def test_one_layout_alone_is_no_choice(make, means):
+    one = case(make, means)
+    assert choices(one.plan, one.result, BINARY) == [] and recommendations([one], BINARY) == []
+
+
+def test_a_case_of_another_sweep_recommends_nothing(make):
+    plan = make.plan()
+    assert recommendations([make.case(plan, make.records(plan, make.even_rates(plan)))], BINARY) == []
+
+
+def test_a_smoke_test_recommends_nothing(make):
+    one = case(make, {'default': 600.0, 'wide': 1000.0}, fixed=True)
+    (found,) = recommendations([one], BINARY)
+    assert found.unjudged
+    assert 'is the best' not in markdown(make.session(one))
+    assert 'No layout is recommended' in page(make.session(one))
+
+
+def test_stripe_counts_and_sizes_make_a_map(make):
+    means = {layout.name: 100.0 * (place + 1) for place, layout in enumerate(MAP)}
+    (found,) = recommendations([case(make, {'default': 50.0, **means}, (Layout(), *MAP))], BINARY)
+    (writes, _) = found.maps
+    assert (writes.name, writes.columns) == ('write', ('S64k', 'S1M'))
+    assert [count for count, _ in writes.rows] == ['c1', 'c4', 'c-1']
+    fields = [field for _, row in writes.rows for field in row]
+    assert [round(field.summary.mean / MIB) for field in fields] == [100, 200, 300, 400, 500, 600]
+    assert [field.best for field in fields] == [False] * 5 + [True]
+
+
+def test_layouts_of_other_kinds_make_no_map(make):
+    (found,) = recommendations(
+        [case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})], BINARY
+    )
+    assert found.maps == ()
+
+
+def test_metadata_in_layouts_is_recommended_by_rates(make):
+    tree = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
+    dom = progressive('dom', {'end': '64KiB', 'on_mdt': True}, {'stripe_count': 1})
+    plan = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)))
+    rates = {name: samples(3000.0 if name.endswith('@dom') else 1000.0) for name in planned_metrics(plan)}
+    one = make.case(plan, make.records(plan, rates))
+    (found,) = recommendations([one], BINARY)
+    assert {each.best.label for each in found.choices} == {'dom'}
+    assert 'in each layout' in found.sentence and {each.unit.name for each in found.choices} == {'op/s'}
+
+
+def test_the_page_has_the_table_and_the_sentences_and_the_markdown_too(make):
+    one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
+    session = make.session(one)
+    html, text = page(session), markdown(session)
+    assert 'Which layout' in html and 'wide (c-1.S4M) is the best with 1000 MiB/s' in html
+    assert '<summary>Commands: wide (c-1.S4M)</summary>' in html  # in the commands that repeat a point
+    assert 'the default has 40 % less' in text
+
+
+def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
+    one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
+    lower = tuple(replace(metric, better=LOWER) for metric in one.result.metrics)
+    found = choices(one.plan, replace(one.result, metrics=lower), BINARY)[0]
+    assert found.best.label == 'narrow' and found.default_words.startswith('100 % more (')

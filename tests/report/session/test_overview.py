@@ -1,0 +1,161 @@
+"""The tables of all cases: which stand together, in which columns, and the lanes beside them."""
+
+from dataclasses import replace
+
+import pytest
+
+from seatrial.model.record import Finding
+from seatrial.model.units import BINARY, DECIMAL, MIB
+from seatrial.report.session.overview import overviews
+from seatrial.workload.checkpoint import checkpoint
+from seatrial.workload.registry import planned_metrics
+
+
+def cases_of(make, *bases, **more):
+    plans = [make.plan(f'Check{i}') for i in range(len(bases))]
+    return [
+        make.case(plan, make.records(plan, make.even_rates(plan, base), **more))
+        for plan, base in zip(plans, bases, strict=True)
+    ]
+
+
+def data_of(cases, system=BINARY):
+    (found,) = overviews(cases, system)
+    return found
+
+
+def role_of(overview, name):
+    return next(role for role in overview.roles if role.name == name)
+
+
+def test_all_checks_share_one_scale_and_one_unit(make):
+    found = data_of(cases_of(make, 100.0, 400.0))
+    slow, fast = found.lanes.rows
+    # 100, 200, 400 and 800 MiB/s on an axis from zero: writes, then reads.
+    zero = 2 * slow[0].low - slow[1].low
+    assert [each.low - zero for each in fast] == pytest.approx([4 * (slow[0].low - zero), 8 * (slow[0].low - zero)])
+    assert [(role.name, role.unit.name) for role in found.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
+    assert [role.style for role in found.roles] == ['write', 'read']
+
+
+def test_columns_are_words_and_no_identifiers(make):
+    plan = make.plan('Saves', checkpoint('100GiB', 900.0, '64MiB'))
+    (found,) = overviews([make.case(plan, make.records(plan, make.even_rates(plan)))], BINARY)
+    assert [role.name for role in found.roles] == [
+        'write',
+        'checkpoint time',
+        'training lost',
+        'read',
+        'restore time',
+    ]
+
+
+def test_the_site_chooses_the_system_of_the_units(make):
+    (role, _) = data_of(cases_of(make, 100.0), DECIMAL).roles
+    assert (role.unit.name, role.range(cases_of(make, 100.0)[0].result)) == ('MB/s', '105')
+
+
+def test_a_lane_reaches_from_the_smallest_to_the_largest_mean(make):
+    plan = make.plan()
+    rates = make.even_rates(plan)
+    rates['write@32MiB'] = [2 * rate for rate in rates['write@32MiB']]
+    found = data_of([make.case(plan, make.records(plan, rates))])
+    write = found.lanes.rows[0][0]
+    assert write.high > write.low
+    assert role_of(found, 'write').range(found.cases[0].result) == '500 \u2013 1000'
+
+
+def test_what_is_invalid_takes_no_part(make):
+    plan = make.plan()
+    wrong = {'read@8MiB': [Finding('T18', 'invalid', 'too little')]}
+    rates = make.even_rates(plan) | {'read@8MiB': [9999.0 * MIB] * 6}
+    found = data_of([make.case(plan, make.records(plan, rates, wrong))])
+    means = role_of(found, 'read').means(found.cases[0].result)
+    assert len(means) == 2 and max(means) < 1100 * MIB
+
+
+def test_without_a_figure_there_are_columns_and_no_lanes(make):
+    plan = make.plan()
+    found = data_of([make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))])
+    assert found.lanes is None
+    assert [role.range(found.cases[0].result) for role in found.roles] == ['', '']
+
+
+@pytest.fixture(scope='module')
+def tables(make):
+    return {table.title: table for table in overviews(make.metadata().cases, BINARY)}
+
+
+def test_cases_of_a_kind_stand_in_one_table(tables):
+    checks = {title: list(dict.fromkeys(case.plan.case.check for case in t.cases)) for title, t in tables.items()}
+    assert checks == {
+        'Data': ['MultipleFilesSizes'],
+        'Metadata': ['FileMetadata', 'FdtreePrivate', 'PosixOperations'],
+        'Listings of directories': ['AttributeCache', 'LargeDirectory'],
+        'POSIX semantics': ['PosixSemantics'],
+    }
+
+
+@pytest.mark.parametrize(
+    ('title', 'check', 'role', 'mean'),
+    [
+        ('Metadata', 'FileMetadata', 'create', 9000.0),
+        ('Metadata', 'FileMetadata', 'remove', 14000.0),
+        ('Metadata', 'FdtreePrivate', 'create', 9000.0),
+        ('Listings of directories', 'AttributeCache', 'first', 1913.0),
+        ('Listings of directories', 'AttributeCache', 'again', 27000.0),
+        ('Listings of directories', 'LargeDirectory', 'again', 900e3),
+    ],
+)
+def test_a_metadata_check_has_its_figures_in_columns(tables, title, check, role, mean):
+    case = next(case for case in tables[title].cases if case.plan.case.check == check)
+    assert role_of(tables[title], role).means(case.result)[0] == pytest.approx(mean)
+
+
+def test_the_hint_says_which_metrics_stand_in_a_column(tables):
+    assert 'remove is file_remove, directory_remove or unlink' in tables['Metadata'].hint
+    assert tables['Data'].hint == ''
+
+
+def test_the_removal_among_posix_operations_is_unlink(tables):
+    case = next(case for case in tables['Metadata'].cases if case.plan.case.check == 'PosixOperations').result
+    (unlink,) = [metric.summary.mean for metric in case.metrics if metric.name == 'unlink']
+    assert role_of(tables['Metadata'], 'remove').means(case) == [unlink]
+
+
+def test_the_lanes_of_a_row_lie_below_each_other_in_styles_of_their_own(tables):
+    (row, *_) = tables['Metadata'].lanes.rows
+    assert [lane.y for lane in row] == sorted({lane.y for lane in row})
+    assert len({lane.style for lane in row}) == 4
+
+
+def test_what_is_counted_has_no_lanes(tables):
+    assert tables['POSIX semantics'].lanes is None
+
+
+def test_lanes_share_no_scale_between_two_dimensions(make):
+    (case,) = cases_of(make, 100.0)
+    metrics = tuple(
+        replace(metric, unit='op/s') if metric.name == 'read' else metric for metric in case.result.metrics
+    )
+    found = data_of([replace(case, result=replace(case.result, metrics=metrics))])
+    assert [role.unit.name for role in found.roles] == ['MiB/s', 'op/s']
+    assert [lane.style for lane in found.lanes.rows[0]] == ['write']
+
+
+@pytest.mark.parametrize(('cache', 'said'), [('cold', ''), ('cached', 'cached'), ('unknown', 'cache unknown')])
+def test_the_reads_that_a_cache_may_have_answered_are_told_beside_their_figures(make, cache, said):
+    plan = make.plan()
+    found = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache=cache))])
+    result = found.cases[0].result
+    assert (role_of(found, 'read').cache(result), role_of(found, 'write').cache(result)) == (said, '')
+
+
+def test_reads_of_which_some_were_cached_are_partly_cached(make):
+    plan = make.plan()
+    found = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache='cached'))])
+    result = found.cases[0].result
+    metrics = [
+        replace(each, cache='cold') if each.point == '8MiB' and each.cache else each for each in result.metrics
+    ]
+    assert role_of(found, 'read').cache(replace(result, metrics=tuple(metrics))) == 'partly cached'

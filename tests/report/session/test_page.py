@@ -1,0 +1,537 @@
+import re
+import shlex
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import seatrial.report
+from seatrial.judge.verdict import Verdict
+from seatrial.model.metric import LOWER, Fact
+from seatrial.model.record import Finding
+from seatrial.model.units import DECIMAL, MIB
+from seatrial.report import words
+from seatrial.report.drawing.markers import SHAPES, STYLES
+from seatrial.report.evidence import Step
+from seatrial.report.session.page import _humps, page
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
+
+STYLE = Path(seatrial.report.__file__).parent / 'templates' / 'style.css'
+REPOSITORY = Path(__file__).resolve().parents[3]
+VOID = {'meta', 'link', 'br', 'img', 'input', 'hr'}
+LONG = 'x' * 300
+
+
+class Seen(HTMLParser):
+    """The elements of a page with the names of their attributes, and its text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.open, self.text, self.attributes, self.faults = [], [], [], [], []
+        self.feed(html.replace('<wbr>', ''))  # where a name may be broken
+        self.close()
+        self.said = ' '.join(' '.join(self.text).split())
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, tuple(name for name, _ in attributes)))
+        self.attributes += attributes
+        if tag not in VOID and not self.get_starttag_text().endswith('/>'):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, tuple(name for name, _ in attributes)))
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope='module')
+def varied(make):
+    return make.varied()
+
+
+@pytest.fixture(scope='module')
+def seen(varied):
+    return Seen(page(varied))
+
+
+@pytest.fixture(scope='module')
+def plain(make):
+    """Pages in which nothing has to be escaped."""
+    return {'data': Seen(page(holding(make, 'aaz'))), 'metadata': Seen(page(holding_metadata(make, 'aaz')))}
+
+
+def holding(make, text):
+    """A session in which everything that comes from elsewhere is this text."""
+    plan = make.plan(check=f'Check{text}', path=f'/{text}', name=text)
+    records = make.records(plan, make.even_rates(plan), labels=(Finding('P18a', 'label', text),), host=f'h{text}')
+    start = records.start._replace(
+        version=text, program=text, kernel=text, python=text, skipped=(f'ior: {text}',), run_directory=f'/{text}'
+    )
+    case = make.case(plan, records._replace(start=start))
+    made = make.sample(plan, '2MiB', 'write', 0, {'write': 100.0 * MIB}, command=(shlex.join(['echo', text]),))
+    made = made._replace(links=((text, text),), directories=(text,), environment=(f'A={text}',), directory=f'/{text}')
+    case = replace(case, steps={'2MiB': [Step(made, {text: text})]})
+    result = replace(case.result, reasons=(f'write@2MiB: FAIL: {text}',), verdict=Verdict.FAIL)
+    session = make.session(replace(case, result=result), notices=(text,), label=text)
+    return replace(session, site=text, seatrial=text)
+
+
+def test_the_page_says_what_chance_does_to_the_references(seen, plain):
+    assert 'References: at most 0.3 of them FAIL by chance, if every true value lies at its bound.' in seen.said
+    assert 'FAIL by chance' not in plain['data'].said
+
+
+@settings(max_examples=40)
+@given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
+@example('</style><script>alert(1)</script>')
+@example('"><img src=http://x onerror=y>')
+@example("' onclick='x")
+@example('{{ 7 * 7 }}{% raw %}')
+@example('\x00\x1b[31m\ud800\u202e')
+@example('a0\u00b20z')
+@example(LONG)
+def test_no_text_changes_the_structure_of_the_page(make, plain, text):
+    found = Seen(page(holding(make, text)))
+    assert found.elements == plain['data'].elements
+    assert found.faults == found.open == []
+
+
+@settings(max_examples=20)
+@given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
+@example('<b>&amp;</b>')
+def test_every_text_is_shown_as_it_is(make, text):
+    shown = ' '.join(words.clean(text).split())
+    assert f'Note: {shown}' in Seen(page(holding(make, text))).said
+
+
+def holding_metadata(make, text):
+    """A session of metadata in which everything that comes from elsewhere is this text."""
+    label = f'{text:z<40}'[:40]  # where the axis of a drawing begins depends on how long it is
+    files = metadata_tree(files_per_directory=1000)
+    sweep = Sweep('tree', ((label, {}), (f'{label}2', {'subtrees': 'private'})))
+    cases = []
+    for name in (f'h{text}', f'i{text}'):
+        plan = make.plan(f'Check{text}', files, sweep, name=name, path=f'/{text}', type=f't{text}')
+        records = make.records(plan, make.tree_rates(plan), engine=(text, text), mount=text)
+        cases.append(make.case(plan, records))
+        plan = make.plan(f'Guarantees{text}', posix_semantics(), Sweep('tree', ((text, {}),)), name=name)
+        facts = (Fact(text, False, text), Fact(f'{text}2', None, text))
+        records = make.records(plan, {each: [1.0] * 6 for each in planned_metrics(plan)}, facts=facts)
+        cases.append(make.case(plan, records))
+    return make.session(*cases)
+
+
+@settings(max_examples=15)
+@given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
+@example('</style><script>alert(1)</script>')
+@example('"><img src=http://x onerror=y>')
+@example('\x00\x1b[31m\ud800\u202e')
+@example(LONG)
+def test_no_text_of_metadata_changes_the_structure_of_the_page(make, plain, text):
+    found = Seen(page(holding_metadata(make, text)))
+    assert found.elements == plain['metadata'].elements
+    assert found.faults == found.open == []
+
+
+def test_every_page_can_be_encoded(make):
+    page(holding(make, 'a\ud800z')).encode('utf-8')
+
+
+def test_every_element_is_closed(seen):
+    assert (seen.faults, seen.open) == ([], [])
+
+
+def test_ids_are_unique_and_every_link_leads_to_one(seen):
+    ids = [value for name, value in seen.attributes if name == 'id']
+    links = {value.removeprefix('#') for name, value in seen.attributes if name == 'href' and value != 'data:,'}
+    assert len(ids) == len(set(ids))
+    assert links <= set(ids)
+    assert {id for id in ids if id.count('-') < 2} <= links  # all but those of commands without a figure
+
+
+def test_no_level_of_headings_is_left_out(seen, plain):
+    for each in (seen, *plain.values()):
+        levels = [int(tag[1]) for tag, _ in each.elements if re.fullmatch('h[1-6]', tag)]
+        assert levels[0] == 1
+        assert all(deeper <= level + 1 for level, deeper in pairwise(levels))
+
+
+def test_what_scrolls_can_be_reached_by_the_keyboard(varied, metadata):
+    for html in (page(varied), metadata):
+        boxes = re.findall(r'<(pre\b[^>]*|div class="scroll"[^>]*)>', html)
+        assert {each[:3] for each in boxes} == {'pre', 'div'}
+        assert all(' tabindex="0" role=' in each for each in boxes)
+
+
+def test_the_first_page_has_the_criteria_that_are_not_met_first_and_then_those_with_the_least_margin(seen):
+    assert (
+        'write@40tasks SharedFileStridedTasks missed 560 \u2013 840 MB/s 178 MB/s -68.2 % '
+        'read@40tasks SharedFileStridedTasks missed 560 \u2013 840 MB/s 363 MB/s -35.2 % '
+        'write@32KiB MultipleFilesSizes met at least 405 MiB/s 500 MiB/s +23.5 %'
+    ) in seen.said
+
+
+def test_of_many_criteria_the_first_page_says_how_many_more_there_are(make, varied):
+    case = varied.cases[0]
+    references = tuple(replace(case.result.references[0], metric=f'write@{n}') for n in range(20))
+    session = make.session(replace(case, result=replace(case.result, references=references)))
+    assert 'then those with the least margin; 9 more in the cases, all met or with more margin.' in (
+        Seen(page(session)).said
+    )
+
+
+def test_the_first_page_has_the_three_caveats_of_most_cases_and_folds_the_others(make, varied):
+    labels = tuple(f'P{n}: caveat {n}' for n in range(5))
+    cases = [
+        replace(case, result=replace(case.result, labels=labels[n:]))
+        for case, n in zip(varied.cases, (0, 3), strict=False)
+    ]
+    first = page(make.session(*cases)).partition('<nav')[0]
+    shown, _, folded = Seen(first).said.partition('Caveats ')[2].partition(' more, of fewer cases ')
+    assert re.findall(r'caveat (\d) \((.*?)\)', shown) == [('3', 'every case'), ('4', 'every case'), ('0', '1 case')]
+    assert re.findall(r'caveat (\d)', folded) == ['1', '2']
+
+
+def test_the_contents_lead_to_every_family_and_the_glossary(metadata):
+    said = Seen(metadata).said
+    assert (
+        'Contents Data : 1 case Metadata : 9 cases Listings of directories : 6 cases POSIX semantics : 3 cases'
+        in said
+    )
+    contents = metadata.partition('<nav')[2].partition('</nav>')[0]
+    assert re.findall(r'href="#([\w-]+)"', contents) == [f'family-{n}' for n in (1, 2, 3, 4)] + ['beside', 'words']
+
+
+def test_the_line_of_a_folded_case_says_what_its_figures_are_of(seen, metadata):
+    assert (
+        'FAIL SharedFileStridedTasks transfers of 1 MiB, files of 64 MiB to 2.5 GiB, layout default, '
+        '1 node \u00d7 1 to 40 tasks, cache: cold, fio 3.33'
+    ) in seen.said
+    assert 'FdtreePrivate fast (tmpfs): 18 744 files of 40 KiB in 6248 directories' in Seen(metadata).said
+
+
+def test_every_word_of_the_glossary_is_in_the_page(seen):
+    rows = (
+        (REPOSITORY / 'docs' / 'glossary.md').read_text().partition('|---|---|')[2].replace('`', '').splitlines()[1:]
+    )
+    assert len(rows) > 40
+    assert all(' '.join(each.strip('| ').split(' | ')) in seen.said for each in rows)
+
+
+def test_the_commands_of_a_figure_are_a_link_away_from_it(seen, varied):
+    section = section_of(page(varied), 'MultipleFilesSizes')
+    for anchor in re.findall(r'<td class="n strong"><a href="#([\w-]+)">', section):
+        assert f'<div id="{anchor}">\n<p class="hint">As it ran, in ' in section
+    assert section.count('<td class="n strong"><a ') == 22
+
+
+def test_nothing_is_fetched_and_no_script_runs(varied, seen):
+    assert not {'script', 'iframe', 'object', 'embed', 'img', 'form', 'base'} & {tag for tag, _ in seen.elements}
+    assert not [name for name, _ in seen.attributes if name.startswith('on') or name in ('src', 'srcset', 'style')]
+    assert not re.search(r'url\(|@import|@font-face', STYLE.read_text())
+    policy = dict(seen.attributes)
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in [v for _, v in seen.attributes], policy
+
+
+def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
+    assert next(i for i, (tag, _) in enumerate(seen.elements) if tag == 'h1') < next(
+        i for i, (tag, _) in enumerate(seen.elements) if tag == 'h2'
+    )
+    assert '<title>FAIL: cluster, session 20261121T020638-9f3a1c</title>' in page(varied)
+
+
+@pytest.mark.parametrize(
+    'said',
+    [
+        'Measured with fio 3.33 (5 cases), no engine (1 case) skipped: ior: not installed (ior)',
+        'Profile nightly: comparable with other nights of this system.',
+        'On node1 Linux 6.1.0 16 GiB memory',
+        'File system scratch (ext4) /scratch/trials',
+        'When 2026-11-21 02:06 UTC',
+        'Note: results.json of this session says PASS',
+        '6 cases: 1 PASS, 1 FAIL, 1 INVALID, 2 INCOMPLETE, 1 INCONCLUSIVE',
+        'Nothing was measured, so there is nothing to draw.',
+        'T15 the job never started',
+        'T18 task 1 moved 32768 bytes instead of 65536',
+        'reading is at least 1.2 times as fast as writing: it holds here criterion of this site',
+        'writing does not depend on the transfer size: it does not hold here',
+        'It decides no verdict unless this site has made it a criterion.',
+        'write@32KiB at least 405 MiB/s at least 425 MB/s baseline, 2026-11-01 500 MiB/s inside',
+        '560 \u2013 840 MB/s 534 \u2013 801 MiB/s baseline, 2026-03-01',
+        '4 to 20 of each point, until the 90 % interval is within 10 %, then 2 more; done: 6',
+        'As it ran, in /scratch/trials/seatrial-s-1/data:',
+        'cat >"$raw"/write@32KiB.fio <<\'END\' [global] bs=4096 END',
+        'Host node1, Linux 6.1.0, 16 GiB memory, Python 3.11.2',
+        'mounted: /dev/sda1 on / type ext4 (rw)',
+        'removed: 2 files, 3 directories',
+    ],
+)
+def test_the_page_says(seen, said):
+    assert said in seen.said
+
+
+def test_the_worst_cases_come_first_in_the_overview(make, varied):
+    overview = page(varied).split('<table class="cases">')[1].split('</tbody>')[0]
+    assert re.findall(r'<td><span class="badge v-(\w+)">', overview) == [
+        'fail',
+        'invalid',
+        'incomplete',
+        'incomplete',
+        'inconclusive',
+        'pass',
+    ]
+
+
+def test_every_verdict_has_a_mark_of_its_own_and_its_word(make, varied):
+    marks = dict(
+        re.findall(r'<span class="badge v-\w+"><svg[^>]*>(.*?)</svg>\s*(\w+)</span>', page(varied), re.DOTALL)
+    )
+    assert set(marks.values()) == {verdict.value for verdict in Verdict}
+    assert len(marks) == len(Verdict)
+
+
+def test_the_metrics_differ_by_marker_and_dashes_not_only_by_colour(varied):
+    text = page(varied)
+    assert re.search(r'<g class="o-read"><title>.*?<circle class="full"', text, re.DOTALL)
+    assert re.search(r'<g class="o-write"><title>.*?<rect class="full"', text, re.DOTALL)
+    assert '.o-write .line { stroke-dasharray' in STYLE.read_text()
+
+
+def test_figures_that_are_invalid_are_struck_out(varied):
+    rows = re.findall(r'<tr class="struck">(.*?)</tr>', page(varied), re.DOTALL)
+    assert [re.search(r'scope="row">([\w ]+)', row).group(1) for row in rows] == ['8 MiB', '8 MiB']
+    assert 'text-decoration: line-through' in STYLE.read_text()
+
+
+def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, varied):
+    expectations = varied.cases[0].result.expectations
+    plan = make.plan(profile='smoke', fixed=True)
+    case = make.case(plan, make.records(plan, {name: [100.0 * MIB] * 4 for name in planned_metrics(plan)}))
+    result = replace(case.result, expectations=expectations)
+    assert result.unjudged
+    said = Seen(page(make.session(replace(case, result=result)))).said
+    assert f'Not judged: {result.unjudged}.' in said
+    assert 'does not hold here' not in said
+
+
+def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
+    plan = make.plan()
+
+    def said(count):
+        return page(make.session(make.case(plan, make.records(plan, make.even_rates(plan, count=count)))))
+
+    assert 'one sample: none' in said(1) and ', one sample: no interval, n = 1' in said(1)
+    assert 'one sample' not in said(2)
+
+
+def test_a_session_without_cases_has_a_page(make):
+    assert 'No case was planned' in Seen(page(make.session())).said
+
+
+@pytest.fixture(scope='module')
+def metadata(make):
+    return page(make.metadata())
+
+
+@pytest.mark.parametrize(
+    'said',
+    [
+        'Each on partition cluster:compute, layout default, 1 node.',
+        'File system scratch (ext4) /scratch/trials fast (tmpfs) /fast/trials vol0 (glusterfs) /vol0/trials',
+        'Metadata verdict check where',
+        'create, op/s',
+        'Each of 8 tasks makes, stats, reads and removes 1000 empty files in one shared directory '
+        'or in a directory of its own.',
+        'Contention: private / shared file_create 1.50 1.49 \u2013 1.51 file_stat 1.50',
+        'On disk shared: 8000 empty files in 1 directory private: 8000 empty files in 8 directories',
+        'On disk 18 744 files of 40 KiB in 6248 directories (732 MiB)',
+        'Listing 891 entries takes 466 ms the first time and 33.0 ms the fourth : 14.1 times as fast '
+        '(14.0 \u2013 14.2). Still cached after 2 s without a call, and lost after 5 s.',
+        'the first time (cached, not cold) and 8.25 ms the fourth . The first is not proved to be cold',
+        '1st listing MEASURED 1913',
+        '1 of 3 guarantees hold; flock does not; direct_io was not tried.',
+        'flock what flock says does not hold the other task took the lock while it was held',
+        'direct_io what direct_io says not tried open(2) with O_DIRECT: Invalid argument',
+        'FileMetadata, op/s mdtest 4.0.0 file system file_create file_stat file_read file_remove shared '
+        'scratch ext4 9000 25 %',
+        'fast tmpfs 36 000 best',
+        'guarantee scratch ext4 fast tmpfs vol0 glusterfs flock holds holds does not hold',
+        '1 guarantee holds on all.',
+    ],
+)
+def test_the_page_of_metadata_says(metadata, said):
+    assert said.replace(' :', ':').replace(' .', '.') in Seen(metadata).said
+
+
+def test_points_of_which_only_one_was_cold_are_named(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'FileMetadata')
+    metrics = tuple(replace(m, cache='cold') if m.metric == 'file_stat@shared' else m for m in case.result.metrics)
+    case = replace(case, result=replace(case.result, metrics=metrics))
+    said = Seen(page(make.session(case))).said
+    assert 'Not compared, because only one of the two was cold: file_stat.' in said
+
+
+def test_the_page_of_metadata_is_whole(metadata):
+    seen = Seen(metadata)
+    assert (seen.faults, seen.open) == ([], [])
+    assert sum(re.fullmatch(r'case-\d+', value) is not None for name, value in seen.attributes if name == 'id') == 19
+
+
+def section_of(html, check):
+    return next(part for part in html.split('<details class="case"')[1:] if f'<h3>{check}</h3>' in part)
+
+
+def test_latencies_have_columns_where_single_operations_were_timed(metadata):
+    calls = Seen(section_of(metadata, 'PosixOperations')).said
+    assert 'one operation, \u00b5s' in calls and 'p50 p99.9' in calls
+    assert re.search(r'mkdir MEASURED 3000 .* 333 3000', calls)
+    assert 'p50' not in section_of(metadata, 'FileMetadata')
+
+
+def test_a_listing_has_its_time_and_its_ratio_to_the_first(metadata):
+    said = Seen(section_of(metadata, 'AttributeCache')).said
+    assert re.search(r'1st listing MEASURED 1913 .* 466 \u2013 6 precise enough cold 2nd', said)
+    assert re.search(
+        r'4th listing MEASURED 27 000 .* 33\.0 14\.1 14\.0 \u2013 14\.2 6 precise enough listed before', said
+    )
+
+
+def test_semantics_have_a_table_and_no_drawing(metadata):
+    section = section_of(metadata, 'PosixSemantics')
+    assert 'class="guarantees"' in section
+    assert 'class="curve' not in section
+    assert 'What the literature found' not in section
+
+
+def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
+    lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
+    seen = Seen(page(make.session(replace(case, result=replace(case.result, facts=(lost,))))))
+    assert seen.faults == []
+    assert '0 of 1 guarantees hold; appends_whole does not.' in seen.said.replace(' .', '.')
+    assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.said
+    assert re.search(r'mkdir MEASURED 3000', seen.said)
+
+
+def test_what_does_not_hold_stands_first(make, metadata):
+    vol0 = metadata.split('<details class="case"')[-1]
+    assert re.findall(r'<th scope="row">(\w+)<small>', vol0) == ['flock', 'direct_io', 'read_after_close']
+
+
+def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
+    expectations = tuple(replace(each, enforced=each.subject == 'flock') for each in case.result.expectations)
+    case = replace(case, result=replace(case.result, expectations=expectations))
+    said = Seen(page(make.session(case))).said
+    assert said.count('criterion of this site') == 1
+    assert 'what flock says criterion of this site holds' in said
+
+
+def test_a_guarantee_that_was_never_tried_has_its_row(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
+    case = replace(case, result=replace(case.result, facts=()))
+    assert 'None was tried. guarantee here what was seen read_after_close' in Seen(page(make.session(case))).said
+
+
+def test_no_table_of_the_overview_has_two_units(metadata):
+    tables = re.findall(r'<table class="cases">(.*?)</table>', metadata, re.DOTALL)
+    units = [set(re.findall(r'(MiB/s|op/s)</span></th>', table)) for table in tables]
+    assert units == [{'MiB/s'}, {'op/s'}, {'op/s'}, set()]
+
+
+@pytest.mark.parametrize(
+    ('name', 'shown'),
+    [
+        ('SharedFileStrided', 'Shared<wbr>File<wbr>Strided'),
+        ('POSIX<b>', 'POSIX&lt;b&gt;'),
+        ('OstB', 'Ost<wbr>B'),
+        ('', ''),
+    ],
+)
+def test_the_name_of_a_check_is_broken_between_its_words_alone(name, shown):
+    assert str(_humps(name)) == shown
+
+
+def test_the_cases_of_one_check_stand_together_and_tell_once_what_they_do(metadata):
+    table = re.findall(r'<table class="cases">(.*?)</table>', metadata.replace('<wbr>', ''), re.DOTALL)[1]
+    checks = re.findall(r'<a href="#case-\d+">(\w+)</a>(<small>)?', table)
+    names = ('FileMetadata', 'FdtreePrivate', 'PosixOperations')
+    assert checks == [(check, small) for check in names for small in ('<small>', '', '')]
+
+
+def test_the_styles_of_series_differ_by_marker_or_dashes():
+    dashes = {
+        style: re.search(rf'[^}}]*\.o-{style}\b[^{{]*\.line \{{ stroke-dasharray: ([^;]+);', STYLE.read_text())
+        for style in STYLES
+    }
+    looks = {(SHAPES[style], found.group(1) if found else '') for style, found in dashes.items()}
+    assert len(looks) == len(STYLES)
+
+
+def luminance(colour):
+    """WCAG 2.2, relative luminance of #rrggbb."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize('scheme', [0, 1], ids=['light', 'dark'])
+@pytest.mark.parametrize(
+    'name',
+    [
+        'ink',
+        'soft',
+        'link',
+        'pass',
+        'fail',
+        'invalid',
+        'incomplete',
+        'inconclusive',
+        'read',
+        'write',
+        'third',
+        'fourth',
+    ],
+)
+def test_every_colour_can_be_read_on_its_ground(scheme, name):
+    block = re.findall(r':root \{(.*?)\}', STYLE.read_text(), re.DOTALL)[scheme]
+    colours = dict(re.findall(r'--(\w+): (#[0-9a-f]{6})', block))
+    for ground in ('sheet', 'ground', 'tint'):
+        bright, dim = sorted((luminance(colours[name]), luminance(colours[ground])), reverse=True)
+        assert (bright + 0.05) / (dim + 0.05) >= 4.5, ground
+
+
+def test_a_site_that_shows_decimal_units_has_them_everywhere_but_in_what_was_written(make):
+    session = make.varied()
+    assert 'bandwidth, MB/s' not in page(session)
+    decimal = Seen(page(replace(session, units=DECIMAL))).said
+    assert 'bandwidth, MB/s' in decimal and 'bandwidth, MiB/s' not in decimal
+    assert 'write@32KiB at least 405 MiB/s at least 425 MB/s' in decimal
+
+
+def test_metrics_of_two_dimensions_have_a_drawing_each_and_their_units_beside_them(make):
+    plan = make.plan()
+    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    metrics = tuple(
+        replace(each, unit='s', better=LOWER) if each.name == 'read' else each for each in case.result.metrics
+    )
+    html = page(make.session(replace(case, result=replace(case.result, metrics=metrics))))
+    section = section_of(html, 'Check')
+    assert section.count('<svg class="curve wide"') == 2
+    said = Seen(section).said
+    assert 's (lower is better)' in said and 'MiB/s (lower is better)' not in said
+    assert re.search(r'write, MiB/s 2 MiB MEASURED 500 .* read, s 2 MiB MEASURED 1 048 576 000', said)
+    assert {'write, MiB/s', 'read, s'} <= set(re.findall(r'data-label="([^"]+)"', html))

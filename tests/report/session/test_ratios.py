@@ -1,0 +1,155 @@
+import pytest
+
+from seatrial.judge.case import judge_case
+from seatrial.judge.relations import at_least
+from seatrial.model.record import Finding
+from seatrial.report.session.ratios import Ratio, cached, contentions, listings, ratio
+from seatrial.workload.listing import listing
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
+
+FILES = metadata_tree(files_per_directory=1000, scales=True)
+TREES = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
+CACHE = listing(891, (0.5, 1.0, 2.0, 5.0, 10.0))
+ONE = Sweep('entries', (891,))
+WRONG = Finding('T17a', 'invalid', 'after create there are 3 files, not 2000')
+
+
+def contended(make, rates=None, sweep=TREES, tasks=8, **more):
+    plan = make.plan('Check', FILES, sweep, tasks=tasks)
+    records = make.records(plan, rates or make.tree_rates(plan), **more)
+    return contentions(plan, judge_case(plan, records))
+
+
+def repeated(make, cache='cold', **rates):
+    plan = make.plan('Check', CACHE, ONE)
+    return plan, judge_case(plan, make.records(plan, make.listing_rates(plan, **rates), cache=cache))
+
+
+def test_the_contention_factor_is_the_ratio_that_the_judge_gives(make):
+    plan = make.plan('Check', FILES, TREES, tasks=8)
+    rates = make.tree_rates(plan, noise=0.3)
+    (found,) = contended(make, rates)
+    wanted = at_least(rates['file_create@private'], rates['file_create@shared'], 1.1)
+    assert (found.over, found.under) == ('private', 'shared')
+    own = found.ratios['file_create']
+    assert (own.estimate, own.low, own.high) == (wanted.estimate, wanted.low, wanted.high)
+    assert own.low < 1.5 < own.high
+
+
+def test_every_metric_has_its_factor(make):
+    (found,) = contended(make)
+    assert list(found.ratios) == ['file_create', 'file_stat', 'file_read', 'file_remove']
+
+
+def test_too_few_repetitions_give_a_ratio_without_an_interval(make):
+    plan = make.plan('Check', FILES, TREES, tasks=8)
+    (found,) = contended(make, make.tree_rates(plan, count=4))
+    assert found.ratios['file_stat'].estimate == pytest.approx(1.5)
+    assert found.ratios['file_stat'].low is None
+
+
+def test_what_is_invalid_has_no_ratio(make):
+    (found,) = contended(make, findings={'create@private': [WRONG]})
+    assert found.ratios['file_create'].estimate is None
+
+
+def test_trees_that_differ_in_more_than_what_is_shared_make_no_pair(make):
+    sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private', 'bytes_per_file': 4096})))
+    assert contended(make, sweep=sweep) == []
+
+
+def test_a_cold_point_is_not_compared_with_a_cached_one(make):
+    plan = make.plan('Check', FILES, TREES, tasks=8)
+    records = make.records(plan, make.tree_rates(plan), cache='cached')
+    cold = [each._replace(cache='cold') if each.launch == 'stat@shared' else each for each in records.samples]
+    (found,) = contentions(plan, judge_case(plan, records._replace(samples=cold)))
+    assert found.unlike == ('file_stat',)
+    assert [name for name, each in found.ratios.items() if each.estimate is None] == ['file_stat']
+
+
+def test_one_task_has_no_contention(make):
+    assert contended(make, tasks=1) == []
+
+
+def test_a_ratio_needs_samples_above_zero():
+    assert ratio((), (1.0, 2.0)).estimate is None
+    assert ratio((1.0, 2.0), (0.0, 2.0)).estimate is None
+    assert ratio((2.0, 2.0), (1.0, 1.0)).estimate == 2.0
+
+
+def test_a_listing_takes_what_its_mean_rate_says(make):
+    found = listings(*repeated(make, noise=0.9))
+    assert found['ls_first@891'].seconds == pytest.approx(891 / 1913)
+    assert found['ls_fourth@891'].seconds == pytest.approx(0.033)
+
+
+def test_what_lists_nothing_has_no_listings(make):
+    plan = make.plan('Check', FILES, TREES)
+    assert listings(plan, judge_case(plan, make.records(plan, make.tree_rates(plan)))) == {}
+
+
+def test_the_times_of_a_listing_have_the_ratio_of_its_rates(make):
+    found = cached(*repeated(make, noise=0.5), '891')
+    assert found.first_s / found.fourth_s == pytest.approx(found.faster.estimate)
+
+
+def test_listings_are_compared_with_the_first_which_is_compared_with_nothing(make):
+    found = listings(*repeated(make))
+    assert found['ls_first@891'].faster is None
+    assert found['ls_third@891'].faster.estimate == pytest.approx(14.1, rel=0.01)
+    assert found['ls_after_10s@891'].faster.estimate == pytest.approx(1.0, rel=0.01)
+
+
+def test_the_cold_and_the_warm_listing_tell_what_the_cache_gives(make):
+    found = cached(*repeated(make), '891')
+    assert (found.entries, found.cache) == (891, 'cold')
+    assert found.faster.low < 14.11 < found.faster.high
+    assert (found.first_s, found.fourth_s) == (pytest.approx(0.466, rel=0.01), pytest.approx(0.033, rel=0.01))
+
+
+@pytest.mark.parametrize(
+    ('expires_s', 'said'),
+    [
+        (5.0, 'Still cached after 2 s without a call, and lost after 5 s.'),
+        (0.5, 'Lost after 0.5 s.'),
+        (99.0, 'Still cached after 10 s without a call, the longest pause.'),
+    ],
+)
+def test_the_pause_after_which_the_cache_is_lost_is_found(make, expires_s, said):
+    assert cached(*repeated(make, expires_s=expires_s), '891').kept == said
+
+
+def test_a_listing_between_cold_and_warm_is_no_proof(make):
+    plan = make.plan('Check', CACHE, ONE)
+    rates = make.listing_rates(plan)
+    rates['ls_after_2s@891'] = [2000.0, 27000.0] * 3
+    assert (
+        cached(plan, judge_case(plan, make.records(plan, rates)), '891').kept
+        == 'Still cached after 1 s without a call; whether after 2 s is undecided.'
+    )
+
+
+def test_where_listing_again_is_no_faster_nothing_is_said_of_a_cache(make):
+    found = cached(*repeated(make, cold=26000.0, warm=27000.0, noise=0.5), '891')
+    assert found.kept.startswith('The fourth is not proved to be faster')
+
+
+def test_a_first_listing_that_was_not_cold_says_nothing_of_a_cache(make):
+    found = cached(*repeated(make, cache='cached'), '891')
+    assert found.faster.estimate is None
+    assert found.kept.startswith('The first is not proved to be cold')
+
+
+def test_listings_that_are_invalid_tell_nothing(make):
+    plan = make.plan('Check', CACHE, ONE)
+    records = make.records(plan, make.listing_rates(plan), findings={'list@891': [WRONG]})
+    assert cached(plan, judge_case(plan, records), '891') is None
+
+
+@pytest.mark.parametrize(
+    ('found', 'text'),
+    [(Ratio(1.487, 1.31, 1.674), '1.49 (1.31 - 1.67)'), (Ratio(1.487), '1.49'), (Ratio(None), 'undecided')],
+)
+def test_a_ratio_is_told_with_its_interval(found, text):
+    assert found.words == text

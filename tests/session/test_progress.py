@@ -1,0 +1,84 @@
+"""The line of a running case: point, repetition, the interval so far, and the time it will take."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from builders import FLAT, FLAT_TREE, plan_of, records_of
+from seatrial.model.units import MIB
+from seatrial.session.progress import Progress, expected_s, running_line
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
+
+BOTH = plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
+
+
+def so_far(plan, figures, launches=None):
+    """The record of a job that still runs, after so many launches."""
+    records = records_of(plan, figures)
+    return records._replace(samples=records.samples[:launches], end=None)
+
+
+@pytest.mark.parametrize(('sized', 'said'), [(False, 'warm-up'), (True, 'first repetition')])
+def test_before_a_launch_is_measured_it_warms_up_and_then_begins(sized, said):
+    records = so_far(BOTH, [5000.0], 3)
+    records = records if sized else records._replace(sized=None)
+    assert running_line(BOTH, records, 30.0).endswith(f'Check/lab:io/scratch/default/1n  {said}  30 s')
+
+
+def test_a_launch_of_data_is_shown_with_its_bandwidth():
+    line = running_line(plan_of(), so_far(plan_of(), [100.0 * MIB] * 2), 30.0)
+    assert '  read@32MiB #2 100 MiB/s +- 0 %  30 s of ~' in line
+
+
+def test_a_launch_of_metadata_is_shown_with_the_first_of_its_rates():
+    rates = {
+        name: [4000.0, 6000.0] if name == 'directory_remove@flat' else [1.0, 1.0] for name in planned_metrics(BOTH)
+    }
+    assert '  directory_remove@flat #2 5000 op/s +- 126 %  ' in running_line(BOTH, so_far(BOTH, rates), 30.0)
+
+
+def test_one_repetition_has_no_interval():
+    assert '  directory_remove@flat #1  30 s of ~' in running_line(BOTH, so_far(BOTH, [5000.0]), 30.0)
+
+
+def test_an_expected_time_that_is_exceeded_is_not_shown():
+    assert ' of ~' not in running_line(BOTH, so_far(BOTH, [5000.0]), 1e5)
+
+
+def test_a_mean_of_nothing_has_no_spread():
+    plan = plan_of(posix_semantics(tasks=2), Sweep('tree', (('two', {}),)))
+    assert running_line(plan, so_far(plan, [0.0, 0.0]), 30.0).endswith('  holding@two #2 0  30 s')
+
+
+def test_a_second_measurement_is_shown():
+    plan = plan_of()
+    records = so_far(plan, [100.0])
+    records.samples.append(records.samples[-1]._replace(stage='confirm'))
+    assert running_line(plan, records, 30.0).endswith('  measuring again what seems slow  30 s')
+
+
+@pytest.mark.parametrize(('launches', 'waits_s'), [(0, 119.0), (0, 121.0), (2, 119.0), (2, 121.0)])
+def test_a_launch_that_may_hang_is_told(launches, waits_s):
+    records = so_far(plan_of(), [100.0 * MIB] * 2, launches)
+    last = records.samples[-1] if launches else None
+    since = last.started + last.elapsed_s if last else records.start.started
+    line = running_line(plan_of(), records, since + waits_s)
+    assert line.endswith('; no launch has ended for 2 min') is (waits_s > 120)
+
+
+def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for():
+    screen = Console(file=io.StringIO(), width=200, force_terminal=True)
+    with Progress(screen, [], {}) as progress:
+        progress.look()
+        progress._live.refresh()
+    assert 'waiting for the last job, which removes what it wrote' in screen.file.getvalue()
+
+
+@pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])
+def test_the_time_to_come_counts_launches_and_not_metrics(plan, launches):
+    records = so_far(plan, [5000.0])
+    repetitions = plan.stopping.minimum + plan.stopping.extra
+    assert expected_s(plan, records) == repetitions * launches * records.samples[0].elapsed_s
