@@ -6,7 +6,9 @@ SOURCE_LINES, TEST_LINES, FILES = 54_900, 67_600, 880
 
 
 def tracked(repository, *paths):
-    said = subprocess.run(['git', 'ls-files', '-z', *paths], cwd=repository, capture_output=True, check=True, text=True)
+    said = subprocess.run(
+        ['git', 'ls-files', '-z', *paths], cwd=repository, capture_output=True, check=True, text=True
+    )
     return [repository / name for name in said.stdout.split('\0') if name]
 
 

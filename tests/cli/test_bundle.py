@@ -17,7 +17,7 @@ import pytest
 import seatrial
 from builders import CONTRACT
 from seatrial.acceptance.bundle import SIGNATURE, SUMS, unpacked
-from seatrial.acceptance.bundle_files import FILES
+from seatrial.acceptance.bundle_extracts import FILES
 from seatrial.model.units import MIB
 
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'

@@ -24,7 +24,7 @@ from seatrial.report.acceptance.protocol import Row, counts
 from seatrial.report.terminal import console, marked
 from seatrial.scheduler.spread import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
-from seatrial.session.opening import check_destructive, state_fault
+from seatrial.session.from_options import check_destructive, state_fault
 from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering

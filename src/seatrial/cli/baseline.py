@@ -27,7 +27,7 @@ from seatrial.model.units import in_unit, unit_for
 from seatrial.report.figures import percent
 from seatrial.report.terminal import console
 from seatrial.report.words import cut
-from seatrial.session.selection import WHICH, chosen
+from seatrial.session.chosen_sessions import WHICH, chosen
 from seatrial.site import strict_yaml
 from seatrial.site.edited_yaml import with_value
 from seatrial.site.error import SiteError

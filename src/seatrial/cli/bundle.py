@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from seatrial.acceptance.bundle import files_of, pack
-from seatrial.acceptance.bundle_files import extracts
+from seatrial.acceptance.bundle_extracts import extracts
 from seatrial.acceptance.campaign import SESSIONS, protocol_again
 from seatrial.cli.options import site_option
 from seatrial.site.load import answering

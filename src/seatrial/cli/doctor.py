@@ -32,7 +32,7 @@ from seatrial.model.units import approximate_size
 from seatrial.report.terminal import console
 from seatrial.rules.registry import finding
 from seatrial.scheduler.session_jobs import submits_to_slurm
-from seatrial.session.opening import state_fault
+from seatrial.session.from_options import state_fault
 from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site, lies_in
 from seatrial.site.modules import Modules, modules_in

@@ -21,7 +21,7 @@ from seatrial.model.units import duration
 from seatrial.report.terminal import console
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
-from seatrial.session.opening import open_session, say_not_applicable
+from seatrial.session.from_options import open_session, say_not_applicable
 from seatrial.site.contract import load_contract
 from seatrial.site.load import answering
 from seatrial.workload.registry import kind_of

@@ -19,7 +19,7 @@ from seatrial.cli.options import session_options
 from seatrial.model.units import approximate_size, duration
 from seatrial.report.terminal import console
 from seatrial.scheduler.order import beyond_schedule
-from seatrial.session.opening import NoCases, open_session
+from seatrial.session.from_options import NoCases, open_session
 from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering

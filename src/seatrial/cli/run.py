@@ -15,8 +15,8 @@ from seatrial.model.plan import Case
 from seatrial.model.quoted_value import show as shown
 from seatrial.session.ab_rounds import in_turn, sides_of
 from seatrial.session.carry_out import carried_out
-from seatrial.session.opening import open_session
-from seatrial.session.selection import LABEL_FORM, is_label
+from seatrial.session.chosen_sessions import LABEL_FORM, is_label
+from seatrial.session.from_options import open_session
 
 
 def _as_label(context: click.Context, parameter: click.Parameter, label: str) -> str:

@@ -17,7 +17,7 @@ from seatrial.report.terminal import console
 from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, remove
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.successors import Successors, see_to_successors
-from seatrial.session.opening import installed, no_more_systems, open_session
+from seatrial.session.from_options import installed, no_more_systems, open_session
 from seatrial.site.load import answering
 from seatrial.site.model import Site, parse_duration
 

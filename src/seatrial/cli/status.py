@@ -17,7 +17,7 @@ from seatrial.report.nights.notification import screen as lines_of
 from seatrial.report.terminal import STYLES, console
 from seatrial.report.words import SIGNS
 from seatrial.scheduler.series import alone
-from seatrial.session.opening import no_more_systems, one_system
+from seatrial.session.from_options import no_more_systems, one_system
 from seatrial.site.load import answering
 from seatrial.site.model import Site
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 import seatrial
 from seatrial.acceptance.bundle import ZIP, unpacked
-from seatrial.acceptance.bundle_files import differing
+from seatrial.acceptance.bundle_extracts import differing
 from seatrial.acceptance.campaign import SESSIONS, protocol_again
 from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.declared import load as load_checks

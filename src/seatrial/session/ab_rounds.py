@@ -14,8 +14,8 @@ from seatrial.judge.verdict import Verdict, worst
 from seatrial.model.plan import Case
 from seatrial.report.comparison.before_after import comparison
 from seatrial.report.terminal import console
+from seatrial.session.chosen_sessions import LABEL_FORM, is_label
 from seatrial.session.comparison_table import show_comparison
-from seatrial.session.selection import LABEL_FORM, is_label
 from seatrial.site.load import load
 
 Opened = tuple[Session, Sequence[tuple[Declared, Case]]]

@@ -32,7 +32,7 @@ from seatrial.report.terminal import console, say_loudly
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
-from seatrial.session.opening import installed, say_not_applicable
+from seatrial.session.from_options import installed, say_not_applicable
 from seatrial.session.progress import Progress
 from seatrial.session.results import show
 from seatrial.session.stop_request import StopRequest, stop_requests
