@@ -13,7 +13,7 @@ from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Enforced, Overrides, Site, lies_in, parse_duration
+from seatrial.site.model import Overrides, Site, lies_in, parse_duration
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
@@ -35,7 +35,7 @@ TWO_TRIALS = """  - checks: [SharedFile]
     direct: false
   - checks: [access]
 """
-FIXED = Overrides(bytes_per_task=8 * GIB, files_per_task=500, direct=False, max_tasks=3, budget_s=1200.0)
+FIXED = Overrides(bytes_per_task=8 * GIB, files_per_task=500, direct=False, max_tasks=3, budget=1200.0)
 
 
 def a_case(**changes: object) -> Case:
@@ -85,21 +85,19 @@ def test_the_trials_that_give_a_case_fix_it_together(site_with: Build) -> None:
     assert site.overrides(a_case(), 'access', 'nightly') == FIXED
     more = TWO_TRIALS.replace('    budget: 20min\n', '') + '    budget: 10min\n'
     site = site_with('  - checks: [access]\n', more)
-    assert site.overrides(a_case(), 'access', 'nightly') == FIXED._replace(budget_s=600.0)
+    assert site.overrides(a_case(), 'access', 'nightly') == FIXED.model_copy(update={'budget': 600.0})
 
 
 def test_what_any_of_them_enforces_is_enforced(site_with: Build) -> None:
     first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [X1]\n')
     site = site_with('  - checks: [access]\n', first + '    enforce: [X2, X1]\n')
-    both, one = (Enforced('X1'), Enforced('X2')), (Enforced('X1'),)
-    assert site.overrides(a_case(), 'access', 'nightly').enforce == both
-    assert site.overrides(a_case(nodes=2), 'access', 'nightly').enforce == both[::-1]
-    assert site.overrides(a_case(partition='lab:login', layout='wide'), 'access', 'nightly').enforce == one
+    assert site.enforced(a_case(), 'access', 'nightly') == {'X1': None, 'X2': None}
+    assert site.enforced(a_case(partition='lab:login', layout='wide'), 'access', 'nightly') == {'X1': None}
 
 
 def test_a_site_may_choose_the_limit_of_what_it_enforces(site_with: Build) -> None:
     site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    enforce: [X1, {F1: 1.5}]')
-    assert site.overrides(a_case(), 'access', 'nightly').enforce == (Enforced('X1'), Enforced('F1', 1.5))
+    assert site.enforced(a_case(), 'access', 'nightly') == {'X1': None, 'F1': 1.5}
     site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, limited=['F1'])
     with pytest.raises(SiteError, match=r"trials\[0\].enforce\[1\]: 'F1' has no limit that a site could choose"):
         site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])})

@@ -510,7 +510,7 @@ BY_NAME = ('io500', 'iodd', 'kept')
 which no bare machine has; whose trees stay."""
 
 
-class Trial(Entry):
+class Combinations(Entry):
     """Which checks run where: every combination of what its lists name is a case."""
 
     checks: Annotated[tuple[Check, ...], Distinct] = Field(examples=['[access]'])
@@ -519,16 +519,6 @@ class Trial(Entry):
     nodes: Annotated[tuple[NodeCount, ...], Distinct] = Field(examples=['[1, 2, 4]'])
     layouts: Annotated[tuple[Name, ...], Distinct] = (DEFAULT_LAYOUT,)
     profiles: Annotated[tuple[ProfileName, ...], Distinct] = tuple(PROFILES)
-    bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
-    files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
-    fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
-    transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
-    direct: Annotated[bool | None, BeforeValidator(_truth)] = None
-    interface: Annotated[str | None, BeforeValidator(one_of('an interface', INTERFACES))] = None
-    tasks_per_node: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
-    max_tasks: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
-    budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
-    enforce: Annotated[tuple[Enforced, ...], BeforeValidator(_enforced)] = ()
 
     def covers(self, check: str, family: str, profile: str) -> bool:
         """Whether the trial asks for this check, by its name, its family or '*', under this profile."""
@@ -557,6 +547,35 @@ class Trial(Entry):
             for layout in self.layouts
             for nodes in self.nodes
         ]
+
+
+class Overrides(Entry):
+    """What a trial fixes for its cases, times in seconds; None leaves it to the check, profile or allocation."""
+
+    bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
+    files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
+    fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
+    transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
+    direct: Annotated[bool | None, BeforeValidator(_truth)] = None
+    interface: Annotated[str | None, BeforeValidator(one_of('an interface', INTERFACES))] = None
+    tasks_per_node: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
+    max_tasks: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
+    budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
+
+    def applied(self, template: Point) -> dict[str, Any]:
+        """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
+        fixed = {name: getattr(self, name) for name in kind_of(template.kind).of_trial}
+        return {name: value for name, value in fixed.items() if value is not None}
+
+    def share(self, template: Point) -> int | None:
+        """What it fixes for each task: bytes of data, files of metadata."""
+        return self.bytes_per_task if kind_of(template.kind).moves_data else self.files_per_task
+
+
+class Trial(Overrides, Combinations):
+    """One entry of trials."""
+
+    enforce: Annotated[tuple[Enforced, ...], BeforeValidator(_enforced)] = ()
 
 
 class ScheduleEntry(Entry):
@@ -597,33 +616,6 @@ class TrialFile(Entry):
     notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
     units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY
-
-
-class Overrides(NamedTuple):
-    """What a trial fixes for its cases; None leaves it to the check, the profile or the allocation.
-
-    enforce: the expectations that it makes criteria.
-    """
-
-    bytes_per_task: int | None = None
-    files_per_task: int | None = None
-    fullness: float | None = None
-    transfer_size: int | None = None
-    direct: bool | None = None
-    interface: str | None = None
-    tasks_per_node: int | None = None
-    max_tasks: int | None = None
-    budget_s: float | None = None
-    enforce: tuple[Enforced, ...] = ()
-
-    def applied(self, template: Point) -> dict[str, Any]:
-        """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
-        fixed = {name: getattr(self, name) for name in kind_of(template.kind).of_trial}
-        return {name: value for name, value in fixed.items() if value is not None}
-
-    def share(self, template: Point) -> int | None:
-        """What it fixes for each task: bytes of data, files of metadata."""
-        return self.bytes_per_task if kind_of(template.kind).moves_data else self.files_per_task
 
 
 @dataclass(frozen=True)
@@ -670,16 +662,14 @@ class Site:
 
     def overrides(self, case: Case, family: str, profile: str) -> Overrides:
         """What the trials that give a case fix for it together; what contradicts itself, check_overrides refuses."""
-        giving = [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
+        fixed: dict[str, Any] = {}
+        for trial in reversed(self._giving(case, family, profile)):
+            fixed |= {key: value for key in Overrides.model_fields if (value := getattr(trial, key)) is not None}
+        return Overrides.model_construct(**fixed)
 
-        def fixed(key: str) -> Any:
-            return next((value for trial in giving if (value := getattr(trial, key)) is not None), None)
-
-        return Overrides(
-            **{key: fixed(key) for key in _FIXED if key != 'budget'},
-            budget_s=fixed('budget'),
-            enforce=tuple({each.id: each for trial in giving for each in trial.enforce}.values()),
-        )
+    def enforced(self, case: Case, family: str, profile: str) -> dict[str, float | None]:
+        """The expectations that these trials make criteria, each with the limit of the site, or None."""
+        return {id: limit for trial in self._giving(case, family, profile) for id, limit in trial.enforce}
 
     def allocation(self, case: Case, overrides: Overrides | None = None) -> Allocation:
         """The largest launch of a case: all its nodes with the partition's tasks, or those that its trial wants."""
@@ -795,7 +785,7 @@ class Site:
                 if shared is None:
                     continue
                 sentence = f'is not that of trials[{i}], which gives {shared.name} too; write the same in both'
-                for key in _FIXED:
+                for key in Overrides.model_fields:
                     values = getattr(first, key), getattr(other, key)
                     if None not in values and values[0] != values[1]:
                         problems[problem(TRIAL_FILE, ['trials', k, key], sentence)] = None
@@ -902,18 +892,8 @@ class Site:
     def _trials(self, check: str, family: str, profile: str) -> list[Trial]:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
 
-
-_FIXED = (
-    'bytes_per_task',
-    'files_per_task',
-    'fullness',
-    'transfer_size',
-    'direct',
-    'interface',
-    'tasks_per_node',
-    'max_tasks',
-    'budget',
-)
+    def _giving(self, case: Case, family: str, profile: str) -> list[Trial]:
+        return [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
 
 
 def _how_many(numbers: tuple[int, ...] | None) -> int | None:
