@@ -689,30 +689,21 @@ class Site:
         """The file system under test with one of its layouts, as the plan carries it."""
         entry = self.file_system(file_system)
         driver = by_type(entry.type)
+        same = {key: getattr(entry, key) for key in Target._fields if key in FileSystem.model_fields}
+        counted = {f'{kind.lower()}s': _how_many(entry.numbers(kind)) for kind in TARGETS}
+        changed = {
+            'storage_system': entry.storage_system or file_system,
+            'limits': Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
+            'monitors': tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
+        }
         return Target(
             name=file_system,
-            type=entry.type,
-            path=entry.path,
-            storage_system=entry.storage_system or file_system,
-            limits=Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
             layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
-            mount=entry.mount,
-            records_on_target=entry.records_on_target,
-            drop_caches=entry.drop_caches,
             recovery_limit_s=driver.recovery_limit_s if entry.recovery_limit is None else entry.recovery_limit,
-            compresses=entry.compresses,
-            deduplicates=entry.deduplicates,
-            server_cache_bytes=entry.server_cache_bytes,
-            fast_tier_bytes=entry.fast_tier_bytes,
-            to_be_filled=entry.to_be_filled,
-            osts=_how_many(entry.numbers('OST')),
-            mdts=_how_many(entry.numbers('MDT')),
-            bricks=_how_many(entry.numbers('brick')),
             listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,
-            telemetry=entry.telemetry,
-            monitors=tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
+            **{**same, **counted, **changed},
         )
 
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
