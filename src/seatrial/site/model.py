@@ -416,8 +416,7 @@ class LimitsEntry(Entry):
     """The most that a session may have on a file system at any time; no default: it is the site's decision."""
 
     bytes: Size = Field(examples=['4GiB'])
-    """the most that a session may have there at any time; a plan that needs more is refused with the arithmetic shown
-    """
+    """the most that a session may have there at any time; a plan that needs more is refused"""
     inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])
     """the same, of inodes"""
     keep_bytes: Annotated[int, BeforeValidator(_size(0))] = 0
@@ -441,16 +440,13 @@ class FileSystem(Entry):
     """A file system under test. Paths are absolute here, sizes in bytes, times in seconds."""
 
     type: FileSystemType = Field(examples=['lustre'])
-    """which driver asks for capacity, quota, caches and layouts: [what each can](file-systems.md). `posix` is a local
-    disk"""
+    """which driver asks for quota, caches and layouts: [what each can](file-systems.md). `posix` is a local disk"""
     path: PathText = Field(examples=['/lustre/scratch/seatrial'])
-    """the directory that gets the run directories; nothing outside a run directory of its own is ever written or
-    deleted"""
+    """gets the run directories; nothing outside a run directory of its own is ever written or deleted"""
     limits: LimitsEntry = Field(examples=['{bytes: 4GiB, inodes: 100000}'])
     """the most that a session may have there, and what must stay free"""
     mount: Annotated[str | None, BeforeValidator(_mount)] = None
-    """the mount point. `path` must lie inside it and on the same device: a trial on an unmounted file system is
-    refused"""
+    """`path` must lie inside it and on the same device: a trial on an unmounted file system is refused"""
     storage_system: Annotated[str | None, BeforeValidator(_name)] = None
     """what the lock is taken on, without it the file system's name. Two mounts that share servers need the same"""
     records_on_target: Truth = False
@@ -464,20 +460,17 @@ class FileSystem(Entry):
     deduplicates: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
     """whether it keeps equal data once. Where it is true, data that repeat are INVALID; where unknown, labelled"""
     server_cache_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
-    """memory of all servers that may answer reads, 0 for none. Undeclared: results are labelled, and no storage
-    criterion passes"""
+    """memory of all servers that may answer reads. Undeclared: figures are labelled, no storage criterion passes"""
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     """the same for flash or NVRAM in front of the disks"""
     to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
-    """lets the checks of [limits](limits.md) fill a quota that holds for `path`, or all of a file system that is the
-    trial's own"""
+    """what [limits](limits.md) may fill: a quota that holds for `path`, or all of the trial's own file system"""
     osts: Targets | None = None
     """how many targets were bought, or the numbers of those that are to be compared"""
     mdts: Targets | None = None
     """the same of metadata targets"""
     bricks: Targets | None = None
-    """the same on `glusterfs`, in the order of `gluster volume info`, which counts from 1; of replicas a set is one
-    """
+    """the same on `glusterfs`, in the order of `gluster volume info`; of replicas a set is one"""
     devices: Annotated[tuple[Device, ...], Distinct] = ()
     """the raw devices on which it lies, for [`RawDevices`](expectations.md): opened to read, and never written"""
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
@@ -499,8 +492,7 @@ class LauncherEntry(Entry):
     """How a launch reaches the nodes of a partition."""
 
     kind: LauncherKind = Field(examples=['srun'])
-    """how one launch reaches the nodes with a given number of tasks on each; `local` reaches one node. A kind alone
-    stands for such an entry"""
+    """`local` reaches one node. A kind alone stands for such an entry"""
     arguments: Annotated[tuple[Text, ...], Listed] = ()
     """passed on to it, such as `--mpi=pmi2`"""
 
@@ -509,7 +501,7 @@ class Partition(Entry):
     """What Seatrial must know of one of ReFrame's partitions."""
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
-    """how one launch reaches the nodes; ReFrame's own launchers know one geometry a job"""
+    """how a launch reaches the nodes with so many tasks on each; ReFrame's own launchers know one geometry a job"""
     tasks_per_node: TaskCount = Field(examples=['8'])
     """the most tasks on a node"""
     memory: Size | None = None
@@ -578,8 +570,7 @@ class Combinations(Entry):
     """Which checks run where: every combination of what its lists name is a case."""
 
     checks: Annotated[tuple[Check, ...], Distinct] = Field(examples=['[access]'])
-    """families (folders of `checks/`), class names of checks, or `'*'` for all but those that are measured where they
-    are named"""
+    """families (folders of `checks/`), class names of checks, or `'*'` for all but those that need their name"""
     partitions: Annotated[tuple[PartitionName, ...], Distinct] = Field(examples=['[cluster:compute]'])
     """keys of `partitions`"""
     file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
@@ -628,8 +619,7 @@ class Overrides(Entry):
     files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
     """the same for the files and directories of a metadata check, where its trees may be of any size"""
     fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
-    """of [ageing](ageing.md), in place of `files_per_task`: how much of the file system is in use when its trees are
-    there"""
+    """of [ageing](ageing.md): how much of the file system is in use when its trees are there"""
     transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
     """fixes the bytes of a transfer; a sweep over transfer sizes then has this one point"""
     direct: Annotated[bool | None, BeforeValidator(_truth)] = None
@@ -710,8 +700,7 @@ class TrialFile(Entry):
     actions: Annotated[dict[Name, ActionEntry], Filled] = {}
     """commands that take servers away and bring them back"""
     notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
-    """sends a notification of a scheduled trial, as a mail or to a web service: [scheduled
-    trials](scheduled.md#notifications)"""
+    """sends a notification of a [scheduled trial](scheduled.md#notifications), as a mail or to a web service"""
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
     """how many false notifications of a change the site bears a month, for all that is scheduled: the threshold of
     `seatrial trend`. Fewer find small changes later: [nights](statistics.md#sessions-and-nights)"""
