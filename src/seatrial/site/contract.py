@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
 
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
-from seatrial.site import strict_yaml
+from seatrial.site import yaml_file
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 from seatrial.site.load import said
 from seatrial.site.model import (
@@ -276,7 +276,7 @@ def load_contract(folder: Path) -> Contract | None:
     if not os.path.lexists(file):
         return None
     try:
-        contract = Contract.model_validate(strict_yaml.read(file))
+        contract = Contract.model_validate(yaml_file.read(file))
     except ValidationError as error:
         found = error.errors(include_url=False)[: SHOWN_PROBLEMS + 1]
         raise SiteError([said(detail, CONTRACT_FILE, Contract) for detail in found]) from None
