@@ -220,16 +220,6 @@ def test_the_share_that_a_trial_fixes_is_bytes_of_data_and_files_of_metadata() -
     assert Overrides(files_per_task=50).share(data_access('multiple')) is None
 
 
-def test_all_that_a_trial_can_fix_reaches_its_cases(site_with: Build) -> None:
-    keys = """transfer_size: 64KiB
-    direct: true
-    interface: posix
-    tasks_per_node: 2
-    nodes:"""
-    overrides = site_with('    nodes:', f'    {keys}').overrides(a_case(), 'access', 'smoke')
-    assert overrides == Overrides(transfer_size=64 * KIB, direct=True, interface='posix', tasks_per_node=2)
-
-
 @pytest.mark.parametrize(('line', 'units'), [('', 'binary'), ('units: decimal\n', 'decimal')])
 def test_figures_are_shown_in_binary_units_unless_the_site_says_otherwise(
     site_with: Build, line: str, units: str
