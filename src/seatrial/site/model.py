@@ -79,6 +79,9 @@ def calendar_of(at: str, days: Sequence[str] = DAYS) -> Calendar:
     return Calendar(int(hour), int(minute), tuple(days))
 
 
+# The docstring of a reader is its word in the column "type" of docs/site-config.md; without one its name is.
+
+
 def _version(value: Any) -> int:
     """1"""
     if type(value) is not int or value != VERSION:
