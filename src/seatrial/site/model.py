@@ -647,7 +647,7 @@ class Overrides(Entry):
 
 
 class Trial(Overrides, Combinations):
-    """One entry of trials."""
+    """One entry of trials. The fields of the last base come first, in the documentation and in procedures."""
 
     enforce: Annotated[tuple[Enforced, ...], BeforeValidator(_enforced)] = ()
     """expectations of the literature that are criteria here: [expectations](expectations.md)"""
