@@ -11,22 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from module_systems import login
-from seatrial.filesystem.lustre.layout import Component, LustreLayout
 from seatrial.site.load import load
-from seatrial.site.model import (
-    EngineEntry,
-    FileSystem,
-    LauncherEntry,
-    LimitsEntry,
-    Partition,
-    ScheduleEntry,
-    Trial,
-    TrialFile,
-    parse_duration,
-)
+from seatrial.site.model import parse_duration
 from seatrial.site.profile import PROFILES
 
 ROOT = Path(__file__).parents[2]
@@ -34,23 +22,6 @@ LOCAL = ROOT / 'site-config' / 'local'
 LAB = ROOT / 'site-config' / 'lab'
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 DOCS = (ROOT / 'docs' / 'site-config.md').read_text()
-ENTRIES = (
-    TrialFile,
-    EngineEntry,
-    FileSystem,
-    LimitsEntry,
-    Partition,
-    LauncherEntry,
-    Trial,
-    ScheduleEntry,
-)
-KEYS = sorted({key for entry in ENTRIES for key in entry.model_fields} | {*LustreLayout._fields, *Component._fields})
-
-
-def keys_in(value: Any) -> set[str]:
-    if isinstance(value, dict):
-        return set(value).union(*(keys_in(item) for item in value.values()))
-    return set().union(*(keys_in(item) for item in value)) if isinstance(value, list) else set()
 
 
 @cache
@@ -102,18 +73,6 @@ def said(argv: list[str], settings: Path, cwd: str) -> str:
     done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.mark.parametrize('key', KEYS)
-def test_the_examples_use_every_key(key: str) -> None:
-    """That of Lustre all but one, which is GlusterFS's."""
-    site = ROOT / 'site-config' / 'lab-gluster' if key == 'bricks' else EXAMPLE
-    assert key in keys_in(yaml.safe_load((site / 'trial.yaml').read_text()))
-
-
-@pytest.mark.parametrize('key', KEYS)
-def test_every_key_is_documented(key: str) -> None:
-    assert re.search(rf'`[^`\n]*\b{key}\b[^`\n]*`', DOCS)
 
 
 def test_the_smallest_example_of_the_documentation_loads(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from seatrial.site.contract import (
 )
 from seatrial.site.contract import Criterion as Written
 from seatrial.site.error import SiteError, problem
-from seatrial.site.model import DEFAULT_LAYOUT, Site, Trial
+from seatrial.site.model import DEFAULT_LAYOUT, Overrides, Site, Trial
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.site.references import STATISTICS, Reference
 from seatrial.workload.registry import kind_of, metrics_at
@@ -411,7 +411,7 @@ def _trial(site: Site, written: Written) -> Trial:
     return Trial.model_validate({**lists, 'tasks_per_node': written.tasks_per_node or entry.tasks_per_node, **fixed})
 
 
-_OF_TRIAL = ('transfer_size', 'bytes_per_task', 'files_per_task', 'interface', 'direct')
+_OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fields]
 
 
 def _chosen(key: str, name: str | None, known: Sequence[str]) -> str:

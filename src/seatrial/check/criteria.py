@@ -49,7 +49,7 @@ def with_references(
 def criteria_of(session: Session, declared: Declared | None, case: Case) -> Criteria:
     """What this case is compared with in this session; of a check that is gone, with its references alone."""
     profile = session.profile.name
-    limits = dict(session.site.overrides(case, declared.family, profile).enforce) if declared else {}
+    limits = session.site.enforced(case, declared.family, profile) if declared else {}
     expectations = declared.expectations if declared else ()
     return Criteria(
         expectations=tuple(_with_limit(each, limits.get(each.id)) for each in expectations),

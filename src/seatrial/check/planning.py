@@ -324,7 +324,7 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
 
     An isolation sweep has as much time as its places need where one of them is slow, unless the site says how much.
     """
-    budget_s, points = found.overrides.budget_s, found.points
+    budget_s, points = found.overrides.budget, found.points
     if kind_of(points[0].kind).once:
         # However long it lasts: nothing is repeated until it is precise. Values of a tunable are compared.
         times = MIN_SAMPLES if found.declared.axis.name == 'tunable' else 1

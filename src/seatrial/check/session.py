@@ -7,8 +7,8 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -79,27 +79,13 @@ def save(session: Session) -> Path:
     are in no file of the site, as ReFrame reads them.
     """
     file = session.folder / FILE
-    data = {
-        'id': session.id,
-        'site': str(session.site.folder),
-        'profile': session.profile.name,
-        'engines': [[choice.name, choice.program] for choice in session.engines],
-        'only': list(session.only),
-        'system': session.system,
-        'references': session.references,
-        'not_applicable': dict(session.not_applicable),
-        'left_out': list(session.left_out),
-        'points': list(session.points),
-        'avoid': list(session.avoid),
-        'contract': dict(session.contract),
-        'destructive': session.destructive,
-    }
+    data = {each.name: getattr(session, each.name) for each in fields(session) if each.name not in _NOT_SAVED}
     references = references_file(session.site.folder)
     if session.contract:
         (session.folder / REFERENCES_FILE).write_text(as_reframe_reads(session.references))
     elif references is not None:
         shutil.copyfile(references, session.folder / REFERENCES_FILE)
-    file.write_text(json.dumps(data, indent=1) + '\n')
+    file.write_text(json.dumps(data, indent=1, default=_in_json) + '\n')
     return file
 
 
@@ -180,22 +166,29 @@ def refuse(problems: Sequence[str]) -> NoReturn:
 
 def _read(file: Path) -> Session:
     data = json.loads(file.read_text())
-    site, contract = load(Path(data['site'])), data['contract']
-    return Session(
-        id=data['id'],
-        folder=file.parent,
-        site=site.with_trials([Trial.model_validate(contract['trial'])]) if contract else site,
-        profile=PROFILES[data['profile']],
-        engines=tuple(EngineChoice(name, program) for name, program in data['engines']),
-        only=tuple(data['only']),
-        system=data['system'],
-        references=_references(data['references']),
-        points=tuple(data['points']),
-        avoid=tuple(data['avoid']),
-        contract=contract,
-        destructive=data['destructive'],
-    )
+    session = Session(folder=file.parent, **{key: _FROM_JSON.get(key, _plain)(value) for key, value in data.items()})
+    if not session.contract:
+        return session
+    return replace(session, site=session.site.with_trials([Trial.model_validate(session.contract['trial'])]))
+
+
+def _in_json(value: Site | Profile) -> str:
+    return value.name if isinstance(value, Profile) else str(value.folder)
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _references(saved: Sequence[Any]) -> tuple[Reference, ...]:
     return tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in saved)
+
+
+_NOT_SAVED = ('folder', 'plain', 'label')  # where the file lies, and what concerns no process that reads it
+_FROM_JSON: Mapping[str, Callable[[Any], Any]] = {
+    'site': load,
+    'profile': PROFILES.__getitem__,
+    'engines': lambda saved: tuple(EngineChoice(*each) for each in saved),
+    'references': _references,
+}
+"""Of the fields of a session whose values JSON does not have."""

@@ -28,8 +28,7 @@ from seatrial.report.figures import percent
 from seatrial.report.terminal import console
 from seatrial.report.words import cut
 from seatrial.session.chosen_sessions import WHICH, chosen
-from seatrial.site import strict_yaml
-from seatrial.site.edited_yaml import with_value
+from seatrial.site import yaml_file
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering
 from seatrial.site.model import Site
@@ -90,7 +89,7 @@ def baseline(sessions: tuple[str, ...], yes: bool, checks: Path, site_folder: Pa
 
 
 def _text(file: Path) -> str:
-    return strict_yaml.read_text(file) if file.exists() else ''
+    return yaml_file.read_text(file) if file.exists() else ''
 
 
 def _check(rows: pl.DataFrame) -> None:
@@ -119,7 +118,7 @@ def _check(rows: pl.DataFrame) -> None:
 def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]:
     """The file with the baselines, and what gets none with the reason. SiteError for a file of another form."""
     if text:
-        strict_yaml.parse(text, REFERENCES_FILE)
+        yaml_file.parse(text, REFERENCES_FILE)
     if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
         raise SiteError([f'{REFERENCES_FILE}: an alias (*) would change two places at once; write its values out'])
     there, profile = yaml.safe_load(text), rows['profile'][0]
@@ -144,7 +143,7 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
         changes.append(((check, profile, *environment, each.metric), each.reference(system), each.comment))
     for keys, value, comment in changes:
         try:
-            text = with_value(text, keys, value, comment)
+            text = yaml_file.with_value(text, keys, value, comment)
         except ValueError as error:
             raise SiteError([f'{REFERENCES_FILE}: {error}']) from None
     return text, left_out

@@ -40,7 +40,7 @@ from seatrial.site.load import answering
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE
 from seatrial.site.references import references_file
-from seatrial.site.strict_yaml import read_text
+from seatrial.site.yaml_file import read_text
 from seatrial.workload.words import counted
 
 SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)

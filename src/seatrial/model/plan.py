@@ -49,24 +49,12 @@ class Monitor(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The file system under test, as one job sees it. Sizes in bytes, times in seconds.
+    """The file system under test, as one job sees it: keys of trial.yaml (docs/site-config.md) and words of its type.
 
-    path:              an existing directory; the run directory is made in it
-    mount:             the mount point that `path` must lie under, where the site names one
-    storage_system:    what the lock is taken on: two mounts may share their servers
-    records_on_target: whether records may lie on this file system too (rule P18)
-    recovery_limit_s:  how long a healthy failover may block I/O; no launch is ended before it
-    drop_caches:       whether the site allows a job to empty the caches of its nodes
-    compresses, deduplicates: whether the back end does; None is unknown
-    server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
-    osts, mdts, bricks: how many targets the site has; None is undeclared
-    to_be_filled:      'quota': a quota of the site's for trials holds for the path; 'all': all of the file system is
-                       theirs; empty: neither
+    Sizes in bytes, times in seconds; None is undeclared or unknown, empty is none.
+    osts, mdts, bricks: how many targets the site has
     listed:            of these kinds, those that the site lists by their numbers: it leaves the others out
-    no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real;
-                       empty where layouts can be set, and where nobody has tried it
-    telemetry:         the site's command that asks the servers for their counters; empty where there is none
-    monitors:          the servers that are asked every second
+    no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real
     """
 
     name: str

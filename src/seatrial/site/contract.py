@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
 
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
-from seatrial.site import strict_yaml
+from seatrial.site import yaml_file
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 from seatrial.site.load import said
 from seatrial.site.model import (
@@ -79,6 +79,7 @@ class Bound(NamedTuple):
 
 
 def _bound(value: Any) -> Bound:
+    """quantity, or percentage of another"""
     text = str(value) if type(value) is int else value
     match = _BOUND.match(text.strip()) if isinstance(text, str) and len(text) <= 80 else None
     if match is None or not _NUMBER.match(match[1]):
@@ -96,6 +97,7 @@ def _bound(value: Any) -> Bound:
 
 
 def _id(value: Any) -> str:
+    """as in `4.2.1`"""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _ID.match(text):
         raise ValueError(f'{show(value)} is not the number of a criterion; write it as in 4.2.1')
@@ -103,12 +105,14 @@ def _id(value: Any) -> str:
 
 
 def _statistic(value: Any) -> str:
+    """`mean`, `median`, `minimum`, `best of 5`"""
     if isinstance(value, str) and (value in (MEAN, MEDIAN, MINIMUM) or _BEST.match(value)):
         return value
     raise ValueError(f'{show(value)} is no statistic; {choice(value, (MEAN, MEDIAN, MINIMUM, f"{BEST} 5"))}')
 
 
 def _fullness(value: Any) -> tuple[int, int]:
+    """range as in `0-10 %`"""
     match = _SPAN.match(value) if isinstance(value, str) else None
     if match is None or not int(match[1]) <= int(match[2]) <= 100:
         raise ValueError(f'{show(value)} is no range of percent; write it as in 0-10 %')
@@ -116,6 +120,7 @@ def _fullness(value: Any) -> tuple[int, int]:
 
 
 def _times_memory(value: Any) -> float:
+    """as in `2x memory`"""
     match = _TIMES.match(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError(f'{show(value)} is no multiple of the memory of the nodes; write it as in 2x memory')
@@ -134,22 +139,30 @@ Said = BeforeValidator(_said)
 
 
 class Workload(Entry):
-    """What tasks do, as far as a contract says it. Sizes in bytes.
-
-    check, point: the class name of the check that does it and the name of its point, where several do
-    """
+    """What tasks do, as far as a contract says it. Sizes in bytes."""
 
     access: Annotated[str | None, BeforeValidator(one_of('an access', tuple(ACCESSES)))] = None
+    """how tasks share files"""
     transfer_size: Annotated[Size | None, Said] = None
+    """bytes of a transfer"""
     bytes_per_task: Annotated[Size | None, Said] = None
+    """without it the profile finds one that no cache holds"""
     interface: Annotated[Interface | None, Said] = None
+    """the calls by which data are moved"""
     direct: Annotated[Truth | None, Said] = None
+    """O_DIRECT"""
     queue_depth: Annotated[Count | None, Said] = None
+    """transfers in flight of each task, of random I/O"""
     directory: Annotated[str | None, BeforeValidator(one_of('a directory of files', SUBTREES))] = None
+    """of metadata: whether tasks share one"""
     file_size: Annotated[AnySize | None, Said] = None
+    """of metadata: bytes in each file"""
     files_per_task: Annotated[FileCount | None, Said] = None
+    """of metadata"""
     check: Annotated[Name | None, Said] = None
+    """the class name of the check, where several measure the same"""
     point: Annotated[Text | None, Said] = None
+    """the name of its point: `{check: LargeDirectory, point: '1000000'}`"""
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -170,50 +183,63 @@ FIELDS = {
 
 
 class Conditions(Entry):
-    """Under what an allocation counts.
-
-    seconds: the least that a timed region lasts; None: as the profile acceptance wants it
-    budget:  seconds after which an allocation starts no new launch, as in trial.yaml; None: that of the profile
-    caches:  'allowed' where the parties want what applications see: rule P16 is left aside, and the protocol says so
-    fullness: percent of the file system that are used when an allocation begins, from and to
-    bytes:   the least that all files hold together, in times of the memory of the nodes that use them
-    exclusive: whether no other job may use the nodes; Slurm alone shows it
-    """
+    """Under what an allocation counts. Times in seconds, fullness in percent, bytes in times of the memory."""
 
     seconds: Annotated[Seconds | None, Said] = None
+    """the shortest timed region; an allocation with a shorter one does not count. Without it that of the profile
+    acceptance"""
     budget: Annotated[Seconds | None, Said] = None
+    """after it an allocation starts no new launch; without it 8 h. The time limit of the partition has to hold it"""
     caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
+    """`allowed` where the parties want what applications see: rule P16 is left aside, and the protocol says so"""
     fullness: Annotated[tuple[int, int] | None, BeforeValidator(_fullness)] = None
+    """of the file system, as `df` has it, when the allocation begins"""
     bytes: Annotated[float | None, BeforeValidator(_times_memory)] = None
+    """the least that all files together hold, in times of the memory of the nodes that use them"""
     exclusive: Truth = False
+    """no other job may use the nodes, as Slurm itself says of the job (`OverSubscribe=NO`); refused elsewhere than on
+    Slurm"""
 
 
 class Criterion(Entry):
-    """One sentence of the contract. What a percentage of another criterion leaves out is as it is there.
-
-    state:     of the system, in which it is measured: 'degraded'; empty: in good order
-    allocations: how many have to be valid before it is decided
-    observed: no check measures it: people do, and the protocol has their remarks
-    """
+    """One sentence of the contract. What a percentage of another criterion leaves out is as it is there."""
 
     id: Id = Field(examples=['4.2.1'])
+    """its number, as in the contract"""
     text: Text = Field(examples=["'At least 500 GB/s write on 200 nodes'"])
+    """its sentence"""
     metric: Annotated[Text | None, Said] = None
+    """in a contract's words, below, or the name of any metric of a check"""
     workload: Annotated[Workload | None, Said] = None
+    """what it leaves open must be no choice"""
     nodes: Annotated[NodeCount | None, Said] = None
+    """of the allocation"""
     tasks_per_node: Annotated[TaskCount | None, Said] = None
+    """without it the most tasks of the partition"""
     partition: Annotated[PartitionName | None, Said] = None
+    """of `trial.yaml`; needed where it has several"""
     file_system: Annotated[Name | None, Said] = None
+    """of `trial.yaml`; needed where it has several"""
     layout: Annotated[Name | None, Said] = None
+    """of `trial.yaml`; without it `default`"""
     engine: Annotated[EngineName | None, Said] = None
+    """that measures; without it the first of the site that can"""
     at_least: Quantity = None
+    """in any unit of the metric (`500 GB/s`, `300,000 creates/s`), or of another criterion (`70 % of 4.2.1`)"""
     at_most: Quantity = None
+    """the same (`120 s`, `5 ms`); one of both is needed"""
     statistic: Annotated[str | None, BeforeValidator(_statistic)] = None
+    """of the repetitions of an allocation; without it `mean`. `minimum` is its worst launch"""
     allocations: Annotated[Count | None, Said] = None
+    """how many have to be valid before it is decided; without it 1"""
     conditions: Annotated[Conditions | None, Said] = None
+    """under what an allocation counts"""
     state: Annotated[Name | None, Said] = None
+    """of the system when it is measured, as `degraded`: `seatrial accept --state degraded`"""
     milestone: Annotated[Name | None, Said] = None
+    """one of `milestones`"""
     observed: Truth = False
+    """no check measures it. People observe it and [say so](#waivers-and-remarks)"""
 
     @property
     def bound(self) -> Bound:
@@ -224,17 +250,24 @@ class Criterion(Entry):
 
 
 class Contract(Entry):
-    """contract.yaml as a whole. parties: who signs, by role; counts: which attempts decide."""
+    """contract.yaml as a whole."""
 
     version: Version = Field(examples=['1'])
+    """the form of this file"""
     title: Text = Field(examples=['Acceptance of the scratch file system'])
+    """of the contract"""
     date: Date = Field(examples=['2026-06-30'])
+    """of the contract"""
     parties: Annotated[dict[Name, Text], Filled] = Field(examples=['{customer: A Computing Centre, supplier: B Ltd}'])
+    """who signs, by role; each has a line in the protocol"""
     counts: Annotated[str, BeforeValidator(one_of('a rule', tuple(COUNTS)))] = 'all'
+    """which valid allocations decide a criterion: `all`, the `last`, or the `best`, as many as it asks for"""
     milestones: Annotated[dict[Name, Text], Filled] = Field(default_factory=dict)
+    """names with what they are; `seatrial accept --milestone M2`"""
     criteria: Annotated[tuple[Criterion, ...], Listed] = Field(
         examples=["[{id: 4.2.1, text: '...', metric: write bandwidth, nodes: 200, at_least: 500 GB/s}]"]
     )
+    """the sentences of the contract that have a bound"""
 
 
 def load_contract(folder: Path) -> Contract | None:
@@ -243,7 +276,7 @@ def load_contract(folder: Path) -> Contract | None:
     if not os.path.lexists(file):
         return None
     try:
-        contract = Contract.model_validate(strict_yaml.read(file))
+        contract = Contract.model_validate(yaml_file.read(file))
     except ValidationError as error:
         found = error.errors(include_url=False)[: SHOWN_PROBLEMS + 1]
         raise SiteError([said(detail, CONTRACT_FILE, Contract) for detail in found]) from None

@@ -18,7 +18,7 @@ from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import TARGETS
 from seatrial.model.quoted_value import choice, show
-from seatrial.site import strict_yaml
+from seatrial.site import yaml_file
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 from seatrial.site.model import (
     DEFAULT_LAYOUT,
@@ -42,7 +42,7 @@ def load(folder: str | os.PathLike[str]) -> Site:
     settings.py is executed to learn its partitions, unless this process has executed it already.
     """
     home = _folder(folder)
-    trial_file = _trial_file(strict_yaml.read(home / TRIAL_FILE), home)
+    trial_file = _trial_file(yaml_file.read(home / TRIAL_FILE), home)
     found = islice(_contradictions(trial_file, _partitions_of(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
     problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in found]
     if problems:
@@ -163,7 +163,7 @@ def _partitions_of(settings: Path) -> list[str]:
 
 
 def _executed(settings: Path) -> dict[str, Any]:
-    strict_yaml.regular_file(settings)
+    yaml_file.regular_file(settings)
     try:
         return _run(str(settings), settings.read_bytes())
     except KeyboardInterrupt:

@@ -79,7 +79,11 @@ def calendar_of(at: str, days: Sequence[str] = DAYS) -> Calendar:
     return Calendar(int(hour), int(minute), tuple(days))
 
 
+# The docstring of a reader is its word in the column "type" of docs/site-config.md; without one its name is.
+
+
 def _version(value: Any) -> int:
+    """1"""
     if type(value) is not int or value != VERSION:
         raise ValueError(f'{show(value)} is not a version that this Seatrial reads; write {VERSION}')
     return value
@@ -103,6 +107,7 @@ def _target_number(value: Any) -> int:
 
 
 def _targets(value: Any) -> int | tuple[int, ...]:
+    """number, or list of numbers"""
     if isinstance(value, list):
         return tuple(sorted(_target_number(each) for each in _distinct(value)))
     if type(value) is not int or not 1 <= value <= MOST_TARGETS:
@@ -124,17 +129,18 @@ def _duration(least: float) -> Callable[[Any], float]:
 
 
 def _count(what: str, most: int = MOST_COUNT) -> Callable[[Any], int]:
-    def count(value: Any) -> int:
+    def number(value: Any) -> int:
         if type(value) is not int or value < 1:
             raise ValueError(f'{show(value)} is not a {what}; write a whole number from 1')
         if value > most:
             raise ValueError(f'{show(value)} is too large for a {what}; write at most {most}')
         return value
 
-    return count
+    return number
 
 
 def _fullness(value: Any) -> float:
+    """percentage"""
     percent = int(value.rstrip(' %')) if re.fullmatch(r'[1-9]\d? ?%', str(value)) else 0
     if not 1 <= percent <= 100 * FULLEST:
         raise ValueError(f'{show(value)} is no fullness of a file system; write 1% to {FULLEST:.0%}')
@@ -142,6 +148,7 @@ def _fullness(value: Any) -> float:
 
 
 def _monthly(value: Any) -> float:
+    """number above 0"""
     number = float(value) if re.fullmatch(r'\d{1,6}(\.\d{1,6})?', str(value)) else 0.0
     if not number:
         raise ValueError(f'{show(value)} is not how many a month; write a number above 0, as in 0.5')
@@ -149,18 +156,21 @@ def _monthly(value: Any) -> float:
 
 
 def _to_be_filled(value: Any) -> str:
+    """`quota`, `all`"""
     if value not in ('quota', 'all'):
         raise ValueError(f'{show(value)} is nothing that can be filled; write quota or all')
     return str(value)
 
 
 def _truth(value: Any) -> bool:
+    """true, false"""
     if type(value) is not bool:
         raise ValueError(f'{show(value)} is neither true nor false; write one of them')
     return value
 
 
 def _known_or_unknown(value: Any) -> bool | None:
+    """true, false, unknown"""
     if type(value) is not bool and value != 'unknown':
         raise ValueError(f'{show(value)} is not an answer; write true, false or unknown')
     return value if type(value) is bool else None
@@ -188,6 +198,7 @@ def _layout_name(value: Any) -> str:
 
 
 def _partition(value: Any) -> str:
+    """`system:partition`"""
     if not isinstance(value, str) or not _PARTITION.match(value):
         raise ValueError(f"{show(value)} is not a partition; write ReFrame's system:partition, as in cluster:compute")
     return value
@@ -207,6 +218,7 @@ def one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
             raise ValueError(f'{show(value)} is not {what}; {choice(value, known)}')
         return value
 
+    chosen.__doc__ = ', '.join(f'`{each}`' for each in known)
     return chosen
 
 
@@ -224,6 +236,7 @@ def _path(value: Any, info: ValidationInfo) -> str:
 
 
 def _mount(value: Any) -> str:
+    """absolute path"""
     path = _unexpanded(_text(value))
     if not path.startswith('/'):
         raise ValueError(f'{show(value)} is not a mount point; write an absolute path')
@@ -240,6 +253,7 @@ def _program(value: Any) -> str:
 
 
 def _time_of_day(value: Any) -> str:
+    """`HH:MM`"""
     if not isinstance(value, str) or not _TIME_OF_DAY.match(value):
         raise ValueError(f'{show(value)} is not a time of day; write hours and minutes: 02:00')
     return value
@@ -264,6 +278,7 @@ def _device(value: Any) -> str:
 
 
 def _hosts(value: Any) -> tuple[str, ...]:
+    """nodes"""
     try:
         found = expanded(value) if isinstance(value, str) and len(value) <= MOST_HOSTLIST else ()
     except ValueError:
@@ -280,6 +295,7 @@ def _groups(value: Any) -> dict[str, Any]:
 
 
 def _command(value: Any) -> tuple[Any, ...]:
+    """list of a program and its arguments"""
     program, *arguments = _listed(value)
     return (_program(program), *arguments)
 
@@ -298,6 +314,7 @@ class Enforced(NamedTuple):
 
 
 def _enforced(value: Any) -> tuple[Enforced, ...]:
+    """list of ids, or of `{id: limit}`"""
     found = tuple(_one_enforced(each) for each in _listed(value))
     _distinct([each.id for each in found])
     return found
@@ -342,10 +359,10 @@ def _launcher(value: Any) -> Any:
     return {'kind': value} if isinstance(value, str) else value
 
 
-def _launcher_kind(value: Any) -> str:
+def _no_mpi_starter(value: Any) -> Any:
     if value in _MPI_STARTERS:
         raise ValueError(f'{show(value)} is not a launcher; write openmpi, or hydra for MPICH')
-    return one_of('a launcher', tuple(LAUNCHERS))(value)
+    return value
 
 
 Version = Annotated[int, BeforeValidator(_version)]
@@ -368,7 +385,9 @@ Check = Annotated[str, BeforeValidator(_check)]
 EngineName = Annotated[str, BeforeValidator(one_of('an engine', DEFAULT_ENGINES))]
 FileSystemType = Annotated[str, BeforeValidator(one_of('a file system type', TYPES))]
 LayoutName = Annotated[str, BeforeValidator(_layout_name)]
-LauncherKind = Annotated[str, BeforeValidator(_launcher_kind)]
+LauncherKind = Annotated[
+    str, BeforeValidator(one_of('a launcher', tuple(LAUNCHERS))), BeforeValidator(_no_mpi_starter)
+]
 ProfileName = Annotated[str, BeforeValidator(one_of('a profile', tuple(PROFILES)))]
 PathText = Annotated[str, BeforeValidator(_path)]
 Program = Annotated[str, BeforeValidator(_program)]
@@ -379,28 +398,34 @@ Filled = BeforeValidator(_filled)
 
 
 class Entry(BaseModel):
-    """A mapping of trial.yaml. An unknown key is an error. Of a field's `examples` the first is the remedy."""
+    """A mapping of trial.yaml. An unknown key is an error. Of a field's `examples` the first is the remedy.
 
-    model_config = ConfigDict(frozen=True, extra='forbid')
+    The text below each field, and what its reader says of itself, are in docs/site-config.md (docs/generate_keys.py).
+    """
+
+    model_config = ConfigDict(frozen=True, extra='forbid', use_attribute_docstrings=True)
 
 
 class EngineEntry(Entry):
     """An engine, and the program that carries it where that is not the engine's own name on the PATH."""
 
     name: EngineName = Field(examples=['ior'])
+    """the engine; a name alone stands for such an entry"""
     program: Annotated[str | None, BeforeValidator(_program)] = None
+    """where it is not the engine's own name on the `PATH`"""
 
 
 class LimitsEntry(Entry):
-    """The most that a session may have on a file system at any time; no default: it is the site's decision.
-
-    keep_*: what must stay free there for others, before and between launches
-    """
+    """The most that a session may have on a file system at any time; no default: it is the site's decision."""
 
     bytes: Size = Field(examples=['4GiB'])
+    """the most that a session may have there at any time; a plan that needs more is refused"""
     inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])
+    """the same, of inodes"""
     keep_bytes: Annotated[int, BeforeValidator(_size(0))] = 0
+    """what must stay free for others: a plan that leaves less is refused, and no launch begins below it"""
     keep_inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = 0
+    """the same, of inodes"""
 
 
 class PrecheckEntry(Entry):
@@ -409,37 +434,56 @@ class PrecheckEntry(Entry):
     command: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(
         examples=['[ssh, oss1, zfs, get, -H, -o, value, canmount, ostpool1]']
     )
+    """prints the setting; it runs on the host of `seatrial doctor`, for 10 s at most, and may change nothing"""
     value: Text = Field(examples=["'off'"])
+    """what each line of it has to be"""
 
 
 class FileSystem(Entry):
-    """A file system under test. Paths are absolute here, sizes in bytes, times in seconds.
-
-    layouts: by name, each with settings that the driver of the type checks
-    prechecks: by what people call the setting; `seatrial doctor` asks
-    """
+    """A file system under test. Paths are absolute here, sizes in bytes, times in seconds."""
 
     type: FileSystemType = Field(examples=['lustre'])
+    """which driver asks for quota, caches and layouts: [what each can](file-systems.md). `posix` is a local disk"""
     path: PathText = Field(examples=['/lustre/scratch/seatrial'])
+    """gets the run directories; nothing outside a run directory of its own is ever written or deleted"""
     limits: LimitsEntry = Field(examples=['{bytes: 4GiB, inodes: 100000}'])
+    """the most that a session may have there, and what must stay free"""
     mount: Annotated[str | None, BeforeValidator(_mount)] = None
+    """`path` must lie inside it and on the same device: a trial on an unmounted file system is refused"""
     storage_system: Annotated[str | None, BeforeValidator(_name)] = None
+    """what the lock is taken on, without it the file system's name. Two mounts that share servers need the same"""
     records_on_target: Truth = False
+    """lets the records lie on this file system; every report then says so. For a laptop, which has only one"""
     drop_caches: Truth = False
+    """lets a job empty the caches of its node before it looks at files that it has made"""
     recovery_limit: Annotated[float | None, BeforeValidator(_duration(0.0))] = None
+    """how long a healthy failover may block I/O; without it that of the [type](file-systems.md)"""
     compresses: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
+    """whether the back end compresses. Unless it is false, data that compress are INVALID"""
     deduplicates: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
+    """whether it keeps equal data once. Where it is true, data that repeat are INVALID; where unknown, labelled"""
     server_cache_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
+    """memory of all servers that may answer reads. Undeclared: figures are labelled, no storage criterion passes"""
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
+    """the same for flash or NVRAM in front of the disks"""
     to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
+    """what [limits](limits.md) may fill: a quota that holds for `path`, or all of the trial's own file system"""
     osts: Targets | None = None
+    """how many targets were bought, or the numbers of those that are to be compared"""
     mdts: Targets | None = None
+    """the same of metadata targets"""
     bricks: Targets | None = None
+    """the same on `glusterfs`, in the order of `gluster volume info`; of replicas a set is one"""
     devices: Annotated[tuple[Device, ...], Distinct] = ()
+    """the raw devices on which it lies, for [`RawDevices`](expectations.md): opened to read, and never written"""
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
+    """beside `default`, which is always there and asks for nothing. Only on `lustre` and [`cephfs`](#cephfs)"""
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    """asks the servers for their counters, on the node of the job, before and after each case"""
     monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}
+    """servers whose disks and network are seen every second of each case: how each is reached"""
     prechecks: dict[Text, PrecheckEntry] = {}
+    """settings that are to be as you have decided; `seatrial doctor` asks, and exits with 64 where one is not"""
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
         """Of the targets of a kind (TARGETS) that the site declares; None where it declares none."""
@@ -451,20 +495,31 @@ class LauncherEntry(Entry):
     """How a launch reaches the nodes of a partition."""
 
     kind: LauncherKind = Field(examples=['srun'])
+    """`local` reaches one node. A kind alone stands for such an entry"""
     arguments: Annotated[tuple[Text, ...], Listed] = ()
+    """passed on to it, such as `--mpi=pmi2`"""
 
 
 class Partition(Entry):
     """What Seatrial must know of one of ReFrame's partitions."""
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
+    """how a launch reaches the nodes with so many tasks on each; ReFrame's own launchers know one geometry a job"""
     tasks_per_node: TaskCount = Field(examples=['8'])
+    """the most tasks on a node"""
     memory: Size | None = None
+    """of a node. The profile acceptance moves twice that much (rule P16)"""
     python: Program | None = None
+    """the interpreter on the nodes, 3.6 or later; without it the job looks for one"""
     programs: Annotated[dict[EngineName, Program], Filled] = {}
+    """where the nodes of this partition have other binaries than `engines` names, as of another architecture"""
     darshan: PathText | None = None
+    """`libdarshan.so` of the nodes, built for their MPI: [Darshan](darshan.md)"""
     queue_limit: Seconds = 24 * 3600.0
+    """a job that has not begun by then is cancelled, and its case is INCOMPLETE with Slurm's reason"""
     groups: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_hosts)]], BeforeValidator(_groups)] = {}
+    """nodes that are compared while all work at once: `{rack1: 'n[01-16]', rack2: 'n[17-32]'}`. See
+    [groups](statistics.md#groups-of-nodes-at-once)"""
 
     @model_validator(mode='after')
     def _apart(self) -> 'Partition':
@@ -481,20 +536,24 @@ VALUE = '{value}'
 
 
 class ActionEntry(Entry):
-    """An action: commands that take servers away, or burden them, and undo that. Times in seconds.
-
-    check: exits with 0 while the storage is healthy; file_systems: those that the action may hit
-    count: ends with a whole number, of messages in a log, say; how much it rises in the action is recorded
-    values: of a tunable, ascending; VALUE in a word of the commands stands for each of them
-    """
+    """An action: commands that take servers away, or burden them, and undo that. Times in seconds."""
 
     start: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/stop-oss, oss3]'])
+    """takes servers away, or burdens them. All commands of an action run on the login side"""
     undo: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/start-oss, oss3]'])
+    """undoes that"""
     check: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/oss-is-up, oss3]'])
+    """exits with 0 while the storage is healthy"""
     file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
+    """those that the action may hit"""
     count: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    """prints a whole number, of messages in a log, say, and changes nothing;
+    [how much it rises](scenarios.md#which-number-is-best) while the action lasts is reported"""
     values: Annotated[tuple[Annotated[int, Field(strict=True, ge=1)], ...], Listed] = ()
+    """of a tunable, ascending: `{value}` in `start`, and where you like in the others, stands for each. Such an
+    action is one of [`Tunable`](scenarios.md#which-number-is-best) alone"""
     timeout: Seconds = 120.0
+    """of each command; then its process group is killed"""
 
     @model_validator(mode='after')
     def _sweeps(self) -> 'ActionEntry':
@@ -510,25 +569,21 @@ BY_NAME = ('io500', 'iodd', 'kept')
 which no bare machine has; whose trees stay."""
 
 
-class Trial(Entry):
+class Combinations(Entry):
     """Which checks run where: every combination of what its lists name is a case."""
 
     checks: Annotated[tuple[Check, ...], Distinct] = Field(examples=['[access]'])
+    """families (folders of `checks/`), class names of checks, or `'*'` for all but those that need their name"""
     partitions: Annotated[tuple[PartitionName, ...], Distinct] = Field(examples=['[cluster:compute]'])
+    """keys of `partitions`"""
     file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
+    """keys of `file_systems`"""
     nodes: Annotated[tuple[NodeCount, ...], Distinct] = Field(examples=['[1, 2, 4]'])
+    """of the allocation. A sweep over tasks uses parts of it"""
     layouts: Annotated[tuple[Name, ...], Distinct] = (DEFAULT_LAYOUT,)
+    """every file system of the trial must have every one of them"""
     profiles: Annotated[tuple[ProfileName, ...], Distinct] = tuple(PROFILES)
-    bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
-    files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
-    fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
-    transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
-    direct: Annotated[bool | None, BeforeValidator(_truth)] = None
-    interface: Annotated[str | None, BeforeValidator(one_of('an interface', INTERFACES))] = None
-    tasks_per_node: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
-    max_tasks: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
-    budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
-    enforce: Annotated[tuple[Enforced, ...], BeforeValidator(_enforced)] = ()
+    """when the trial takes part"""
 
     def covers(self, check: str, family: str, profile: str) -> bool:
         """Whether the trial asks for this check, by its name, its family or '*', under this profile."""
@@ -559,15 +614,60 @@ class Trial(Entry):
         ]
 
 
+class Overrides(Entry):
+    """What a trial fixes for its cases, times in seconds; None leaves it to the check, profile or allocation."""
+
+    bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
+    """fixes what a task moves, in every profile; of random I/O it is its share of the working set"""
+    files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
+    """the same for the files and directories of a metadata check, where its trees may be of any size"""
+    fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
+    """of [ageing](ageing.md): how much of the file system is in use when its trees are there"""
+    transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
+    """fixes the bytes of a transfer; a sweep over transfer sizes then has this one point"""
+    direct: Annotated[bool | None, BeforeValidator(_truth)] = None
+    """O_DIRECT, past the page cache, in checks of data access. Random I/O is direct or cached as its check says"""
+    interface: Annotated[str | None, BeforeValidator(one_of('an interface', INTERFACES))] = None
+    """the calls by which data are moved; without it as the check says"""
+    tasks_per_node: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
+    """fewer tasks a node than the partition allows"""
+    max_tasks: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
+    """caps the tasks of a launch; at least one a node"""
+    budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
+    """after it a case starts no new launch; without it that of the profile"""
+
+    def applied(self, template: Point) -> dict[str, Any]:
+        """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
+        fixed = {name: getattr(self, name) for name in kind_of(template.kind).of_trial}
+        return {name: value for name, value in fixed.items() if value is not None}
+
+    def share(self, template: Point) -> int | None:
+        """What it fixes for each task: bytes of data, files of metadata."""
+        return self.bytes_per_task if kind_of(template.kind).moves_data else self.files_per_task
+
+
+class Trial(Overrides, Combinations):
+    """One entry of trials. The fields of the last base come first, in the documentation and in procedures."""
+
+    enforce: Annotated[tuple[Enforced, ...], BeforeValidator(_enforced)] = ()
+    """expectations of the literature that are criteria here: [expectations](expectations.md)"""
+
+
 class ScheduleEntry(Entry):
     """When Slurm runs a profile by itself, and how its job is submitted. Times in seconds."""
 
     at: Annotated[str, BeforeValidator(_time_of_day)] = '02:00'
+    """when it is due, in the time zone of the host, which should be that of Slurm's controller"""
     days: Annotated[tuple[Day, ...], Distinct] = DAYS
+    """on which days"""
     access: Annotated[tuple[Annotated[str, BeforeValidator(_option)], ...], Listed] = ()
+    """how the job is submitted: account, QOS, reservation, and a partition whose nodes the cases do not need"""
     licence: Annotated[str | None, BeforeValidator(_licence)] = None
+    """as in `sbatch --licenses`: a licence of Slurm that stands for the storage system"""
     time_limit: Annotated[float | None, BeforeValidator(_duration(60.0))] = None
+    """after it Slurm ends the job; ten minutes before, the session is asked to end"""
     inconclusive_nights: Annotated[int, BeforeValidator(_count('number of nights'))] = 3
+    """a notification goes out when so many nights in a row had no valid result, or a criterion was INVALID in them"""
 
     @property
     def calendar(self) -> Calendar:
@@ -579,51 +679,36 @@ class TrialFile(Entry):
     """trial.yaml as a whole."""
 
     version: Version = Field(examples=[str(VERSION)])
+    """the form of this file"""
     state: PathText = Field(examples=['/home/hpc/seatrial'])
+    """sessions, records and locks; login and compute nodes must both see it"""
     file_systems: Annotated[dict[Name, FileSystem], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )
+    """what is tested"""
     partitions: Annotated[dict[PartitionName, Partition], Filled] = Field(
         examples=['{cluster:compute: {launcher: srun, tasks_per_node: 8}}']
     )
+    """where tasks run"""
     trials: Annotated[tuple[Trial, ...], Listed] = Field(
         examples=['[{checks: [access], partitions: [cluster:compute], file_systems: [scratch], nodes: [1]}]']
     )
+    """what runs where"""
     engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_engine)], ...], Listed] = tuple(
         EngineEntry(name=name) for name in DEFAULT_ENGINES
     )
+    """the order of preference: a case takes the first engine that is on the node and can carry it out exactly"""
     schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
+    """what Slurm runs by itself"""
     actions: Annotated[dict[Name, ActionEntry], Filled] = {}
+    """commands that take servers away and bring them back"""
     notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    """sends a notification of a [scheduled trial](scheduled.md#notifications), as a mail or to a web service"""
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
+    """how many false notifications of a change the site bears a month, for all that is scheduled: the threshold of
+    `seatrial trend`. Fewer find small changes later: [nights](statistics.md#sessions-and-nights)"""
     units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY
-
-
-class Overrides(NamedTuple):
-    """What a trial fixes for its cases; None leaves it to the check, the profile or the allocation.
-
-    enforce: the expectations that it makes criteria.
-    """
-
-    bytes_per_task: int | None = None
-    files_per_task: int | None = None
-    fullness: float | None = None
-    transfer_size: int | None = None
-    direct: bool | None = None
-    interface: str | None = None
-    tasks_per_node: int | None = None
-    max_tasks: int | None = None
-    budget_s: float | None = None
-    enforce: tuple[Enforced, ...] = ()
-
-    def applied(self, template: Point) -> dict[str, Any]:
-        """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
-        fixed = {name: getattr(self, name) for name in kind_of(template.kind).of_trial}
-        return {name: value for name, value in fixed.items() if value is not None}
-
-    def share(self, template: Point) -> int | None:
-        """What it fixes for each task: bytes of data, files of metadata."""
-        return self.bytes_per_task if kind_of(template.kind).moves_data else self.files_per_task
+    """of the figures that are shown: GiB/s, or GB/s. References may have any unit"""
 
 
 @dataclass(frozen=True)
@@ -670,16 +755,14 @@ class Site:
 
     def overrides(self, case: Case, family: str, profile: str) -> Overrides:
         """What the trials that give a case fix for it together; what contradicts itself, check_overrides refuses."""
-        giving = [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
+        fixed: dict[str, Any] = {}
+        for trial in reversed(self._giving(case, family, profile)):
+            fixed |= {key: value for key in Overrides.model_fields if (value := getattr(trial, key)) is not None}
+        return Overrides.model_construct(**fixed)
 
-        def fixed(key: str) -> Any:
-            return next((value for trial in giving if (value := getattr(trial, key)) is not None), None)
-
-        return Overrides(
-            **{key: fixed(key) for key in _FIXED if key != 'budget'},
-            budget_s=fixed('budget'),
-            enforce=tuple({each.id: each for trial in giving for each in trial.enforce}.values()),
-        )
+    def enforced(self, case: Case, family: str, profile: str) -> dict[str, float | None]:
+        """The expectations that these trials make criteria, each with the limit of the site, or None."""
+        return {id: limit for trial in self._giving(case, family, profile) for id, limit in trial.enforce}
 
     def allocation(self, case: Case, overrides: Overrides | None = None) -> Allocation:
         """The largest launch of a case: all its nodes with the partition's tasks, or those that its trial wants."""
@@ -699,30 +782,21 @@ class Site:
         """The file system under test with one of its layouts, as the plan carries it."""
         entry = self.file_system(file_system)
         driver = by_type(entry.type)
+        same = {key: getattr(entry, key) for key in Target._fields if key in FileSystem.model_fields}
+        counted = {f'{kind.lower()}s': _how_many(entry.numbers(kind)) for kind in TARGETS}
+        changed = {
+            'storage_system': entry.storage_system or file_system,
+            'limits': Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
+            'monitors': tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
+        }
         return Target(
             name=file_system,
-            type=entry.type,
-            path=entry.path,
-            storage_system=entry.storage_system or file_system,
-            limits=Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
             layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
-            mount=entry.mount,
-            records_on_target=entry.records_on_target,
-            drop_caches=entry.drop_caches,
             recovery_limit_s=driver.recovery_limit_s if entry.recovery_limit is None else entry.recovery_limit,
-            compresses=entry.compresses,
-            deduplicates=entry.deduplicates,
-            server_cache_bytes=entry.server_cache_bytes,
-            fast_tier_bytes=entry.fast_tier_bytes,
-            to_be_filled=entry.to_be_filled,
-            osts=_how_many(entry.numbers('OST')),
-            mdts=_how_many(entry.numbers('MDT')),
-            bricks=_how_many(entry.numbers('brick')),
             listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,
-            telemetry=entry.telemetry,
-            monitors=tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
+            **{**same, **counted, **changed},
         )
 
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
@@ -795,7 +869,7 @@ class Site:
                 if shared is None:
                     continue
                 sentence = f'is not that of trials[{i}], which gives {shared.name} too; write the same in both'
-                for key in _FIXED:
+                for key in Overrides.model_fields:
                     values = getattr(first, key), getattr(other, key)
                     if None not in values and values[0] != values[1]:
                         problems[problem(TRIAL_FILE, ['trials', k, key], sentence)] = None
@@ -902,18 +976,8 @@ class Site:
     def _trials(self, check: str, family: str, profile: str) -> list[Trial]:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
 
-
-_FIXED = (
-    'bytes_per_task',
-    'files_per_task',
-    'fullness',
-    'transfer_size',
-    'direct',
-    'interface',
-    'tasks_per_node',
-    'max_tasks',
-    'budget',
-)
+    def _giving(self, case: Case, family: str, profile: str) -> list[Trial]:
+        return [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
 
 
 def _how_many(numbers: tuple[int, ...] | None) -> int | None:

@@ -20,7 +20,7 @@ from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import UNITS, in_base
-from seatrial.site import strict_yaml
+from seatrial.site import yaml_file
 from seatrial.site.error import SiteError, problem
 from seatrial.site.load import said
 from seatrial.site.model import EngineName, Entry
@@ -318,8 +318,8 @@ def _as_reframe_reads(file: Path) -> Any:
 
     What those rules turn into something that does not stand there (010 is 8, 1:30 is 90) is a problem.
     """
-    text = strict_yaml.read_text(file)
-    strict_yaml.parse(text, file.name)
+    text = yaml_file.read_text(file)
+    yaml_file.parse(text, file.name)
     problems = [
         problem(file.name, [], f'line {node.start_mark.line + 1}: {sentence}')
         for node, is_key in _scalars(yaml.compose(text, Loader=yaml.SafeLoader), set())
