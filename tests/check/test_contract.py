@@ -12,7 +12,9 @@ from seatrial.check.contract import contract_session, criteria_of_contract, unme
 from seatrial.check.criteria import criteria_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import contract_of, save, saved_references
+from seatrial.check.session import contract_of, references_of, save, saved_references
+from seatrial.judge.references import Reference
+from seatrial.model.plan import Case
 from seatrial.model.units import MIB
 from seatrial.site.contract import load_contract
 from seatrial.site.error import SiteError
@@ -117,7 +119,7 @@ def test_criteria_of_one_workload_share_their_allocations(resolve):
     )
     assert write.procedure == read.procedure != other.procedure
     session = session_for(write, [write, read, other])
-    assert [each.metric for each in session.references] == ['write@1MiB', 'read@1MiB']
+    assert [each.metric for each in references_of(session, write.procedure.case)] == ['write@1MiB', 'read@1MiB']
 
 
 def test_the_session_of_an_allocation_is_judged_by_the_bound_of_the_contract(resolve):
@@ -148,6 +150,16 @@ def test_a_session_keeps_for_whom_it_was_begun_and_what_reframe_compares_with(re
     assert own['acceptance']['pelagia:compute']['scratch']['wide'][200] == {'write@1MiB': [500.0, 0.0, None, 'GB/s']}
 
 
+def test_the_references_of_an_older_session_are_read(tmp_path):
+    case = ['Reads', 'local:default', 'scratch', 'default', 1]
+    by = ['contract', '2026-06-30', 'ior', 'mean']
+    old = ['acceptance', case, 'read@1MiB', 500.0, 0.0, None, 'GB/s', 500e9, 'higher', *by]
+    (tmp_path / 'session.json').write_text(json.dumps({'references': [old]}))
+    assert saved_references(tmp_path) == {
+        ('acceptance', Case(*case)): (Reference('read@1MiB', 500e9, 0.0, None, 'GB/s', *by),)
+    }
+
+
 def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
     (criterion,) = resolve(changed(conditions={'seconds': '5 s', 'caches': 'allowed', 'budget': '2h'}))
     session = session_for(criterion, [criterion])
@@ -156,7 +168,7 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
     assert plan.stopping.budget_s == 7200.0
     assert (sizing.min_s, sizing.working_set) == (5.0, False)
     assert sizing.target_s > 5.0
-    assert session.references == ()
+    assert session.references == {}
     assert 'caches may take part' in session.profile.label
 
 
@@ -250,5 +262,5 @@ def test_of_a_latency_at_most_is_asked(resolve):
     keys = {'metric': 'p99 of random reads', 'at_least': None, 'at_most': '5 ms', 'statistic': 'minimum'}
     (criterion,) = resolve(changed(workload=workload, **keys))
     assert (criterion.metric_name, criterion.asked.least) == ('randread_p99@qd16', False)
-    (reference,) = session_for(criterion, [criterion]).references
+    ((reference,),) = session_for(criterion, [criterion]).references.values()
     assert (reference.low, reference.high, reference.statistic) == (None, 0.0, 'maximum')

@@ -92,7 +92,7 @@ CATALOGUE = (
     ),
     Row('FN-15', _FERMILAB, 'guarantees of POSIX'),
     Row('FN-16', _FERMILAB, 'storage with a caching front end', _COMPARED),
-    Row('FN-17', _FERMILAB, 'metrics of an acceptance', 'references.yaml of a site, of any check'),
+    Row('FN-17', _FERMILAB, 'metrics of an acceptance', 'contract.yaml of a site, of any check'),
     Row(
         'FN-18',
         _FERMILAB,

@@ -10,6 +10,7 @@ from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
 from seatrial.check.session import Session
 from seatrial.judge.criteria import Asked
+from seatrial.judge.references import CONTRACT, Reference
 from seatrial.model.metric import HIGHER, MetricType
 from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
 from seatrial.model.point import Point
@@ -35,7 +36,7 @@ from seatrial.site.contract import Criterion as Written
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import DEFAULT_LAYOUT, Site, Trial
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
-from seatrial.site.references import STATISTICS, Reference
+from seatrial.site.references import STATISTICS
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, joined, listed
 
@@ -231,8 +232,9 @@ def contract_session(
     """The session of one more allocation for all criteria of a procedure; date: of the contract."""
     session = _session(session_id, site, procedure)
     own = [each for each in criteria if each.procedure == procedure]
-    references = [reference for each in own if (reference := _reference(each, procedure, date))]
-    return replace(session, references=tuple(references), contract=procedure.as_json())
+    references = tuple(reference for each in own if (reference := _reference(each, procedure, date)))
+    by_case = {(ACCEPTANCE.name, procedure.case): references} if references else {}
+    return replace(session, references=by_case, contract=procedure.as_json())
 
 
 def label_of(procedure: Mapping[str, Any]) -> str:
@@ -545,19 +547,14 @@ def _reference(criterion: Criterion, procedure: Procedure, date: str) -> Referen
     asked, bound = criterion.asked, criterion.written.bound
     if asked.of or asked.best_of or procedure.caches or criterion.metric is None:
         return None
-    number = bound.value / float(UNITS[bound.unit][1])
     statistic = asked.statistic if asked.least else STATISTICS[asked.statistic]
     return Reference(
-        ACCEPTANCE.name,
-        procedure.case,
         criterion.metric_name,
-        number,
+        bound.value,
         0.0 if asked.least else None,
         None if asked.least else 0.0,
         bound.unit,
-        bound.value,
-        criterion.metric.better,
-        'contract',
+        CONTRACT,
         date,
         procedure.engine,
         statistic,

@@ -8,18 +8,19 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from seatrial.judge.references import Reference, References
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
 from seatrial.site.model import Site, Trial
 from seatrial.site.profile import PROFILES, Profile
-from seatrial.site.references import REFERENCES_FILE, Reference, as_reframe_reads, references_file
+from seatrial.site.references import REFERENCES_FILE, as_reframe_reads, references_file
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
@@ -51,7 +52,7 @@ class Session:
     engines: tuple[EngineChoice, ...]
     only: tuple[str, ...] = ()
     system: str | None = None
-    references: tuple[Reference, ...] = ()
+    references: References = field(default_factory=dict)
     plain: bool = False
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
@@ -72,6 +73,11 @@ def began(session_id: str) -> datetime:
     return datetime.strptime(session_id.partition('-')[0], '%Y%m%dT%H%M%S').replace(tzinfo=timezone.utc)
 
 
+def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
+    """What the figures of a case should be in this session."""
+    return session.references.get((session.profile.name, case), ())
+
+
 def save(session: Session) -> Path:
     """Write the session for the ReFrame processes that will carry it out; returns the file.
 
@@ -86,7 +92,7 @@ def save(session: Session) -> Path:
         'engines': [[choice.name, choice.program] for choice in session.engines],
         'only': list(session.only),
         'system': session.system,
-        'references': session.references,
+        'references': [[*key, *astuple(each)] for key, own in session.references.items() for each in own],
         'not_applicable': dict(session.not_applicable),
         'left_out': list(session.left_out),
         'points': list(session.points),
@@ -115,11 +121,11 @@ def contract_digest(procedure: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest() if procedure else ''
 
 
-def saved_references(folder: Path) -> tuple[Reference, ...]:
+def saved_references(folder: Path) -> References:
     """The references that a session was begun with. Raises SiteError where they are damaged."""
     try:
         return _references(_said(folder, 'references') or ())
-    except (TypeError, IndexError):
+    except (TypeError, ValueError):
         raise SiteError([f'{folder / FILE}: its references cannot be read; restore it from a backup']) from None
 
 
@@ -197,5 +203,16 @@ def _read(file: Path) -> Session:
     )
 
 
-def _references(saved: Sequence[Any]) -> tuple[Reference, ...]:
-    return tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in saved)
+def _references(saved: Sequence[Any]) -> References:
+    found: dict[tuple[str, Case], tuple[Reference, ...]] = {}
+    for profile, case, *own in saved:
+        if len(own) == _OF_OLD:
+            metric, _, low, high, unit, value, _, *by = own
+            own = [metric, value, low, high, unit, *by]
+        key = profile, Case(*case)
+        found[key] = (*found.get(key, ()), Reference(*own))
+    return found
+
+
+_OF_OLD = 11
+"""Values of a reference in older sessions: also its value as it was written, and which is better."""

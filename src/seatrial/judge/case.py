@@ -46,7 +46,7 @@ from seatrial.workload.words import span
 
 NO_CRITERION = (
     'no criterion: an acceptance is compared with something; '
-    'give it a contract in references.yaml, or enforce an expectation in trial.yaml'
+    'write a contract.yaml for seatrial accept, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
 NAMED = 4
