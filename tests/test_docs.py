@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.history.rows import COLUMNS
-from seatrial.site.contract import Conditions, Contract, Criterion, Workload
+from seatrial.site.contract import Conditions, Contract, CriterionEntry, Workload
 from seatrial.site.model import ActionEntry, FileSystem, Partition, ScheduleEntry, Trial, TrialFile
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -110,7 +110,7 @@ def test_every_key_of_a_site_is_described(entry):
     assert set(entry.model_fields) <= described('site-config.md', '## trial.yaml')
 
 
-@pytest.mark.parametrize('entry', [Contract, Criterion, Workload, Conditions])
+@pytest.mark.parametrize('entry', [Contract, CriterionEntry, Workload, Conditions])
 def test_every_key_of_a_contract_is_described(entry):
     page = (REPOSITORY / 'docs' / 'contract.md').read_text().partition('## Keys')[2]
     rows = re.findall(r'^\| (`[^|]+`) \| ([^|]+) \|', page, re.MULTILINE)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from builders import records_of
-from seatrial.check.contract import contract_session, criteria_of_contract, unmet
+from seatrial.check.contract import acceptance_tests, contract_session, unmet
 from seatrial.check.criteria import criteria_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
@@ -58,7 +58,7 @@ FIVE = [
 def resolve(tmp_path):
     def resolve(*criteria, site=SITE):
         (tmp_path / 'contract.yaml').write_text(yaml.safe_dump({**HEAD, 'criteria': list(criteria)}))
-        return criteria_of_contract(site, CHECKS, load_contract(tmp_path))
+        return acceptance_tests(site, CHECKS, load_contract(tmp_path))
 
     return resolve
 
@@ -91,11 +91,11 @@ def test_the_five_sentences_of_an_administrator_are_what_checks_measure(resolve)
         ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/200n', 'write@1MiB', 'degraded'),
     ]
     assert found[4].procedure is None
-    assert [each.asked.bound for each in found] == [500e9, 300e3, 10e9, 0.7, 120.0]
+    assert [each.criterion.bound for each in found] == [500e9, 300e3, 10e9, 0.7, 120.0]
 
 
 def test_the_contract_of_the_example_is_valid():
-    assert len(criteria_of_contract(SITE, CHECKS, load_contract(EXAMPLE))) == 5
+    assert len(acceptance_tests(SITE, CHECKS, load_contract(EXAMPLE))) == 5
 
 
 def test_an_allocation_measures_the_point_of_the_criterion_and_no_other(resolve):
@@ -214,7 +214,7 @@ def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, s
 
 def test_files_get_as_large_as_the_contract_asks_for(resolve):
     (criterion,) = resolve(changed(conditions={'bytes': '2x memory', 'fullness': '0-10 %'}))
-    assert criterion.written.conditions.bytes == 2.0
+    assert criterion.entry.conditions.bytes == 2.0
     assert criterion.procedure == resolve(WRITE)[0].procedure
 
 
@@ -254,13 +254,13 @@ def test_a_point_is_named_where_nothing_else_tells_it_apart(resolve, refused):
 def test_guarantees_are_counted(resolve):
     keys = {'metric': 'holding', 'workload': {'check': 'PosixSemantics'}, 'nodes': 2, 'at_least': 33}
     (criterion,) = resolve(changed(**keys))
-    assert (criterion.metric_name, criterion.asked.bound) == ('holding@two-tasks', 33)
+    assert (criterion.metric_name, criterion.criterion.bound) == ('holding@two-tasks', 33)
 
 
 def test_of_a_latency_at_most_is_asked(resolve):
     workload = {'transfer_size': '4KiB', 'queue_depth': 16}
     keys = {'metric': 'p99 of random reads', 'at_least': None, 'at_most': '5 ms', 'statistic': 'minimum'}
     (criterion,) = resolve(changed(workload=workload, **keys))
-    assert (criterion.metric_name, criterion.asked.least) == ('randread_p99@qd16', False)
+    assert (criterion.metric_name, criterion.criterion.least) == ('randread_p99@qd16', False)
     ((reference,),) = session_for(criterion, [criterion]).references.values()
     assert (reference.low, reference.high, reference.statistic) == (None, 0.0, 'maximum')

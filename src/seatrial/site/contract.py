@@ -188,8 +188,8 @@ class Conditions(Entry):
     exclusive: Truth = False
 
 
-class Criterion(Entry):
-    """One sentence of the contract. What a percentage of another criterion leaves out is as it is there.
+class CriterionEntry(Entry):
+    """A criterion as the file has it. What a percentage of another criterion leaves out is as it is there.
 
     state:     of the system, in which it is measured: 'degraded'; empty: in good order
     allocations: how many have to be valid before it is decided
@@ -232,7 +232,7 @@ class Contract(Entry):
     parties: Annotated[dict[Name, Text], Filled] = Field(examples=['{customer: A Computing Centre, supplier: B Ltd}'])
     counts: Annotated[str, BeforeValidator(one_of('a rule', tuple(COUNTS)))] = 'all'
     milestones: Annotated[dict[Name, Text], Filled] = Field(default_factory=dict)
-    criteria: Annotated[tuple[Criterion, ...], Listed] = Field(
+    criteria: Annotated[tuple[CriterionEntry, ...], Listed] = Field(
         examples=["[{id: 4.2.1, text: '...', metric: write bandwidth, nodes: 200, at_least: 500 GB/s}]"]
     )
 
@@ -279,7 +279,7 @@ def _contradictions(contract: Contract) -> Iterator[str]:
             yield problem(CONTRACT_FILE, place(number, *keys), sentence)
 
 
-def _alone(each: Criterion) -> Iterator[tuple[list[str], str]]:
+def _alone(each: CriterionEntry) -> Iterator[tuple[list[str], str]]:
     """What is wrong with a criterion by itself."""
     if (each.at_least is None) == (each.at_most is None):
         how = 'neither at_least nor at_most is' if each.at_least is None else 'at_least and at_most are both'
@@ -292,7 +292,7 @@ def _alone(each: Criterion) -> Iterator[tuple[list[str], str]]:
             yield [key], f'is missing; write {key}: {example}'
 
 
-def _of_another(each: Criterion, by_id: Mapping[str, Criterion]) -> Iterator[tuple[list[str], str]]:
+def _of_another(each: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> Iterator[tuple[list[str], str]]:
     """What is wrong with a percentage of another criterion."""
     bound = each.at_least or each.at_most
     if bound is None or not bound.of:
@@ -330,7 +330,7 @@ INHERITED = (
 """Keys that a percentage of another criterion has from there where it leaves them out."""
 
 
-def _in_full(each: Criterion, by_id: Mapping[str, Criterion]) -> Criterion:
+def _in_full(each: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> CriterionEntry:
     if each.bound.of:
         base = _in_full(by_id[each.bound.of], by_id)
         left_out = [key for key in INHERITED if getattr(each, key) is None]
