@@ -7,7 +7,7 @@ import pytest
 
 from seatrial.history.rows import COLUMNS
 from seatrial.site.contract import Conditions, Contract, CriterionEntry, Workload
-from seatrial.site.model import ActionEntry, FileSystem, Partition, ScheduleEntry, Trial, TrialFile
+from seatrial.site.model import ActionEntry, FileSystemEntry, Partition, ScheduleEntry, TrialEntry, TrialFile
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = REPOSITORY / 'README.md'
@@ -105,7 +105,7 @@ def described(page: str, after: str) -> set[str]:
     return set(re.findall(r'\w+', ' '.join(re.findall(r'^\| (`[^|]+`) \|', text, re.MULTILINE))))
 
 
-@pytest.mark.parametrize('entry', [TrialFile, FileSystem, ActionEntry, Partition, Trial, ScheduleEntry])
+@pytest.mark.parametrize('entry', [TrialFile, FileSystemEntry, ActionEntry, Partition, TrialEntry, ScheduleEntry])
 def test_every_key_of_a_site_is_described(entry):
     assert set(entry.model_fields) <= described('site-config.md', '## trial.yaml')
 

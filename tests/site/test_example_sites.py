@@ -18,12 +18,12 @@ from seatrial.filesystem.lustre.layout import Component, LustreLayout
 from seatrial.site.load import load
 from seatrial.site.model import (
     EngineEntry,
-    FileSystem,
+    FileSystemEntry,
     LauncherEntry,
     LimitsEntry,
     Partition,
     ScheduleEntry,
-    Trial,
+    TrialEntry,
     TrialFile,
     parse_duration,
 )
@@ -37,11 +37,11 @@ DOCS = (ROOT / 'docs' / 'site-config.md').read_text()
 ENTRIES = (
     TrialFile,
     EngineEntry,
-    FileSystem,
+    FileSystemEntry,
     LimitsEntry,
     Partition,
     LauncherEntry,
-    Trial,
+    TrialEntry,
     ScheduleEntry,
 )
 KEYS = sorted({key for entry in ENTRIES for key in entry.model_fields} | {*LustreLayout._fields, *Component._fields})

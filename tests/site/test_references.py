@@ -63,7 +63,6 @@ MEASURED = {
     ],
     'Unused': [],
 }
-PLACE = 'references.yaml: SharedFile.nightly.lab:io.scratch.default'
 
 
 @pytest.fixture
@@ -102,10 +101,6 @@ def test_the_file_gives_every_reference_with_its_case_and_origin(read):
     )
     (of_any_engine,) = found['acceptance', wide]
     assert (of_any_engine.date, of_any_engine.engine) == ('2026-06-30', '')
-
-
-def test_a_folder_without_the_file_has_none(tmp_path):
-    assert references_file(tmp_path) is None
 
 
 def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
@@ -294,12 +289,6 @@ def test_where_lower_is_better_the_upper_bound_is_needed(read, bounds, said):
     with pytest.raises(SiteError) as caught:
         read(OTHERS.format(metric='p99@4KiB', parts=f'2.0, {bounds}, ms'))
     assert caught.value.problems[0].endswith(f'p99@4KiB{said}')
-
-
-def test_a_problem_has_the_keys_of_its_place(problems_of):
-    assert problems_of('100.0, -0.1', '100.0, 0.1') == (
-        f'{PLACE}.1.read@1MiB[1]: 0.1 is no lowest fraction; write -0.1 for 10 % less',
-    )
 
 
 def test_all_problems_are_said_at_once(problems_of):

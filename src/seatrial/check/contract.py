@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
 from seatrial.check.session import Session
-from seatrial.judge.criteria import Criterion
+from seatrial.judge.criteria import MEAN, MINIMUM, Criterion
 from seatrial.judge.references import CONTRACT, Reference
 from seatrial.model.metric import HIGHER, MetricType
 from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
@@ -25,8 +25,6 @@ from seatrial.site.contract import (
     BEST,
     CONTRACT_FILE,
     FIELDS,
-    MEAN,
-    MINIMUM,
     Conditions,
     Contract,
     CriterionEntry,
@@ -34,7 +32,7 @@ from seatrial.site.contract import (
     place,
 )
 from seatrial.site.error import SiteError, problem
-from seatrial.site.model import DEFAULT_LAYOUT, Site, Trial
+from seatrial.site.model import DEFAULT_LAYOUT, Site, TrialEntry
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.site.references import STATISTICS
 from seatrial.workload.registry import kind_of, metrics_at
@@ -79,7 +77,7 @@ class Procedure(NamedTuple):
     caches:  whether they may take part
     """
 
-    trial: Trial
+    trial: TrialEntry
     point: str
     engine: str
     state: str
@@ -181,7 +179,7 @@ def acceptance_test_again(
         return AcceptanceTest(criterion_of(contract, entry), entry)
     try:
         found = (kept or {})['procedure']
-        procedure = Procedure(**{**found, 'trial': Trial.model_validate(found['trial'])})
+        procedure = Procedure(**{**found, 'trial': TrialEntry.model_validate(found['trial'])})
         type_ = MetricType(*(kept or {})['metric'])
         case, conditions = procedure.case, entry.conditions or Conditions()
     except (KeyError, TypeError, IndexError) as error:
@@ -396,7 +394,7 @@ def _refuse_metric(name: str, measured: Sequence[_Candidate]) -> None:
     raise _Refused(['metric'], f'no check measures {show(name)} here; {remedy}')
 
 
-def _trial(site: Site, entry: CriterionEntry) -> Trial:
+def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
     """What the trial of any check would be for this criterion."""
     file = site.trial_file
     partition = _chosen('partition', entry.partition, list(file.partitions))
@@ -415,15 +413,9 @@ def _trial(site: Site, entry: CriterionEntry) -> Trial:
     fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
     if conditions.budget is not None:
         fixed['budget'] = conditions.budget
-    lists = {
-        'checks': ['*'],
-        'partitions': [partition],
-        'file_systems': [file_system],
-        'nodes': [nodes],
-        'layouts': [layout],
-        'profiles': [ACCEPTANCE.name],
-    }
-    return Trial.model_validate({**lists, 'tasks_per_node': entry.tasks_per_node or most, **fixed})
+    lists = {'checks': ['*'], 'partitions': [partition], 'file_systems': [file_system], 'nodes': [nodes]}
+    lists |= {'layouts': [layout], 'profiles': [ACCEPTANCE.name]}
+    return TrialEntry.model_validate({**lists, 'tasks_per_node': entry.tasks_per_node or most, **fixed})
 
 
 _OF_TRIAL = ('transfer_size', 'bytes_per_task', 'files_per_task', 'interface', 'direct')

@@ -7,7 +7,7 @@ from pathlib import Path
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, resolved
 from seatrial.check.session import Session, references_of, saved_references
-from seatrial.judge.expectations import Expectation, Guarantee, Limited
+from seatrial.judge.expectations import Expectation, GuaranteeHolds, Limited
 from seatrial.judge.verdict import Criteria
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.site.error import SiteError, problem
@@ -28,7 +28,9 @@ def with_references(
     """
     if complete:
         known = {each.name: (each.family, {one.id for one in each.expectations}) for each in checks.values()}
-        guarantees = {one.id for each in checks.values() for one in each.expectations if isinstance(one, Guarantee)}
+        guarantees = {
+            one.id for each in checks.values() for one in each.expectations if isinstance(one, GuaranteeHolds)
+        }
         limited = {one.id: one for each in checks.values() for one in each.expectations if isinstance(one, Limited)}
         session.site.check_enforced(known, guarantees, limited)
         _check_limits(session, limited)
@@ -42,7 +44,7 @@ def with_references(
         _no_baseline(profile, case, each.metric)
         for (profile, case), own in references.items()
         for each in own
-        if _of_other_nodes(each.metric, checks[case.check])
+        if checks[case.check].axis.equals == 'node' and not each.metric.endswith(f'@{ALL_NODES}')
     ]
     if refused:
         raise SiteError(refused)
@@ -84,11 +86,6 @@ def _with_limit(expectation: Expectation, limit: float | None) -> Expectation:
 def criteria_of_allocation(folder: Path, plan: TrialPlan) -> Criteria:
     """What the session of one allocation for a contract was begun with, by its own folder: no site is needed."""
     return Criteria(references=saved_references(folder).get((plan.profile, plan.case), ()), of_contract=True)
-
-
-def _of_other_nodes(metric: str, declared: Declared) -> bool:
-    """Whether it is a metric of a group of a node sweep, which every session forms anew."""
-    return declared.axis.equals == 'node' and not metric.endswith(f'@{ALL_NODES}')
 
 
 def _no_baseline(profile: str, case: Case, metric: str) -> str:

@@ -18,7 +18,7 @@ from seatrial.judge.references import Reference, References
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Site, Trial
+from seatrial.site.model import Site, TrialEntry
 from seatrial.site.profile import PROFILES, Profile
 from seatrial.site.references import REFERENCES_FILE, as_reframe_reads, references_file
 
@@ -190,7 +190,7 @@ def _read(file: Path) -> Session:
     return Session(
         id=data['id'],
         folder=file.parent,
-        site=site.with_trials([Trial.model_validate(contract['trial'])]) if contract else site,
+        site=site.with_trials([TrialEntry.model_validate(contract['trial'])]) if contract else site,
         profile=PROFILES[data['profile']],
         engines=tuple(EngineChoice(name, program) for name, program in data['engines']),
         only=tuple(data['only']),
@@ -206,13 +206,9 @@ def _read(file: Path) -> Session:
 def _references(saved: Sequence[Any]) -> References:
     found: dict[tuple[str, Case], tuple[Reference, ...]] = {}
     for profile, case, *own in saved:
-        if len(own) == _OF_OLD:
+        if len(own) > 9:  # of an older session: also the value as it was written, and which is better
             metric, _, low, high, unit, value, _, *by = own
             own = [metric, value, low, high, unit, *by]
         key = profile, Case(*case)
         found[key] = (*found.get(key, ()), Reference(*own))
     return found
-
-
-_OF_OLD = 11
-"""Values of a reference in older sessions: also its value as it was written, and which is better."""

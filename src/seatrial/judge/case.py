@@ -7,7 +7,7 @@ from seatrial.judge.caveats import caveats
 from seatrial.judge.expectations import (
     Curves,
     ExpectationResult,
-    Guarantee,
+    GuaranteeHolds,
     judge_curves,
     judge_guarantee,
     not_judged,
@@ -210,7 +210,7 @@ def _judge_guarantees(facts: Sequence[Fact], criteria: Criteria) -> tuple[Expect
     return tuple(
         judge_guarantee(each, facts, each.id in criteria.enforced)
         for each in criteria.expectations
-        if isinstance(each, Guarantee)
+        if isinstance(each, GuaranteeHolds)
     )
 
 

@@ -412,7 +412,7 @@ class PrecheckEntry(Entry):
     value: Text = Field(examples=["'off'"])
 
 
-class FileSystem(Entry):
+class FileSystemEntry(Entry):
     """A file system under test. Paths are absolute here, sizes in bytes, times in seconds.
 
     layouts: by name, each with settings that the driver of the type checks
@@ -510,7 +510,7 @@ BY_NAME = ('io500', 'iodd', 'kept')
 which no bare machine has; whose trees stay."""
 
 
-class Trial(Entry):
+class TrialEntry(Entry):
     """Which checks run where: every combination of what its lists name is a case."""
 
     checks: Annotated[tuple[Check, ...], Distinct] = Field(examples=['[access]'])
@@ -580,13 +580,13 @@ class TrialFile(Entry):
 
     version: Version = Field(examples=[str(VERSION)])
     state: PathText = Field(examples=['/home/hpc/seatrial'])
-    file_systems: Annotated[dict[Name, FileSystem], Filled] = Field(
+    file_systems: Annotated[dict[Name, FileSystemEntry], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )
     partitions: Annotated[dict[PartitionName, Partition], Filled] = Field(
         examples=['{cluster:compute: {launcher: srun, tasks_per_node: 8}}']
     )
-    trials: Annotated[tuple[Trial, ...], Listed] = Field(
+    trials: Annotated[tuple[TrialEntry, ...], Listed] = Field(
         examples=['[{checks: [access], partitions: [cluster:compute], file_systems: [scratch], nodes: [1]}]']
     )
     engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_engine)], ...], Listed] = tuple(
@@ -659,7 +659,7 @@ class Site:
         self._refuse(self._unsafe([str(folder)]))
         return folder
 
-    def with_trials(self, trials: Sequence[Trial]) -> 'Site':
+    def with_trials(self, trials: Sequence[TrialEntry]) -> 'Site':
         """The site with these trials in place of its own."""
         return replace(self, trial_file=self.trial_file.model_copy(update={'trials': tuple(trials)}))
 
@@ -687,7 +687,7 @@ class Site:
         most = wanted.tasks_per_node or self.partition(case.partition).tasks_per_node
         return Allocation(case.nodes, min(most, (wanted.max_tasks or case.nodes * most) // case.nodes))
 
-    def file_system(self, name: str) -> FileSystem:
+    def file_system(self, name: str) -> FileSystemEntry:
         """The entry of a file system."""
         return self.trial_file.file_systems[name]
 
@@ -899,7 +899,7 @@ class Site:
             sentence = f'{error.filename}: {error.strerror}; make it by hand or name another directory'
             raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
-    def _trials(self, check: str, family: str, profile: str) -> list[Trial]:
+    def _trials(self, check: str, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
 
 

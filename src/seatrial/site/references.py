@@ -39,6 +39,7 @@ LARGEST = 1e18
 """In base units: 1 EB/s, or as many operations a second; what is more is a slip of the pen or of the unit."""
 
 _FORM = '[1000.0, -0.1, null, MiB/s]: the reference, the lowest and the highest as fractions of it, the unit'
+_EXAMPLE = '{origin: baseline, date: 2026-11-20, engine: ior}'
 _WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
 
@@ -119,7 +120,7 @@ def load_references(file: Path, measured: Mapping[str, Collection[Measured]], co
     measured: by the class name of each check; complete: whether it has every check that there is. If not, checks
     that it does not have are skipped.
     """
-    reading = _Reading(measured, complete)
+    reading = _ReferencesReading(measured, complete)
     found = reading.document(_as_reframe_reads(file))
     if reading.problems:
         raise SiteError(reading.problems)
@@ -137,7 +138,7 @@ def as_reframe_reads(references: References) -> str:
     return str(yaml.safe_dump(found))
 
 
-class _Reading:
+class _ReferencesReading:
     """One walk over the file: the references, and the problems met on the way."""
 
     def __init__(self, measured: Mapping[str, Collection[Measured]], complete: bool) -> None:
@@ -176,7 +177,7 @@ class _Reading:
 
     def origin(self, keys: tuple[Any, ...], entry: Any) -> Origin | None:
         if not isinstance(entry, dict):
-            self.note(keys, f'{show(entry)} stands where a mapping is expected; write {_example()}')
+            self.note(keys, f'{show(entry)} stands where a mapping is expected; write {_EXAMPLE}')
             return None
         try:
             return Origin.model_validate({str(key): value for key, value in entry.items()})
@@ -199,7 +200,7 @@ class _Reading:
         for profile in profiles:
             if (check, profile) not in origins:
                 keys = (SEATRIAL, check, profile)
-                self.note(keys, f'the references of {check}.{profile} have no origin; write {_example()}')
+                self.note(keys, f'the references of {check}.{profile} have no origin; write {_EXAMPLE}')
         for path, leaf in self.leaves(check, (), rows, profiles):
             row = next(each for each in rows if each[: len(path)] == path)
             amount = self.amount((check, *path), leaf, row)
@@ -350,7 +351,3 @@ def _is_number(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     return f'{value:g}' if _is_number(value) else show(value)
-
-
-def _example() -> str:
-    return '{origin: baseline, date: 2026-11-20, engine: ior}'
