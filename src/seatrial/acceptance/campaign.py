@@ -14,8 +14,8 @@ import click
 from seatrial.check.contract import (
     AcceptanceTest,
     Procedure,
-    acceptance_test_again,
     acceptance_tests,
+    acceptance_tests_again,
     contract_session,
     unlike,
     unmet,
@@ -26,7 +26,7 @@ from seatrial.check.session import began, contract_digest, contract_of, new_id
 from seatrial.check.verified import verified
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
-from seatrial.judge.criteria import Attempt, Criterion, CriterionOutcome, judge_contract
+from seatrial.judge.criteria import Attempt, CriterionOutcome, judge_contract
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
@@ -65,7 +65,7 @@ class Made(NamedTuple):
 def protocol_at(state: Path, contract: Contract, tests: Sequence[AcceptanceTest], made: Made) -> Protocol:
     """What all attempts in a state directory come to, judged anew. Raises UsageError."""
     attempts, remarks = attempts_at(state, tests), remarks_in(state)
-    outcomes = judge_contract([_planned(each, tests) for each in tests], attempts)
+    outcomes = judge_contract([each.criterion for each in tests], attempts)
     rows = [
         _row(made.units, each, outcomes[each.criterion.id], attempts[each.criterion.id], remarks) for each in tests
     ]
@@ -81,12 +81,6 @@ def protocol_at(state: Path, contract: Contract, tests: Sequence[AcceptanceTest]
         rows=rows,
         milestones=contract.milestones,
     )
-
-
-def _planned(test: AcceptanceTest, tests: Sequence[AcceptanceTest]) -> Criterion:
-    """The criterion with how many allocations its procedure has by the contract."""
-    sharing = [each.criterion.allocations for each in tests if each.procedure == test.procedure]
-    return replace(test.criterion, planned=max(sharing))
 
 
 def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest], units: str) -> Path:
@@ -116,7 +110,7 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         if contract is None:
             return None, [f'there is no {CONTRACT_FILE}']
         kept = json.loads((folder / KEPT).read_text(encoding='utf-8'))
-        tests = [acceptance_test_again(contract, each, kept['criteria'].get(each.id)) for each in contract.criteria]
+        tests = acceptance_tests_again(contract, kept['criteria'])
         made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
         page = protocol_at(state, contract, tests, made)
         same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)

@@ -113,7 +113,7 @@ class AcceptanceTest:
 
     @property
     def kept(self) -> dict[str, Any] | None:
-        """How it is measured, for acceptance_test_again."""
+        """How it is measured, for acceptance_tests_again."""
         if self.metric is None or self.procedure is None:
             return None
         return {'metric': list(self.metric), 'procedure': self.procedure.as_json()}
@@ -136,10 +136,26 @@ def acceptance_tests(site: Site, checks: Mapping[str, Declared], contract: Contr
             problems.append(problem(CONTRACT_FILE, place(number, _key(entry)), sentence))
     if problems:
         raise SiteError(problems)
-    return found
+    return _sharing(found)
 
 
-def criterion_of(contract: Contract, entry: CriterionEntry) -> Criterion:
+def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
+    """How every criterion is measured, by what AcceptanceTest.kept has of each: no site is needed.
+
+    Raises ValueError for what is no procedure, or not one by which the contract would have it measured.
+    """
+    return _sharing([_again(contract, each, kept.get(each.id)) for each in contract.criteria])
+
+
+def _sharing(tests: Sequence[AcceptanceTest]) -> list[AcceptanceTest]:
+    """The tests, each criterion with how many allocations its procedure has by the contract."""
+    planned: dict[Procedure | None, int] = {}
+    for each in tests:
+        planned[each.procedure] = max(each.criterion.allocations, planned.get(each.procedure, 0))
+    return [replace(each, criterion=replace(each.criterion, planned=planned[each.procedure])) for each in tests]
+
+
+def _criterion(contract: Contract, entry: CriterionEntry) -> Criterion:
     """The criterion, by the contract alone."""
     bound = entry.bound
     found = Criterion(
@@ -168,15 +184,9 @@ def criterion_of(contract: Contract, entry: CriterionEntry) -> Criterion:
     )
 
 
-def acceptance_test_again(
-    contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | None
-) -> AcceptanceTest:
-    """How a criterion is measured, by what AcceptanceTest.kept has of it: no site is needed. Raises ValueError.
-
-    ValueError: it is no procedure, or not one by which the contract would have it measured.
-    """
+def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | None) -> AcceptanceTest:
     if entry.observed:
-        return AcceptanceTest(criterion_of(contract, entry), entry)
+        return AcceptanceTest(_criterion(contract, entry), entry)
     try:
         found = (kept or {})['procedure']
         procedure = Procedure(**{**found, 'trial': TrialEntry.model_validate(found['trial'])})
@@ -208,7 +218,7 @@ def acceptance_test_again(
     for keys, asked, done in pairs:
         if asked != done:
             raise ValueError(_otherwise(number, keys, show(asked), show(done)))
-    return AcceptanceTest(criterion_of(contract, entry), entry, procedure, type_)
+    return AcceptanceTest(_criterion(contract, entry), entry, procedure, type_)
 
 
 def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
@@ -273,7 +283,7 @@ def _resolved(
     site: Site, checks: Mapping[str, Declared], contract: Contract, entry: CriterionEntry
 ) -> AcceptanceTest:
     if entry.observed:
-        return AcceptanceTest(criterion_of(contract, entry), entry)
+        return AcceptanceTest(_criterion(contract, entry), entry)
     assert entry.metric is not None, 'load_contract asks for it'
     kind, name = METRICS.get(entry.metric, ('', entry.metric))
     trial = _trial(site, entry)
@@ -303,7 +313,7 @@ def _resolved(
         raise _Refused([_key(entry)], f'of {entry.metric} {"more" if least else "less"} is better; write {key}')
     procedure = procedures[candidate.check]._replace(point=candidate.point.label)
     _check_conditions(site, checks[candidate.check], procedure, entry)
-    return AcceptanceTest(criterion_of(contract, entry), entry, procedure, candidate.metric)
+    return AcceptanceTest(_criterion(contract, entry), entry, procedure, candidate.metric)
 
 
 def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: CriterionEntry) -> None:

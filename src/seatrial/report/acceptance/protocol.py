@@ -151,12 +151,8 @@ class Protocol:
 
         Those that differ in figures alone, such as seconds, are one, with their range.
         """
-        said = [
-            (row.criterion.id, attempt.caveat)
-            for row in self.rows
-            for attempt in row.outcome.counted
-            if attempt.caveat
-        ]
+        counted = [(row.criterion.id, each.caveat) for row in self.rows for each in row.outcome.counted]
+        said = [(criterion, caveat) for criterion, caveat in counted if caveat]
         return sorted(ranged(said).items(), key=lambda own: -len(own[1]))
 
     def counts(self) -> str:

@@ -110,15 +110,8 @@ def summary(page: Protocol) -> str:
         '|---|---|---|---:|---:|---:|---:|---|',
     ]
     for row in page.rows:
-        said = (
-            row.criterion.id,
-            row.criterion.wanted,
-            row.measured,
-            row.interval,
-            row.margin,
-            row.allocations,
-            row.outcome.why,
-        )
+        criterion, why = row.criterion, row.outcome.why
+        said = (criterion.id, criterion.wanted, row.measured, row.interval, row.margin, row.allocations, why)
         verdict = f'{row.verdict.value}{" (waived)" if row.waived else ""}'
         lines.append(f'| {" | ".join([verdict, *map(escaped, said)])} |')
     return '\n'.join(lines) + '\n'
