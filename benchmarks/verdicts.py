@@ -25,7 +25,7 @@ from coverage import (
 from harness import run
 from scipy import stats
 
-from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Asked, Attempt, judge_contract
+from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Attempt, Criterion, judge_contract
 from seatrial.judge.references import INSIDE, LEVEL, OUTSIDE, QUANTILES, Reference, judge_reference
 from seatrial.judge.session import FAMILY, holm
 from seatrial.judge.statistics import correlation_of, samples_for, slow_launches, widening
@@ -166,21 +166,21 @@ def print_campaigns(count: int, rng) -> None:
     for planned in (2, 3, 5):
         for further in (0, 3, 10):
             at_bound, above = (rng.normal(true, 0.05, (count, planned + further)) for true in (1.0, 1.05))
-            plain = Asked('1', 1.0, allocations=planned, planned=planned + further)
-            asked = replace(plain, planned=planned)
-            found = [_campaign(each, asked) for each in above]
-            cells = [np.mean([_campaign(each, one)[0] == MET for each in at_bound]) for one in (asked, plain)]
+            plain = Criterion('1', 1.0, allocations=planned, planned=planned + further)
+            criterion = replace(plain, planned=planned)
+            found = [_campaign(each, criterion) for each in above]
+            cells = [np.mean([_campaign(each, one)[0] == MET for each in at_bound]) for one in (criterion, plain)]
             cells += [np.mean([verdict == said for verdict, _ in found]) for said in (MET, MISSED)]
             made = np.mean([number for _, number in found])
             print(f'| {planned} | {further} | {" | ".join(map(_percent, cells))} | {made:.1f} |', flush=True)
 
 
-def _campaign(figures: np.ndarray, asked: Asked) -> 'tuple[str, int]':
+def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
     """What the judge says at last, and of how many allocations."""
     began = datetime(2026, 11, 20, tzinfo=timezone.utc)
     made = [Attempt(f's{number:03}', began, ('n1',), (float(each),) * 6) for number, each in enumerate(figures)]
-    for number in range(asked.allocations, len(made) + 1):
-        found = judge_contract([asked], {'1': made[:number]})['1'].verdict
+    for number in range(criterion.allocations, len(made) + 1):
+        found = judge_contract([criterion], {'1': made[:number]})['1'].verdict
         if found != UNDECIDED:
             break
     return found, number

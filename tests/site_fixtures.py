@@ -10,7 +10,7 @@ import pytest
 
 from builders import moved, sample_of, start_of
 from local_site import trial
-from seatrial.check.contract import contract_session, criteria_of_contract
+from seatrial.check.contract import acceptance_tests, contract_session
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
@@ -227,8 +227,8 @@ def allocation(site: SmallSite) -> Callable[..., Path]:
         loaded, checks = load_site(site.folder), load_checks(site.checks)
         contract = load_contract(site.folder)
         assert contract is not None
-        criteria = criteria_of_contract(loaded, checks, contract)
-        procedure = next(each.procedure for each in criteria if each.written.id == criterion)
+        criteria = acceptance_tests(loaded, checks, contract)
+        procedure = next(each.procedure for each in criteria if each.criterion.id == criterion)
         assert procedure is not None
         session = contract_session(session_id, loaded, procedure, contract.date, criteria)
         _leave_records(session, checks[procedure.case.check], figure)

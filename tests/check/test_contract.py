@@ -8,11 +8,13 @@ import pytest
 import yaml
 
 from builders import records_of
-from seatrial.check.contract import contract_session, criteria_of_contract, unmet
+from seatrial.check.contract import acceptance_tests, contract_session, unmet
 from seatrial.check.criteria import criteria_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import contract_of, save, saved_references
+from seatrial.check.session import contract_of, references_of, save, saved_references
+from seatrial.judge.references import Reference
+from seatrial.model.plan import Case
 from seatrial.model.units import MIB
 from seatrial.site.contract import load_contract
 from seatrial.site.error import SiteError
@@ -56,7 +58,7 @@ FIVE = [
 def resolve(tmp_path):
     def resolve(*criteria, site=SITE):
         (tmp_path / 'contract.yaml').write_text(yaml.safe_dump({**HEAD, 'criteria': list(criteria)}))
-        return criteria_of_contract(site, CHECKS, load_contract(tmp_path))
+        return acceptance_tests(site, CHECKS, load_contract(tmp_path))
 
     return resolve
 
@@ -89,11 +91,11 @@ def test_the_five_sentences_of_an_administrator_are_what_checks_measure(resolve)
         ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/200n', 'write@1MiB', 'degraded'),
     ]
     assert found[4].procedure is None
-    assert [each.asked.bound for each in found] == [500e9, 300e3, 10e9, 0.7, 120.0]
+    assert [each.criterion.bound for each in found] == [500e9, 300e3, 10e9, 0.7, 120.0]
 
 
 def test_the_contract_of_the_example_is_valid():
-    assert len(criteria_of_contract(SITE, CHECKS, load_contract(EXAMPLE))) == 5
+    assert len(acceptance_tests(SITE, CHECKS, load_contract(EXAMPLE))) == 5
 
 
 def test_an_allocation_measures_the_point_of_the_criterion_and_no_other(resolve):
@@ -117,7 +119,7 @@ def test_criteria_of_one_workload_share_their_allocations(resolve):
     )
     assert write.procedure == read.procedure != other.procedure
     session = session_for(write, [write, read, other])
-    assert [each.metric for each in session.references] == ['write@1MiB', 'read@1MiB']
+    assert [each.metric for each in references_of(session, write.procedure.case)] == ['write@1MiB', 'read@1MiB']
 
 
 def test_the_session_of_an_allocation_is_judged_by_the_bound_of_the_contract(resolve):
@@ -148,6 +150,16 @@ def test_a_session_keeps_for_whom_it_was_begun_and_what_reframe_compares_with(re
     assert own['acceptance']['pelagia:compute']['scratch']['wide'][200] == {'write@1MiB': [500.0, 0.0, None, 'GB/s']}
 
 
+def test_the_references_of_an_older_session_are_read(tmp_path):
+    case = ['Reads', 'local:default', 'scratch', 'default', 1]
+    by = ['contract', '2026-06-30', 'ior', 'mean']
+    old = ['acceptance', case, 'read@1MiB', 500.0, 0.0, None, 'GB/s', 500e9, 'higher', *by]
+    (tmp_path / 'session.json').write_text(json.dumps({'references': [old]}))
+    assert saved_references(tmp_path) == {
+        ('acceptance', Case(*case)): (Reference('read@1MiB', 500e9, 0.0, None, 'GB/s', *by),)
+    }
+
+
 def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
     (criterion,) = resolve(changed(conditions={'seconds': '5 s', 'caches': 'allowed', 'budget': '2h'}))
     session = session_for(criterion, [criterion])
@@ -156,7 +168,7 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
     assert plan.stopping.budget_s == 7200.0
     assert (sizing.min_s, sizing.working_set) == (5.0, False)
     assert sizing.target_s > 5.0
-    assert session.references == ()
+    assert session.references == {}
     assert 'caches may take part' in session.profile.label
 
 
@@ -202,7 +214,7 @@ def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, s
 
 def test_files_get_as_large_as_the_contract_asks_for(resolve):
     (criterion,) = resolve(changed(conditions={'bytes': '2x memory', 'fullness': '0-10 %'}))
-    assert criterion.written.conditions.bytes == 2.0
+    assert criterion.entry.conditions.bytes == 2.0
     assert criterion.procedure == resolve(WRITE)[0].procedure
 
 
@@ -242,13 +254,13 @@ def test_a_point_is_named_where_nothing_else_tells_it_apart(resolve, refused):
 def test_guarantees_are_counted(resolve):
     keys = {'metric': 'holding', 'workload': {'check': 'PosixSemantics'}, 'nodes': 2, 'at_least': 33}
     (criterion,) = resolve(changed(**keys))
-    assert (criterion.metric_name, criterion.asked.bound) == ('holding@two-tasks', 33)
+    assert (criterion.metric_name, criterion.criterion.bound) == ('holding@two-tasks', 33)
 
 
 def test_of_a_latency_at_most_is_asked(resolve):
     workload = {'transfer_size': '4KiB', 'queue_depth': 16}
     keys = {'metric': 'p99 of random reads', 'at_least': None, 'at_most': '5 ms', 'statistic': 'minimum'}
     (criterion,) = resolve(changed(workload=workload, **keys))
-    assert (criterion.metric_name, criterion.asked.least) == ('randread_p99@qd16', False)
-    (reference,) = session_for(criterion, [criterion]).references
+    assert (criterion.metric_name, criterion.criterion.least) == ('randread_p99@qd16', False)
+    ((reference,),) = session_for(criterion, [criterion]).references.values()
     assert (reference.low, reference.high, reference.statistic) == (None, 0.0, 'maximum')

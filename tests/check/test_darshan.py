@@ -10,7 +10,7 @@ from seatrial.check import darshan
 from seatrial.check.darshan import MISSING, LogError, keep_darshan_run, read_logs
 from seatrial.job.sequence.darshan import FOLDER, PLACE
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.issued import Log, Record
+from seatrial.judge.issued import DarshanLog, Record
 from seatrial.model.issued import ISSUED
 from seatrial.model.plan import Sizing
 from seatrial.model.record import SAMPLES, line_of
@@ -51,7 +51,9 @@ def test_genuine_logs_say_what_was_kept_of_them():
     kept = [json.loads((TRANSCRIPTS / f'{name}.json').read_text()) for name in names]
     assert len(kept) == 8
     assert read_logs([TRANSCRIPTS / f'{name}.darshan' for name in names]) == [
-        Log(each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records']))
+        DarshanLog(
+            each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records'])
+        )
         for each in kept
     ]
 

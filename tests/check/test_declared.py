@@ -14,7 +14,7 @@ CHECK = """
 import reframe
 
 from seatrial.check.base import Check, trial
-from seatrial.judge.expectations import AtLeast, Guarantee, Insensitive, PointAtLeast
+from seatrial.judge.expectations import AtLeast, GuaranteeHolds, Insensitive, PointAtLeast
 from seatrial.model.layout import Layout
 from seatrial.model.point import Point
 from seatrial.workload.access import data_access
@@ -249,7 +249,7 @@ def test_an_expectation_of_what_a_check_does_not_measure_is_an_error(write):
         ('FILES', 'TREES', "PointAtLeast(at='private', than='shared', metric='file_stat', **SOURCE)"),
         ('listing(10)', 'TREES', "AtLeast(metric='stat_second', than='stat_first', **SOURCE)"),
         ('listing(10, (10.0,))', 'TREES', "AtLeast(metric='ls_fourth', than='ls_after_10s', **SOURCE)"),
-        ('posix_semantics()', "Sweep('tree', (('a', {}),))", "Guarantee(fact='rename_over', **SOURCE)"),
+        ('posix_semantics()', "Sweep('tree', (('a', {}),))", "GuaranteeHolds(fact='rename_over', **SOURCE)"),
     ],
 )
 def test_an_expectation_of_what_a_check_measures_is_declared(write, workload, sweep, expectation):

@@ -13,7 +13,7 @@ from seatrial.check.declared import load as load_checks
 from seatrial.check.derived import Underivable, ageing_text, check_text, file_sizes, shape_of, trial_text
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
-from seatrial.judge.issued import ALL, Log, Record
+from seatrial.judge.issued import ALL, DarshanLog, Record
 from seatrial.model.units import KIB, MIB
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
@@ -33,7 +33,7 @@ trials:
 
 def log_of(name):
     said = json.loads((TRANSCRIPTS / f'{name}.json').read_text())
-    return Log(said['version'], said['processes'], said['partial'], tuple(Record(*r) for r in said['records']))
+    return DarshanLog(said['version'], said['processes'], said['partial'], tuple(Record(*r) for r in said['records']))
 
 
 def shared(processes=4, partial=False, **counters):
@@ -49,7 +49,7 @@ def shared(processes=4, partial=False, **counters):
         'POSIX_ACCESS1_ACCESS': 64 * KIB,
         'POSIX_ACCESS1_COUNT': calls,
     }
-    return Log('3.4.7', processes, partial, (Record('POSIX', '/home/alice/f', ALL, {**usual, **counters}),))
+    return DarshanLog('3.4.7', processes, partial, (Record('POSIX', '/home/alice/f', ALL, {**usual, **counters}),))
 
 
 def private(rank, name, size=MIB):
@@ -120,8 +120,8 @@ def test_one_operation_can_be_read_alone():
     [
         (shared(partial=True), 'marks the log as partial'),
         (replace(shared(), stdio=(MIB, 0)), '1 MiB more went through stdio'),
-        (Log('', 4, False, (*shared().records, private(0, '/b', 64 * KIB))), '94 % of its bytes; 1 other'),
-        (Log('', 2, False, tuple(private(n % 2, f'/f{n}') for n in range(6))), 'Its 2 tasks had 6 files'),
+        (DarshanLog('', 4, False, (*shared().records, private(0, '/b', 64 * KIB))), '94 % of its bytes; 1 other'),
+        (DarshanLog('', 2, False, tuple(private(n % 2, f'/f{n}') for n in range(6))), 'Its 2 tasks had 6 files'),
         (shared(POSIX_ACCESS1_COUNT=14, POSIX_ACCESS2_ACCESS=512, POSIX_ACCESS2_COUNT=2), '64KiB 88 %, 512B 12 %'),
         (shared(POSIX_BYTES_WRITTEN=MIB + 100), 'It moved write 1048676 B; here every task moves 256KiB'),
         (shared(POSIX_FILE_ALIGNMENT=4096, POSIX_FILE_NOT_ALIGNED=8), '50 % of its transfers began off'),
@@ -233,7 +233,7 @@ def test_a_derived_check_is_as_the_house_writes_them(tmp_path, repository, name)
 
 
 def test_a_log_of_nothing_but_buffered_streams_is_refused_with_the_reason():
-    log = Log('3.4.7', 1, False, (), (MIB, 0))
+    log = DarshanLog('3.4.7', 1, False, (), (MIB, 0))
     with pytest.raises(Underivable, match='through stdio'):
         shape_of(log)
     with pytest.raises(Underivable, match='no bytes are moved by a read'):
@@ -249,7 +249,7 @@ def test_a_configuration_file_that_is_read_through_a_stream_is_no_remark():
 
 def sized(**sizes):
     """A log of files of which so much was written: 'w1' 1 byte."""
-    return Log('', 1, False, tuple(private(0, f'/{name}', size) for name, size in sizes.items()))
+    return DarshanLog('', 1, False, tuple(private(0, f'/{name}', size) for name, size in sizes.items()))
 
 
 def test_a_file_is_as_large_as_its_last_byte_that_was_written_else_read():
@@ -259,7 +259,7 @@ def test_a_file_is_as_large_as_its_last_byte_that_was_written_else_read():
             for rank in range(2)]  # fmt: skip
     opened = Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1})
     other = Record('MPI-IO', '/both', 0, {'MPIIO_BYTES_WRITTEN': 77})
-    log = Log('', 2, False, (one, *both, Record('POSIX', '/read', 0, read), opened, other))
+    log = DarshanLog('', 2, False, (one, *both, Record('POSIX', '/read', 0, read), opened, other))
     assert file_sizes([log]) == (1, 6, 10_000)
 
 
@@ -273,7 +273,7 @@ def test_sizes_of_many_files_are_told_by_a_hundred_and_cut_as_the_source_cuts_th
 
 def test_logs_without_a_file_that_has_bytes_are_refused():
     with pytest.raises(Underivable, match='no file was written or read'):
-        file_sizes([Log('', 1, False, (Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1}),))])
+        file_sizes([DarshanLog('', 1, False, (Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1}),))])
 
 
 def test_an_ageing_is_a_check_that_loads_with_its_sizes(tmp_path):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import FLAT, FLAT_TREE, MFWA, SIZES, plan_of
-from seatrial.check.forecast import NOTHING, UNKNOWN, Earlier, Span, fitting_share, forecast
+from seatrial.check.forecast import NOTHING, UNKNOWN, Earlier, ForecastRange, fitting_share, forecast
 from seatrial.filesystem.base import Capacity
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Limits, Sizing, StoppingRule
@@ -30,13 +30,13 @@ def of(plan, *sessions, free=UNKNOWN):
 
 
 def test_what_is_not_known_of_one_case_is_not_known_of_all():
-    both = NOTHING.plus(Span(1, 2, 3)).plus(Span(1, None, 4))
-    assert both == Span(2, None, 7)
+    both = NOTHING.plus(ForecastRange(1, 2, 3)).plus(ForecastRange(1, None, 4))
+    assert both == ForecastRange(2, None, 7)
 
 
 def test_the_stopping_rule_sets_the_least_and_the_most_repetitions():
-    assert of(plan_of()).repetitions == Span(6, None, 22)
-    assert of(plan_of(stopping=StoppingRule(0.1, 4, 4, extra=0, fixed=True))).repetitions == Span(1, None, 4)
+    assert of(plan_of()).repetitions == ForecastRange(6, None, 22)
+    assert of(plan_of(stopping=StoppingRule(0.1, 4, 4, extra=0, fixed=True))).repetitions == ForecastRange(1, None, 4)
 
 
 def test_a_fixed_share_makes_the_bytes_of_each_repetition_exact():
@@ -51,7 +51,7 @@ def test_what_directories_took_is_expected_again_and_never_above_the_most():
     plan = plan_of(FLAT, FLAT_TREE, sizing=Sizing(1000, 1, 0.0, 0.0, pinned=1000), **ROOMY)
     like = earlier(plan, 4, share=1000)._replace(directory_bytes=96 * 1024)
     before, after = of(plan).room, of(plan, like).room
-    assert after == Span(before.least, before.least + 96 * 1024, before.least + 96 * 1024)
+    assert after == ForecastRange(before.least, before.least + 96 * 1024, before.least + 96 * 1024)
 
 
 def test_a_repetition_under_darshan_is_in_the_most():
@@ -81,7 +81,7 @@ def test_of_launches_that_a_time_ends_only_earlier_sessions_know_the_bytes():
     mixed = random_access(('randrw',), '64MiB', read_share=0.75, direct=False)
     plan = plan_of(mixed, Sweep('queue_depth', (1,)), sizing=Sizing(32 * MIB, MIB, 0.0, 0.5), **ROOMY)
     alone, after = of(plan), of(plan, earlier(plan, 6, share=32 * MIB, size=100 * MIB))
-    assert (alone.read, alone.written.most) == (Span(0, None, None), None)
+    assert (alone.read, alone.written.most) == (ForecastRange(0, None, None), None)
     prepared = 2 * 64 * MIB  # for the warm-up, and for the points
     assert (alone.written.least, after.written.expected) == (prepared, prepared + 150 * MIB)
     assert after.read.expected == 450 * MIB

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seatrial.check.contract import criteria_of_contract
+from seatrial.check.contract import acceptance_tests
 from seatrial.check.declared import load
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
@@ -59,7 +59,7 @@ def test_the_contract_of_a_page_is_one_that_the_site_it_copies_takes(session, na
     text = yaml.safe_dump({**head, **yaml.safe_load(snippet(name, 'criteria'))})
     site = session(copied, 'acceptance', contract=text).site
     contract = load_contract(site.folder)
-    found = criteria_of_contract(site, CHECKS, contract)
+    found = acceptance_tests(site, CHECKS, contract)
     assert [each.metric_name for each in found] == metrics
 
 

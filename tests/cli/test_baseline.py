@@ -73,10 +73,10 @@ def test_the_site_is_judged_by_it(baseline, past, references, command, site):
 
 def test_comments_and_what_else_stands_there_are_kept(baseline, past, references):
     references.write_text(
-        '# ours\n$seatrial:\n  Reads:\n    nightly: {origin: contract, date: 2026-06-30}\n'
+        '# ours\n$seatrial:\n  Reads:\n    nightly: {origin: baseline, date: 2026-06-30}\n'
         '  Writes:\n    nightly: {origin: baseline, date: 2026-01-01}  # the old one\n'
         'Reads:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
-        '  nightly: {local:default: {scratch: {default: {1: {read@64KiB: [1.0, -0.1, null, MiB/s]}}}}}\n'
+        '  nightly: {local:default: {scratch: {default: {1: {read@64KiB: [1.0, -0.1, 0.1, MiB/s]}}}}}\n'
         'Writes:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
         '  nightly:\n    local:default: {scratch: {default: {1: {\n'
         '      write@64KiB: [90.0, -0.1, 0.1, MiB/s],   # slow month\n'
@@ -99,20 +99,6 @@ def test_comments_and_what_else_stands_there_are_kept(baseline, past, references
             '      write@64KiB: [102.25, -0.048, 0.048, MiB/s],   # slow month',
         ),
     ]
-
-
-def test_a_contract_stays_what_it_is(baseline, past, references):
-    text = (
-        '$seatrial: {Writes: {nightly: {origin: contract, date: 2026-06-30}}}\n'
-        'Writes:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
-        '  nightly: {local:default: {scratch: {default: {1: {write@64KiB: [1.0, -0.1, null, MiB/s]}}}}}\n'
-    )
-    references.write_text(text)
-    for day in range(5):
-        past(day)
-    said = baseline(NIGHTS, '--yes')
-    assert 'a contract, which stays as it is' in said.out
-    assert references.read_text() == text
 
 
 @pytest.mark.parametrize(

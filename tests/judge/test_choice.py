@@ -2,12 +2,12 @@
 
 import pytest
 
-from seatrial.judge.choice import Column, choice, front, requirement, spread
+from seatrial.judge.choice import FigureColumn, choice, front, requirement, spread
 from seatrial.model.metric import LOWER
 
 TB, MB, MINUTE = 1e12, 1e6, 60.0
-CAPACITY, DURATION = Column('capacity', 'B'), Column('duration', 's', LOWER)
-READ, WRITE = Column('read', 'B/s'), Column('write', 'B/s')
+CAPACITY, DURATION = FigureColumn('capacity', 'B'), FigureColumn('duration', 's', LOWER)
+READ, WRITE = FigureColumn('read', 'B/s'), FigureColumn('write', 'B/s')
 COLUMNS = (CAPACITY, DURATION, READ, WRITE)
 POOLS = {
     'raidz1 4 vdev 8 disk': {'duration': 44 * MINUTE, 'write': 4549 * MB},

@@ -13,14 +13,14 @@ from seatrial.judge.criteria import (
     MET,
     MISSED,
     UNDECIDED,
-    Asked,
     Attempt,
+    Criterion,
     further_allocations,
     judge_contract,
 )
 
 BEGAN = datetime(2026, 11, 20, tzinfo=timezone.utc)
-ASKED = Asked('1', 100.0)
+CRITERION = Criterion('1', 100.0)
 WORSE_TO_BETTER = (MISSED, UNDECIDED, MET)
 SERIES = st.lists(
     st.lists(st.floats(1.0, 1000.0), min_size=6, max_size=8), min_size=1, max_size=4
@@ -40,106 +40,108 @@ def around(value, by=1.0):
     return [value - by, value + by] * 3
 
 
-def judged(asked, found, *others):
-    return judge_contract([asked, *others], {asked.id: found})[asked.id]
+def judged(criterion, found, *others):
+    return judge_contract([criterion, *others], {criterion.id: found})[criterion.id]
 
 
 @pytest.mark.parametrize(('value', 'verdict'), [(120, MET), (80, MISSED), (100.5, UNDECIDED), (99.5, UNDECIDED)])
 def test_the_interval_of_a_single_allocation_decides(value, verdict):
-    assert judged(ASKED, attempts(around(value, 5))).verdict == verdict
+    assert judged(CRITERION, attempts(around(value, 5))).verdict == verdict
 
 
 @pytest.mark.parametrize(('value', 'verdict'), [(120, MISSED), (80, MET)])
 def test_of_a_latency_less_is_better(value, verdict):
-    outcome = judged(replace(ASKED, least=False), attempts(around(value)))
+    outcome = judged(replace(CRITERION, least=False), attempts(around(value)))
     assert (outcome.verdict, outcome.margin) == (verdict, pytest.approx((100 - value) / 100))
 
 
 def test_of_several_allocations_the_scatter_between_them_decides():
-    asked = replace(ASKED, allocations=3)
+    criterion = replace(CRITERION, allocations=3)
     far_apart = attempts(around(100, 0.1), around(110, 0.1), around(120, 0.1))
     together = attempts(around(109, 0.1), around(110, 0.1), around(111, 0.1))
     # A t of 2.92 for 2 degrees of freedom: 110 - 2.92 x 10 / sqrt(3) is 93.1.
-    assert judged(asked, far_apart).low == pytest.approx(93.14, abs=0.01)
-    assert judged(asked, far_apart).verdict == UNDECIDED
-    assert judged(asked, together).verdict == MET
+    assert judged(criterion, far_apart).low == pytest.approx(93.14, abs=0.01)
+    assert judged(criterion, far_apart).verdict == UNDECIDED
+    assert judged(criterion, together).verdict == MET
 
 
 def test_what_is_asked_anew_with_each_further_allocation_has_to_be_surer():
     found = attempts(around(101), around(103), around(105))
     # t of 90 % and of 95 % for 2 degrees of freedom, times 2 / sqrt(3)
-    planned, further = (judged(replace(ASKED, allocations=number), found) for number in (3, 2))
+    planned, further = (judged(replace(CRITERION, allocations=number), found) for number in (3, 2))
     assert (planned.verdict, planned.low) == (UNDECIDED, pytest.approx(103 - 2.920 * 1.1547, abs=0.01))
     assert (further.confidence, further.low) == (0.95, pytest.approx(103 - 4.303 * 1.1547, abs=0.01))
-    # Another criterion has asked for the third, and the contract counts the last ones whatever came before.
-    for asked in (replace(ASKED, allocations=2, planned=3), replace(ASKED, counts='last')):
-        assert judged(asked, found).confidence == 0.9
+    # Another criterion has criterion for the third, and the contract counts the last ones whatever came before.
+    for criterion in (replace(CRITERION, allocations=2, planned=3), replace(CRITERION, counts='last')):
+        assert judged(criterion, found).confidence == 0.9
 
 
 def test_of_a_percentage_both_are_asked_anew():
     found, others = attempts(around(80), around(81), around(82)), attempts(around(100), around(101))
-    asked = Asked('2', 0.7, of='1', allocations=3)
-    assert judge_contract([ASKED, asked], {'1': others, '2': found})['2'].confidence == 0.95
+    criterion = Criterion('2', 0.7, of='1', allocations=3)
+    assert judge_contract([CRITERION, criterion], {'1': others, '2': found})['2'].confidence == 0.95
 
 
 def test_going_on_until_it_is_met_meets_little_that_is_not():
     rng, met = random.Random(2009), 0
     for _ in range(300):
         figures = [around(rng.gauss(100, 5)) for _ in range(10)]
-        met += any(judged(replace(ASKED, allocations=3), attempts(*figures[:n])).verdict == MET for n in range(3, 11))
+        met += any(
+            judged(replace(CRITERION, allocations=3), attempts(*figures[:n])).verdict == MET for n in range(3, 11)
+        )
     # 7 % of 300 are 21, and at 90 % each time 45; three standard deviations are 13.
     assert 8 <= met <= 34
 
 
 @given(SERIES, st.floats(1.0, 1000.0), st.floats(1.01, 3.0), st.sampled_from(['mean', 'median', 'minimum']))
 def test_what_is_faster_is_judged_no_worse(series, bound, factor, statistic):
-    asked = replace(ASKED, bound=bound, statistic=statistic)
-    one = judged(asked, attempts(*series)).verdict
-    other = judged(asked, attempts(*([factor * value for value in values] for values in series))).verdict
+    criterion = replace(CRITERION, bound=bound, statistic=statistic)
+    one = judged(criterion, attempts(*series)).verdict
+    other = judged(criterion, attempts(*([factor * value for value in values] for values in series))).verdict
     assert WORSE_TO_BETTER.index(other) >= WORSE_TO_BETTER.index(one)
 
 
 @given(SERIES, st.floats(1.0, 1000.0), st.sampled_from([0.125, 4.0, 1024.0]), st.booleans())
 def test_the_unit_decides_nothing(series, bound, factor, least):
-    asked = replace(ASKED, bound=bound, least=least)
-    one = judged(asked, attempts(*series))
+    criterion = replace(CRITERION, bound=bound, least=least)
+    one = judged(criterion, attempts(*series))
     scaled = attempts(*([factor * value for value in values] for values in series))
-    other = judged(replace(asked, bound=factor * bound), scaled)
+    other = judged(replace(criterion, bound=factor * bound), scaled)
     assert (one.verdict, one.further) == (other.verdict, other.further)
 
 
 @given(SERIES, st.floats(1.0, 1000.0), st.booleans())
 def test_met_is_never_on_the_wrong_side_nor_missed_on_the_right_one(series, bound, least):
-    outcome = judged(replace(ASKED, bound=bound, least=least), attempts(*series))
+    outcome = judged(replace(CRITERION, bound=bound, least=least), attempts(*series))
     assert outcome.verdict != MET or outcome.margin >= 0
     assert outcome.verdict != MISSED or outcome.margin < 0
 
 
 def test_fewer_allocations_than_the_contract_asks_for_are_undecided_and_say_how_many_are_missing():
-    outcome = judged(replace(ASKED, allocations=3), attempts(around(120)))
+    outcome = judged(replace(CRITERION, allocations=3), attempts(around(120)))
     assert (outcome.verdict, outcome.further) == (UNDECIDED, 2)
     assert '1 of 3 allocations valid' in outcome.why
 
 
 def test_what_does_not_count_is_no_allocation():
     found = [*attempts(around(120)), attempt(*around(1), number=2, why_not='cached')]
-    assert judged(ASKED, found).figures == (pytest.approx(120),)
-    nothing = judged(ASKED, found[1:])
+    assert judged(CRITERION, found).figures == (pytest.approx(120),)
+    nothing = judged(CRITERION, found[1:])
     assert (nothing.verdict, nothing.figure) == (UNDECIDED, None)
     assert 'cached' in nothing.why
 
 
 def test_too_few_repetitions_are_no_allocation():
-    assert judged(ASKED, attempts([120] * 5)).counted == ()
+    assert judged(CRITERION, attempts([120] * 5)).counted == ()
 
 
 def test_five_repetitions_that_are_too_slow_are_no_miss():
-    assert judged(ASKED, attempts([10] * 5)).verdict == UNDECIDED
+    assert judged(CRITERION, attempts([10] * 5)).verdict == UNDECIDED
 
 
 def test_the_last_allocations_count_where_the_contract_says_so():
     found = attempts(around(80), around(81), around(120), around(121))
-    last = replace(ASKED, counts='last', allocations=2)
+    last = replace(CRITERION, counts='last', allocations=2)
     assert [each.session for each in judged(last, found).counted] == ['s3', 's4']
     assert judged(replace(last, counts='all'), found).verdict == UNDECIDED
 
@@ -147,85 +149,85 @@ def test_the_last_allocations_count_where_the_contract_says_so():
 @pytest.mark.parametrize(('least', 'sessions'), [(True, ['s1', 's3']), (False, ['s2', 's4'])])
 def test_the_best_allocations_count_where_the_contract_says_so(least, sessions):
     found = attempts(around(120), around(80), around(121), around(79))
-    asked = replace(ASKED, counts='best', allocations=2, least=least)
-    assert [each.session for each in judged(asked, found).counted] == sessions
+    criterion = replace(CRITERION, counts='best', allocations=2, least=least)
+    assert [each.session for each in judged(criterion, found).counted] == sessions
 
 
 def test_a_failure_of_the_storage_is_a_miss_until_later_allocations_count_instead():
     failed = attempt(number=1, why_not='F1: EIO', failed=True)
     good = attempt(*around(120), number=2)
-    assert judged(ASKED, [failed, good]).verdict == MISSED
-    assert judged(replace(ASKED, counts='last'), [failed, good]).verdict == MET
-    assert judged(replace(ASKED, counts='last'), [good, replace(failed, session='s3')]).verdict == MISSED
+    assert judged(CRITERION, [failed, good]).verdict == MISSED
+    assert judged(replace(CRITERION, counts='last'), [failed, good]).verdict == MET
+    assert judged(replace(CRITERION, counts='last'), [good, replace(failed, session='s3')]).verdict == MISSED
 
 
 def test_a_single_launch_below_a_minimum_is_a_miss_before_all_allocations_are_there():
-    asked = replace(ASKED, statistic='minimum', allocations=3)
-    assert judged(asked, attempts([120, 120, 120, 120, 120, 99])).verdict == MISSED
-    assert judged(asked, attempts([120] * 6)).verdict == UNDECIDED
+    criterion = replace(CRITERION, statistic='minimum', allocations=3)
+    assert judged(criterion, attempts([120, 120, 120, 120, 120, 99])).verdict == MISSED
+    assert judged(criterion, attempts([120] * 6)).verdict == UNDECIDED
 
 
 def test_the_best_of_some_is_of_the_first_ones():
-    asked = replace(ASKED, statistic='best', best_of=6)
-    assert judged(asked, attempts([99] * 6 + [150])).verdict == MISSED
-    assert judged(asked, attempts([99, 99, 101, 99, 99, 99])).verdict == MET
-    assert judged(replace(asked, best_of=8), attempts([101] * 7)).verdict == UNDECIDED
+    criterion = replace(CRITERION, statistic='best', best_of=6)
+    assert judged(criterion, attempts([99] * 6 + [150])).verdict == MISSED
+    assert judged(criterion, attempts([99, 99, 101, 99, 99, 99])).verdict == MET
+    assert judged(replace(criterion, best_of=8), attempts([101] * 7)).verdict == UNDECIDED
 
 
 def test_the_median_of_one_allocation_has_the_interval_of_its_order():
-    outcome = judged(replace(ASKED, statistic='median'), attempts([90, 101, 102, 103, 104, 500]))
+    outcome = judged(replace(CRITERION, statistic='median'), attempts([90, 101, 102, 103, 104, 500]))
     assert (outcome.low, outcome.figure, outcome.high) == (90, 102.5, 500)
 
 
 def test_a_percentage_is_of_what_the_other_criterion_measured():
-    half = Asked('2', 0.5, of='1')
+    half = Criterion('2', 0.5, of='1')
     found = {'1': attempts(around(200)), '2': attempts(around(110))}
-    outcome = judge_contract([ASKED, half], found)['2']
+    outcome = judge_contract([CRITERION, half], found)['2']
     assert (outcome.verdict, outcome.bound) == (MET, pytest.approx(100))
     assert outcome.margin == pytest.approx(0.1)
-    assert judge_contract([ASKED, half], {**found, '2': attempts(around(90))})['2'].verdict == MISSED
+    assert judge_contract([CRITERION, half], {**found, '2': attempts(around(90))})['2'].verdict == MISSED
 
 
 def test_both_intervals_of_a_percentage_count():
-    half = Asked('2', 0.5, of='1')
+    half = Criterion('2', 0.5, of='1')
     found = {'1': attempts(around(200, 40)), '2': attempts(around(110, 0.1))}
-    assert judge_contract([ASKED, half], found)['2'].verdict == UNDECIDED
+    assert judge_contract([CRITERION, half], found)['2'].verdict == UNDECIDED
 
 
 def test_a_percentage_of_what_was_not_measured_is_undecided():
-    outcome = judge_contract([ASKED, Asked('2', 0.5, of='1')], {'2': attempts(around(110))})['2']
+    outcome = judge_contract([CRITERION, Criterion('2', 0.5, of='1')], {'2': attempts(around(110))})['2']
     assert outcome.verdict == UNDECIDED
     assert outcome.why.startswith('1,')
 
 
 def test_what_people_observe_is_undecided():
-    assert judged(replace(ASKED, observed=True), []).verdict == UNDECIDED
+    assert judged(replace(CRITERION, observed=True), []).verdict == UNDECIDED
 
 
 def test_among_many_criteria_chance_misses_none_that_it_would_miss_alone():
     found = attempts(around(98, 2))
-    assert judged(ASKED, found).verdict == MISSED
-    many = [Asked(str(number), 100.0) for number in range(2, 21)]
-    assert judged(ASKED, found, *many).verdict == UNDECIDED
-    assert judged(ASKED, attempts(around(80, 2)), *many).verdict == MISSED
+    assert judged(CRITERION, found).verdict == MISSED
+    many = [Criterion(str(number), 100.0) for number in range(2, 21)]
+    assert judged(CRITERION, found, *many).verdict == UNDECIDED
+    assert judged(CRITERION, attempts(around(80, 2)), *many).verdict == MISSED
 
 
 def test_chance_misses_one_of_all_that_are_just_met_as_seldom_as_is_said():
     rng = random.Random(2009)
     wrong, contracts = 0, 300
-    asked = [replace(ASKED, id=str(number), allocations=3) for number in range(10)]
+    criterion = [replace(CRITERION, id=str(number), allocations=3) for number in range(10)]
     for _ in range(contracts):
         found = {}
-        for each in asked:
+        for each in criterion:
             means = [rng.gauss(100, 5) for _ in range(3)]
             found[each.id] = attempts(*([rng.gauss(mean, 5) for _ in range(6)] for mean in means))
-        wrong += any(outcome.verdict == MISSED for outcome in judge_contract(asked, found).values())
+        wrong += any(outcome.verdict == MISSED for outcome in judge_contract(criterion, found).values())
     # 5 % of 300 are 15; three standard deviations are 11.
     assert 4 <= wrong <= 26
 
 
 def test_the_clocks_widen_an_interval():
-    narrow, wide = (judged(ASKED, attempts(around(105), clock_error=error)) for error in (0.0, 0.1))
+    narrow, wide = (judged(CRITERION, attempts(around(105), clock_error=error)) for error in (0.0, 0.1))
     assert (narrow.verdict, wide.verdict) == (MET, UNDECIDED)
 
 
@@ -253,12 +255,12 @@ def test_no_number_of_allocations_decides_a_figure_at_its_bound():
     ],
 )
 def test_of_a_load_in_several_allocations_it_is_said_what_nobody_saw(loads, said):
-    asked = replace(ASKED, statistic='minimum', allocations=len(loads), once=True)
+    criterion = replace(CRITERION, statistic='minimum', allocations=len(loads), once=True)
     found = [attempt(120, number=number, load=load) for number, load in enumerate(loads)]
-    assert said in judged(asked, found).load
+    assert said in judged(criterion, found).load
 
 
 @pytest.mark.parametrize('loads', [[(0, 100)], [None, None]])
 def test_of_one_allocation_and_of_what_is_no_load_nothing_is_said_of_the_time_between(loads):
-    asked = replace(ASKED, statistic='minimum', allocations=len(loads), once=True)
-    assert judged(asked, [attempt(120, number=number, load=load) for number, load in enumerate(loads)]).load == ''
+    criterion = replace(CRITERION, statistic='minimum', allocations=len(loads), once=True)
+    assert judged(criterion, [attempt(120, number=number, load=load) for number, load in enumerate(loads)]).load == ''

@@ -18,7 +18,7 @@ from seatrial.judge.expectations import (
     DoesNotDegrade,
     ExpectationResult,
     FallsWith,
-    Guarantee,
+    GuaranteeHolds,
     Insensitive,
     Plateaus,
     PointAtLeast,
@@ -38,7 +38,7 @@ from seatrial.workload.sweep import AXES
 SOURCE = {'id': 'X', 'words': 'it is so', 'source': 'Somebody'}
 SHAPE = (-1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 SIZES = Shape(('write', 'read'), 'transfer_size')
-GUARANTEE = Guarantee(fact='rename_replaces', **SOURCE)
+GUARANTEE = GuaranteeHolds(fact='rename_replaces', **SOURCE)
 NAMED = Shape(('file_create', 'file_stat'), 'tree', ('shared', 'private'))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.issued import ALL, Log, Record, in_parts, issued_of, order_of
+from seatrial.judge.issued import ALL, DarshanLog, Record, in_parts, issued_of, order_of
 from seatrial.model.issued import MIXED, Share
 from seatrial.model.units import KIB, MIB
 
@@ -21,7 +21,9 @@ def logs_of(name):
     """What the reader said of the log of this name, or of the logs of all processes."""
     said = [json.loads(line) for line in (TRANSCRIPTS / f'{name}.json').read_text().splitlines()]
     return [
-        Log(each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records']))
+        DarshanLog(
+            each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records'])
+        )
         for each in said
     ]
 
@@ -82,7 +84,7 @@ def test_a_sync_by_another_process_counts_and_that_process_is_no_task():
     logs = logs_of('fio-sfsa-strided')
     file = next(each.file for log in logs for each in log.records if each.file.startswith(f'{RUN}/'))
     around[0] = Record('POSIX', file, 0, {'POSIX_FSYNCS': 3})
-    seen = issued_of([*logs, Log('3.4.7', 1, False, tuple(around))], RUN)
+    seen = issued_of([*logs, DarshanLog('3.4.7', 1, False, tuple(around))], RUN)
     assert (seen.syncs, seen.tasks, seen.processes) == (2 + 3, 2, 2)
 
 
@@ -146,8 +148,8 @@ def added(each):
 def shared_log(offsets_of_each, size):
     each = [counters(offsets, size) for offsets in offsets_of_each]
     if len(each) == 1:
-        return Log('3.4.7', 1, False, (Record('POSIX', '/f', 0, each[0]),))
-    return Log('3.4.7', len(each), False, (Record('POSIX', '/f', ALL, added(each)),))
+        return DarshanLog('3.4.7', 1, False, (Record('POSIX', '/f', 0, each[0]),))
+    return DarshanLog('3.4.7', len(each), False, (Record('POSIX', '/f', ALL, added(each)),))
 
 
 tasks = st.integers(2, 9)
@@ -185,7 +187,7 @@ def test_the_whole_of_one_file_by_all(n, k, size):
 @given(tasks, transfers, sizes)
 def test_logs_of_single_processes_say_together_what_one_log_of_all_says(n, k, size):
     offsets = [[(i * n + r) * size for i in range(k)] for r in range(n)]
-    alone = [Log('3.4.7', 1, False, (Record('POSIX', '/f', 0, counters(own, size)),)) for own in offsets]
+    alone = [DarshanLog('3.4.7', 1, False, (Record('POSIX', '/f', 0, counters(own, size)),)) for own in offsets]
     assert issued_of(alone) == issued_of([shared_log(offsets, size)])
 
 
@@ -225,7 +227,7 @@ def test_the_bounds_of_an_order(transitions, following, forward, order):
 def test_some_tasks_on_each_file_are_neither_shared_nor_alone():
     record = counters([0, KIB], KIB)
     pairs = tuple(Record('POSIX', f'/f{rank // 2}', rank, record) for rank in range(4))
-    assert issued_of([Log('3.4.7', 4, False, pairs)]).sharing == MIXED
+    assert issued_of([DarshanLog('3.4.7', 4, False, pairs)]).sharing == MIXED
 
 
 def test_tasks_that_cover_a_part_of_a_shared_file_twice_touch_neither_whole_nor_segment():
@@ -236,7 +238,7 @@ def test_the_order_behind_mpi_io_that_merges_transfers_is_undecided():
     (log,) = logs_of('sfsa-mpiio-collective')
     posix, mpiio = log.records
     fewer = {**posix.counters, 'POSIX_WRITES': 16, 'POSIX_CONSEC_WRITES': 15}
-    merged = Log('3.4.7', 2, False, (Record('POSIX', posix.file, ALL, fewer), mpiio))
+    merged = DarshanLog('3.4.7', 2, False, (Record('POSIX', posix.file, ALL, fewer), mpiio))
     orders = {each.operation: each.order for each in issued_of([merged]).done}
     assert orders == {'write': '', 'read': 'strided'}
 
@@ -248,7 +250,7 @@ def test_the_part_that_moved_most_comes_first():
     shared = Record('POSIX', '/shared', ALL, added([counters([0, KIB], KIB), counters([2 * KIB, 3 * KIB], KIB)]))
     own = [Record('POSIX', f'/own{rank}', rank, counters([0, MIB], MIB)) for rank in range(2)]
     opened = Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1})
-    parts = [part for _, part in in_parts(Log('3.4.7', 2, False, (shared, opened, *own)))]
+    parts = [part for _, part in in_parts(DarshanLog('3.4.7', 2, False, (shared, opened, *own)))]
     assert [(part.sharing, part.files, part.size) for part in parts] == [
         ('multiple', 2, 4 * MIB),
         ('single', 1, 4 * KIB),

@@ -9,7 +9,7 @@ from builders import SIZE, in_blocks, moved, plan_of, records_of, sample_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.confirm import measured_again
 from seatrial.judge.case import judge_case
-from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Column, isolation
+from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, ScoreColumn, isolation
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.plan import StoppingRule
@@ -236,7 +236,7 @@ def test_targets_are_judged_alike():
     result = judge_case(plan, records._replace(samples=[*records.samples, *again]))
     assert result.verdict is Verdict.FAIL
     assert result.reasons[0].startswith('OST ost0002 is slow: write 70 MiB/s against 100 MiB/s, 30 % less;')
-    assert result.isolation.columns == (Column('write', '', 'B/s'),)
+    assert result.isolation.columns == (ScoreColumn('write', '', 'B/s'),)
 
 
 def test_another_sweep_is_no_isolation(make_plan):

@@ -149,7 +149,7 @@ def test_short_launches_accept_nothing(judged, around, mean, verdict):
 def test_an_acceptance_that_is_compared_with_nothing_accepts_nothing(judged, around):
     result = judged(around(SLOW), profile='acceptance')
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert 'no criterion' in result.reasons[0] and 'references.yaml' in result.reasons[0]
+    assert 'no criterion' in result.reasons[0] and 'contract.yaml' in result.reasons[0]
 
 
 @pytest.mark.parametrize('origins', [('baseline',), ('baseline', 'contract')])

@@ -5,7 +5,7 @@ import pytest
 from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, Degrades, Guarantee, PointAtLeast
+from seatrial.judge.expectations import AtLeast, Degrades, GuaranteeHolds, PointAtLeast
 from seatrial.judge.outliers import USUAL
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
@@ -270,7 +270,7 @@ def of_fact(*holds, enforced=True, plan=SEMANTICS, **changes):
     found += (6 - len(found)) * [(Fact('kept', True, 'it held'), *OTHERS)]
     count = 4 if plan.stopping.fixed else 6
     records = with_facts(records_of(plan, count * [1.0], **changes), *found)
-    guarantee = Guarantee(fact='kept', id='P', **SOURCE)
+    guarantee = GuaranteeHolds(fact='kept', id='P', **SOURCE)
     return judge_case(plan, records, enforcing(guarantee) if enforced else Criteria((guarantee,)))
 
 

@@ -8,7 +8,7 @@ import pytest
 import builders
 from builders import MFWA, SIZE
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, FallsWith, Guarantee, Insensitive, PointAtLeast
+from seatrial.judge.expectations import AtLeast, FallsWith, GuaranteeHolds, Insensitive, PointAtLeast
 from seatrial.judge.references import Reference
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import Criteria
@@ -18,7 +18,7 @@ from seatrial.model.plan import EngineChoice, Sizing, StoppingRule
 from seatrial.model.point import Allocation
 from seatrial.model.record import End, Finding, Records, Removal
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
+from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
 from seatrial.rules.case import measured
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing, pause_of
@@ -164,7 +164,7 @@ def case_of(plan, records, criteria=NO_CRITERIA):
     first = {}
     for sample in records.samples:
         if sample.stage == 'measured' and sample.measurement is not None:
-            step = Step(sample, dict.fromkeys(sample.inputs, '[global]\nbs=4096\n'))
+            step = LaunchEvidence(sample, dict.fromkeys(sample.inputs, '[global]\nbs=4096\n'))
             first.setdefault((sample.point.label, sample.phase), step)
     steps = {
         point.label: [first[point.label, phase] for phase in plan.phases]
@@ -406,7 +406,9 @@ def metadata_on(name, fixed, scatter):
             lambda plan: {each: [2.0] * 6 for each in planned_metrics(plan)},
             facts=facts,
             expectations=[
-                Guarantee(id=f'FN-15.{fact.name}', words=f'what {fact.name} says', source='POSIX', fact=fact.name)
+                GuaranteeHolds(
+                    id=f'FN-15.{fact.name}', words=f'what {fact.name} says', source='POSIX', fact=fact.name
+                )
                 for fact in FACTS
             ],
         ),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.judge.expectations import AtLeast, Guarantee
+from seatrial.judge.expectations import AtLeast, GuaranteeHolds
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.units import DECIMAL
@@ -162,7 +162,7 @@ def test_a_guarantee_that_the_site_enforces_is_a_failure(make):
         for case in make.metadata().cases
         if case.plan.case.name.startswith('PosixSemantics/cluster:compute/vol0')
     )
-    criteria = Criteria((Guarantee(id='F', words='w', source='s', fact='flock'),), frozenset({'F'}))
+    criteria = Criteria((GuaranteeHolds(id='F', words='w', source='s', fact='flock'),), frozenset({'F'}))
     session = make.session(make.case(case.plan, case.records, criteria))
     (failure,) = suite_of(session).iter('failure')
     assert failure.get('message') == 'F: FAIL: flock: the other task took the lock while it was held'

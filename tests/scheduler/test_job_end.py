@@ -21,20 +21,20 @@ from seatrial.scheduler.job_end import (
     limit_wait,
     tail,
 )
-from seatrial.scheduler.job_state import NO_ANSWER, JobState, State
+from seatrial.scheduler.job_state import NO_ANSWER, JobState, SlurmState
 
-CANCELLED = JobState(State.CANCELLED, 0, 0, by='alice', nodes='n1', elapsed_s=12)
+CANCELLED = JobState(SlurmState.CANCELLED, 0, 0, by='alice', nodes='n1', elapsed_s=12)
 STATES = {
     'cancelled by alice after 12 s': CANCELLED,
-    'failed with exit code 127 after 0 s': JobState(State.FAILED, 127, 0, elapsed_s=0),
-    'completed with exit code 0 after 3 s': JobState(State.COMPLETED, 0, 0, elapsed_s=3),
-    'timed out after 75 s, its time limit was 60 s': JobState(State.TIMEOUT, elapsed_s=75, limit_s=60),
-    'node n2 failed after 7 s': JobState(State.NODE_FAIL, node='n2', elapsed_s=7),
-    'ran out of memory after 7 s': JobState(State.OUT_OF_MEMORY, elapsed_s=7),
-    'preempted by another job after 7 s': JobState(State.PREEMPTED, elapsed_s=7),
-    'Slurm does not know the job': JobState(State.NO_SUCH_JOB),
-    'Slurm does not answer: it sleeps': JobState(State.SILENT, reason='it sleeps'),
-    'what Slurm says of the job cannot be read': JobState(State.UNKNOWN),
+    'failed with exit code 127 after 0 s': JobState(SlurmState.FAILED, 127, 0, elapsed_s=0),
+    'completed with exit code 0 after 3 s': JobState(SlurmState.COMPLETED, 0, 0, elapsed_s=3),
+    'timed out after 75 s, its time limit was 60 s': JobState(SlurmState.TIMEOUT, elapsed_s=75, limit_s=60),
+    'node n2 failed after 7 s': JobState(SlurmState.NODE_FAIL, node='n2', elapsed_s=7),
+    'ran out of memory after 7 s': JobState(SlurmState.OUT_OF_MEMORY, elapsed_s=7),
+    'preempted by another job after 7 s': JobState(SlurmState.PREEMPTED, elapsed_s=7),
+    'Slurm does not know the job': JobState(SlurmState.NO_SUCH_JOB),
+    'Slurm does not answer: it sleeps': JobState(SlurmState.SILENT, reason='it sleeps'),
+    'what Slurm says of the job cannot be read': JobState(SlurmState.UNKNOWN),
 }
 PLAN = plan_of()
 NO_PATIENCE = Patience(0.0, 0.0)
@@ -121,10 +121,10 @@ def answers(monkeypatch):
 
 
 GOING_ON = [
-    JobState(State.SILENT, reason='it sleeps'),
-    JobState(State.RUNNING),
-    JobState(State.COMPLETING),
-    JobState(State.PENDING),
+    JobState(SlurmState.SILENT, reason='it sleeps'),
+    JobState(SlurmState.RUNNING),
+    JobState(SlurmState.COMPLETING),
+    JobState(SlurmState.PENDING),
 ]
 
 
@@ -144,7 +144,7 @@ def test_a_job_that_comes_to_its_own_end_meanwhile_has_no_state(answers, tmp_pat
 
 @pytest.mark.parametrize('going_on', GOING_ON)
 def test_it_is_not_waited_for_longer_than_it_may_last(answers, tmp_path, going_on):
-    pending = going_on.state is State.PENDING
+    pending = going_on.state is SlurmState.PENDING
     given = answers(going_on)
     patience = Patience(1200.0, 0.0) if pending else Patience(0.0, 1200.0)
     assert ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', patience) == going_on
@@ -155,7 +155,7 @@ def test_of_a_job_that_has_begun_the_time_since_then_counts(answers, tmp_path):
     recorder = Recorder(str(tmp_path))
     recorder.write(records_of(PLAN, []).start._replace(started=1_800_000_000.0 - 3600.0))
     recorder.close()
-    given = answers(JobState(State.RUNNING))
+    given = answers(JobState(SlurmState.RUNNING))
     ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', Patience(0.0, 3600.0))
     assert len(given) == 1
 

@@ -9,7 +9,7 @@ from seatrial.model.ask import Answer
 from seatrial.scheduler import job_state
 from seatrial.scheduler.job_state import (
     JobState,
-    State,
+    SlurmState,
     job_state_of,
     may_go_on,
     merged,
@@ -171,7 +171,7 @@ def test_accounting_alone_has_its_sentence(name):
 @pytest.mark.parametrize('name', REFUSED)
 def test_what_sbatch_refuses_is_said(name):
     known = of_sbatch(said(f'{name}-sbatch', 'err'))
-    assert known.state is State.REFUSED
+    assert known.state is SlurmState.REFUSED
     assert sentence(known) == f'never started: sbatch refused it: {REFUSED[name]}'
 
 
@@ -220,8 +220,8 @@ def test_scontrol_cut_short_at_any_line_is_unknown_or_the_whole(name):
     lines = said(f'{name}-scontrol').splitlines(keepends=True)
     whole = of_scontrol(''.join(lines))
     cut = [of_scontrol(''.join(lines[:count])) for count in range(len(lines))]
-    assert {each for each in cut if each.state is not State.UNKNOWN} <= {whole}
-    assert not cut or cut[0].state is State.UNKNOWN
+    assert {each for each in cut if each.state is not SlurmState.UNKNOWN} <= {whole}
+    assert not cut or cut[0].state is SlurmState.UNKNOWN
 
 
 @pytest.mark.parametrize('name', SACCT)
@@ -230,7 +230,7 @@ def test_sacct_cut_short_at_any_line_says_nothing_or_the_whole(name):
     whole = of_sacct(''.join(lines), job, str)
     for count in range(len(lines)):
         known = of_sacct(''.join(lines[:count]), job, str)
-        assert known == whole or known.state in (State.UNKNOWN, State.NO_SUCH_JOB)
+        assert known == whole or known.state in (SlurmState.UNKNOWN, SlurmState.NO_SUCH_JOB)
 
 
 @pytest.mark.parametrize('name', ['node-down-end', 'scancel-end', 'begin'])
@@ -238,7 +238,7 @@ def test_cut_short_inside_a_line_nothing_false_is_read(name):
     text = said(f'{name}-scontrol')
     assert {of_scontrol(text[:count]) for count in range(len(text))} <= {job_state.UNREADABLE, of_scontrol(text)}
     text, job = said(f'{name}-sacct'), number(name)
-    nothing = {job_state.UNREADABLE, JobState(State.NO_SUCH_JOB)}
+    nothing = {job_state.UNREADABLE, JobState(SlurmState.NO_SUCH_JOB)}
     found = {of_sacct(text[:count], job, str) for count in range(len(text))}
     assert found <= {*nothing, of_sacct(text, job, str)}
 
@@ -255,7 +255,7 @@ def test_a_jobs_name_is_not_taken_for_its_state():
     assert named != text and of_scontrol(named) == of_scontrol(text)
 
 
-NEW = JobState(State.UNKNOWN, reason='EXPEDITING')
+NEW = JobState(SlurmState.UNKNOWN, reason='EXPEDITING')
 
 
 def test_a_state_that_slurm_may_add_is_unknown_and_named():
@@ -265,11 +265,11 @@ def test_a_state_that_slurm_may_add_is_unknown_and_named():
 
 
 def test_a_new_state_counts_unless_accounting_knows_the_end():
-    waits, preempted = JobState(State.PENDING), JobState(State.PREEMPTED)
+    waits, preempted = JobState(SlurmState.PENDING), JobState(SlurmState.PREEMPTED)
     assert [merged(NEW, accounted) for accounted in (waits, preempted)] == [NEW, preempted]
 
 
-@pytest.mark.parametrize('state', State)
+@pytest.mark.parametrize('state', SlurmState)
 def test_every_state_has_a_sentence(state):
     for nodes in ('', 'n1', 'n[1-2]'):
         for restarts in (None, 0, 2):
@@ -279,15 +279,15 @@ def test_every_state_has_a_sentence(state):
 @pytest.mark.parametrize(
     ('known', 'expected'),
     [
-        (JobState(State.TIMEOUT, elapsed_s=75, limit_s=60), 'timed out after 75 s, its time limit was 60 s'),
+        (JobState(SlurmState.TIMEOUT, elapsed_s=75, limit_s=60), 'timed out after 75 s, its time limit was 60 s'),
         (
-            JobState(State.TIMEOUT, elapsed_s=7230, limit_s=7200),
+            JobState(SlurmState.TIMEOUT, elapsed_s=7230, limit_s=7200),
             'timed out after 120 min, its time limit was 120 min',
         ),
-        (JobState(State.PREEMPTED, elapsed_s=4), 'preempted by another job after 4 s'),
-        (JobState(State.OUT_OF_MEMORY, elapsed_s=4), 'ran out of memory after 4 s'),
+        (JobState(SlurmState.PREEMPTED, elapsed_s=4), 'preempted by another job after 4 s'),
+        (JobState(SlurmState.OUT_OF_MEMORY, elapsed_s=4), 'ran out of memory after 4 s'),
         (
-            JobState(State.PENDING, reason='Strange', restarts=0),
+            JobState(SlurmState.PENDING, reason='Strange', restarts=0),
             "never started: Slurm's reason is Strange; it still waits",
         ),
     ],
@@ -297,9 +297,9 @@ def test_the_sentence_of(known, expected):
 
 
 def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
-    failed = JobState(State.FAILED, 0, 9)
+    failed = JobState(SlurmState.FAILED, 0, 9)
     slurms = 'slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch. Some of your processes may have'
-    assert with_output(failed, slurms).state is State.OUT_OF_MEMORY
+    assert with_output(failed, slurms).state is SlurmState.OUT_OF_MEMORY
     assert with_output(failed, f'my program: {slurms}') == failed
 
 
@@ -307,16 +307,16 @@ def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
     ('restarts', 'end'), [(None, ''), (0, ''), (1, ', after 1 requeue'), (3, ', after 3 requeues')]
 )
 def test_the_end_of_a_job_that_was_requeued_says_so(restarts, end):
-    known = JobState(State.FAILED, 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
+    known = JobState(SlurmState.FAILED, 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
     assert sentence(known) == f'failed with exit code 3 after 5 s{end}'
-    cancelled = JobState(State.CANCELLED, 0, 15, by='root', nodes='n1', elapsed_s=5, restarts=restarts)
+    cancelled = JobState(SlurmState.CANCELLED, 0, 15, by='root', nodes='n1', elapsed_s=5, restarts=restarts)
     assert sentence(cancelled) == f'cancelled by root after 5 s{end}'
 
 
 def test_the_newest_of_several_lines_of_a_requeued_job_counts():
     lines = said('scancel-end-sacct').splitlines(keepends=True)
     older = lines[1].replace('CANCELLED by 1001', 'NODE_FAIL')
-    assert of_sacct(''.join([lines[0], older, *lines[1:]]), number('scancel-end'), str).state is State.CANCELLED
+    assert of_sacct(''.join([lines[0], older, *lines[1:]]), number('scancel-end'), str).state is SlurmState.CANCELLED
 
 
 def test_a_user_without_a_name_is_told_by_number():
@@ -366,14 +366,14 @@ def test_a_program_that_hangs_and_has_said_why_is_quoted(slurm):
 
 def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slurm(slurm):
     going_on = {'PENDING', 'REQUEUED', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'SILENT'}
-    assert {state.name for state in State if may_go_on(JobState(state))} == going_on
+    assert {state.name for state in SlurmState if may_go_on(JobState(state))} == going_on
     slurm()
     assert not may_go_on(job_state_of('1'))
 
 
 def test_accounting_is_asked_where_scontrol_has_forgotten_the_job(slurm):
     slurm(scontrol=Answer('', 1, said('unknown-scontrol', 'err')), sacct=Answer(said('scancel-end-sacct'), 0))
-    assert job_state_of(number('scancel-end')).state is State.CANCELLED
+    assert job_state_of(number('scancel-end')).state is SlurmState.CANCELLED
 
 
 def test_accounting_is_not_asked_for_what_scontrol_says_itself(slurm):
@@ -389,5 +389,8 @@ def test_of_several_nodes_those_that_are_down_are_named_where_slurm_does_not_say
 
 
 def test_signals_have_their_names_where_they_have_one():
-    assert sentence(JobState(State.FAILED, 0, int(signal.SIGBUS))) == f'died of signal {int(signal.SIGBUS)} (SIGBUS)'
-    assert sentence(JobState(State.FAILED, 0, 60)) == 'died of signal 60'
+    assert (
+        sentence(JobState(SlurmState.FAILED, 0, int(signal.SIGBUS)))
+        == f'died of signal {int(signal.SIGBUS)} (SIGBUS)'
+    )
+    assert sentence(JobState(SlurmState.FAILED, 0, 60)) == 'died of signal 60'

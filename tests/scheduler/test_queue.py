@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from seatrial.scheduler.queue import Job, QueueError, crontab, jobs_named, own_jobs
+from seatrial.scheduler.queue import QueuedJob, QueueError, crontab, jobs_named, own_jobs
 
 
 @pytest.fixture
@@ -38,6 +38,6 @@ def test_a_refusal_in_other_letters_can_be_printed(says):
 def test_a_line_that_is_no_job_is_none(says):
     says('squeue', b'12|PENDING|Begin|/srv/run.sh x\nsecond line\n\n13|RUNNING|None|/srv/run.sh y\n')
     assert own_jobs('x') == [
-        Job('12', 'PENDING', 'Begin', '/srv/run.sh x'),
-        Job('13', 'RUNNING', 'None', '/srv/run.sh y'),
+        QueuedJob('12', 'PENDING', 'Begin', '/srv/run.sh x'),
+        QueuedJob('13', 'RUNNING', 'None', '/srv/run.sh y'),
     ]

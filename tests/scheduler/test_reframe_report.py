@@ -8,11 +8,11 @@ from builders import plan_of, start_of
 from seatrial.job.sequence.recorder import records_in, write_job_state
 from seatrial.model.record import SAMPLES, line_of
 from seatrial.scheduler import reframe_report
-from seatrial.scheduler.job_state import JobState, State
+from seatrial.scheduler.job_state import JobState, SlurmState
 from seatrial.scheduler.reframe_report import complete_job_states
 
-CANCELLED = JobState(State.CANCELLED, 0, 0, by='alice', restarts=0, reason='Licenses')
-SILENT = JobState(State.SILENT, reason='it sleeps')
+CANCELLED = JobState(SlurmState.CANCELLED, 0, 0, by='alice', restarts=0, reason='Licenses')
+SILENT = JobState(SlurmState.SILENT, reason='it sleeps')
 SBATCH = (
     "spawned process error: command 'sbatch rfm_job.sh' failed with exit code 1:\n--- stdout ---\n--- stderr ---\n"
     'sbatch: error: Batch job submission failed: Invalid qos specification\n--- stderr ---'

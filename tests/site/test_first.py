@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seatrial.check.settings import settings_fault
 from seatrial.model.units import GIB, MIB
-from seatrial.site.first import Found, FoundFileSystem, FoundPartition, as_name, settings_of, trial_of
+from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
 from seatrial.site.load import load, partitions_in
 
 LUSTRE = FoundFileSystem(
@@ -16,7 +16,7 @@ LUSTRE = FoundFileSystem(
 )
 COMPUTE = FoundPartition('compute', 64, 128, 257_000 * MIB, 'compute', 86_400.0)
 DEBUG = FoundPartition('debug', 2, 2, 7_000 * MIB, 'debug')
-CLUSTER = Found(
+CLUSTER = FoundMachine(
     name='pelagia',
     host='login1',
     system='pelagia',

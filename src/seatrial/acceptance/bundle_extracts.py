@@ -18,7 +18,7 @@ from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.model.quoted_value import printable
 from seatrial.model.record import PLAN
-from seatrial.report.acceptance.bundle_page import Allocation, front
+from seatrial.report.acceptance.bundle_page import BundleSession, front
 from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.acceptance.results import SCHEMA, results, results_schema, summary
 from seatrial.report.junit import junit_of_criteria
@@ -52,7 +52,7 @@ def extracts(page: Protocol, state: Path) -> dict[str, bytes]:
     rows.write_parquet(parquet)
     rows.write_csv(csv)
     texts = {
-        FRONT: front(page, [_allocation(page, each) for each in sessions], FILES, f'{FOLDER}/{PAGE}'),
+        FRONT: front(page, [_bundle_session(page, each) for each in sessions], FILES, f'{FOLDER}/{PAGE}'),
         RESULTS: results(page),
         'results.schema.json': results_schema(),
         'summary.md': summary(page),
@@ -134,15 +134,15 @@ def _session(folder: Path) -> _Session | None:
     )
 
 
-def _allocation(page: Protocol, session: _Session) -> Allocation:
+def _bundle_session(page: Protocol, session: _Session) -> BundleSession:
     cases, reasons = session.result.cases, [why for each in session.result.cases for why in each.reasons]
-    return Allocation(
+    return BundleSession(
         session=session.id,
         began=began(session.id),
         verdict=session.result.verdict,
         measured=', '.join(each.case.name for each in cases),
         state=session.state,
-        criteria=[row.asked.id for row in page.rows if session.id in {each.session for each in row.attempts}],
+        criteria=[row.criterion.id for row in page.rows if session.id in {each.session for each in row.attempts}],
         why=reasons[0] if reasons else '',
         report=session.report,
     )

@@ -1,6 +1,7 @@
 """The campaign of a contract: every session that was begun for one of its criteria, and what people have said."""
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,11 +12,11 @@ from typing import Any, NamedTuple
 import click
 
 from seatrial.check.contract import (
-    Criterion,
+    AcceptanceTest,
     Procedure,
+    acceptance_tests,
+    acceptance_tests_again,
     contract_session,
-    criteria_of_contract,
-    criterion_again,
     unlike,
     unmet,
 )
@@ -25,14 +26,14 @@ from seatrial.check.session import began, contract_digest, contract_of, new_id
 from seatrial.check.verified import verified
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
-from seatrial.judge.criteria import Asked, Attempt, Outcome, judge_contract
+from seatrial.judge.criteria import Attempt, CriterionOutcome, judge_contract
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import PLAN, Records, Sample
 from seatrial.model.units import duration, format_size, unit_for
-from seatrial.report.acceptance.protocol import Protocol, Remark, Row, protocol
+from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, protocol
 from seatrial.rules.case import measured
 from seatrial.session.evidence import plan_in
 from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
@@ -61,12 +62,12 @@ class Made(NamedTuple):
     at: datetime | None = None
 
 
-def protocol_at(state: Path, contract: Contract, criteria: Sequence[Criterion], made: Made) -> Protocol:
+def protocol_at(state: Path, contract: Contract, tests: Sequence[AcceptanceTest], made: Made) -> Protocol:
     """What all attempts in a state directory come to, judged anew. Raises UsageError."""
-    attempts, remarks = attempts_at(state, criteria), remarks_in(state)
-    outcomes = judge_contract([_planned(each, criteria) for each in criteria], attempts)
+    attempts, remarks = attempts_at(state, tests), remarks_in(state)
+    outcomes = judge_contract([each.criterion for each in tests], attempts)
     rows = [
-        _row(made.units, each, outcomes[each.written.id], attempts[each.written.id], remarks) for each in criteria
+        _row(made.units, each, outcomes[each.criterion.id], attempts[each.criterion.id], remarks) for each in tests
     ]
     return Protocol(
         title=contract.title,
@@ -82,13 +83,7 @@ def protocol_at(state: Path, contract: Contract, criteria: Sequence[Criterion], 
     )
 
 
-def _planned(criterion: Criterion, criteria: Sequence[Criterion]) -> Asked:
-    """What it asks for, and how many allocations its procedure has by the contract."""
-    sharing = [each.asked.allocations for each in criteria if each.procedure == criterion.procedure]
-    return replace(criterion.asked, planned=max(sharing))
-
-
-def write_protocol(state: Path, page: Protocol, criteria: Sequence[Criterion], units: str) -> Path:
+def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest], units: str) -> Path:
     """Write the page, and what it takes to make it a second time from the records. Raises OSError."""
     folder = state / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +92,7 @@ def write_protocol(state: Path, page: Protocol, criteria: Sequence[Criterion], u
         'site': page.site,
         'units': units,
         'made': page.made.isoformat(),
-        'criteria': {each.written.id: each.kept for each in criteria},
+        'criteria': {each.criterion.id: each.kept for each in tests},
     }
     write_whole(folder / KEPT, json.dumps(kept, indent=1) + '\n')
     write_whole(folder / PAGE, protocol(page))
@@ -115,9 +110,9 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         if contract is None:
             return None, [f'there is no {CONTRACT_FILE}']
         kept = json.loads((folder / KEPT).read_text(encoding='utf-8'))
-        criteria = [criterion_again(contract, each, kept['criteria'].get(each.id)) for each in contract.criteria]
+        tests = acceptance_tests_again(contract, kept['criteria'])
         made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
-        page = protocol_at(state, contract, criteria, made)
+        page = protocol_at(state, contract, tests, made)
         same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
         why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
     except FileNotFoundError as error:
@@ -134,28 +129,28 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
 
 
 def missing(
-    state: Path, criteria: Sequence[Criterion], chosen: Sequence[Criterion], again: bool = False
+    state: Path, tests: Sequence[AcceptanceTest], chosen: Sequence[AcceptanceTest], again: bool = False
 ) -> dict[Procedure, int]:
     """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is."""
-    outcomes = judge_contract([each.asked for each in criteria], attempts_at(state, criteria))
+    outcomes = judge_contract([each.criterion for each in tests], attempts_at(state, tests))
     found: dict[Procedure, int] = {}
     for each in chosen:
-        needed = 1 if again else each.asked.allocations - len(outcomes[each.written.id].counted)
+        needed = 1 if again else each.criterion.allocations - len(outcomes[each.criterion.id].counted)
         if each.procedure is not None and needed > 0:
             found[each.procedure] = max(needed, found.get(each.procedure, 0))
     return found
 
 
-def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
+def attempts_at(state: Path, tests: Sequence[AcceptanceTest]) -> dict[str, list[Attempt]]:
     """Every attempt at each criterion, oldest first, judged anew from its records. Raises UsageError.
 
     A session belongs to a criterion if it was begun for the same procedure: one that was begun before the contract
     was changed does so only where the change does not touch how it is measured.
     """
-    found: dict[str, list[Attempt]] = {each.written.id: [] for each in criteria}
+    found: dict[str, list[Attempt]] = {each.criterion.id: [] for each in tests}
     for folder in sorted((state / SESSIONS).glob('*')):
         procedure = contract_of(folder)
-        own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
+        own = [each for each in tests if each.procedure and each.procedure.as_json() == procedure]
         for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
             plan, records = plan_in(file), records_in(str(file.parent))
             result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
@@ -166,11 +161,11 @@ def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[At
                 [each.replace(f'{file.parent}{os.sep}', '') for each in said]
                 for said in (proof.contradictions, proof.unproved)
             )
-            for number, each in enumerate(criteria):
+            for number, each in enumerate(tests):
                 if each in own:
                     other = foreign or unlike(number, each, plan)
                     samples = by_metric.get(each.metric_name, ())
-                    found[each.written.id].append(
+                    found[each.criterion.id].append(
                         _attempt(each, folder.name, records, samples, result, other, forged, unproved)
                     )
     return found
@@ -189,7 +184,7 @@ def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str
 
 
 def _attempt(
-    criterion: Criterion,
+    test: AcceptanceTest,
     session: str,
     records: Records,
     samples: Sequence[Sample],
@@ -198,14 +193,15 @@ def _attempt(
     forged: Sequence[str],
     unproved: Sequence[str],
 ) -> Attempt:
-    one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
-    asked = criterion.asked
-    if one and one.more_than is not None and not asked.least and not asked.of and one.more_than > asked.bound:
+    one = next((each for each in result.metrics if each.metric == test.metric_name), None)
+    criterion = test.criterion
+    at_most = math.inf if criterion.least or criterion.of else criterion.bound
+    if one and one.more_than is not None and one.more_than > at_most:
         one = replace(one, verdict=Verdict.MEASURED, values=(one.more_than,))  # it has missed its bound already
-    why_not = foreign or (_why_not(criterion, one, result, records, forged) if one else 'it is not of this contract')
-    why_not = why_not or unmet(criterion, records, samples)
+    why_not = foreign or (_why_not(test, one, result, records, forged) if one else 'it is not of this contract')
+    why_not = why_not or unmet(test, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
-    caches = criterion.procedure is not None and criterion.procedure.caches
+    caches = test.procedure is not None and test.procedure.caches
     return Attempt(
         session=session,
         began=began(session),
@@ -229,7 +225,7 @@ def _attempt(
 
 
 def _why_not(
-    criterion: Criterion, one: MetricResult, result: CaseResult, records: Records, forged: Sequence[str]
+    test: AcceptanceTest, one: MetricResult, result: CaseResult, records: Records, forged: Sequence[str]
 ) -> str:
     if forged:
         return f'its raw output contradicts its figures: {forged[0]}'
@@ -240,9 +236,9 @@ def _why_not(
         return result.reasons[0] if result.reasons else 'its job has not come to its end'
     if one.verdict is Verdict.INVALID:
         return one.why
-    if one.not_storage and criterion.procedure and not criterion.procedure.caches:
+    if one.not_storage and test.procedure and not test.procedure.caches:
         return one.not_storage
-    needed = criterion.asked.needed
+    needed = test.criterion.needed
     if len(one.values) < needed:
         ended = records.end.stopped.get(one.point) == 'budget'
         remedy = '; its time budget was exhausted: raise budget in its conditions' if ended else ''
@@ -250,19 +246,20 @@ def _why_not(
     return ''
 
 
-def remarks_in(state: Path) -> list[Remark]:
-    """What people have said, in their order. Raises UsageError for a file that was damaged."""
+def remarks_in(state: Path) -> dict[str, list[Remark]]:
+    """What people have said of each criterion, in their order. Raises UsageError for a file that was damaged."""
     file = state / FOLDER / REMARKS
     try:
         lines = file.read_text(encoding='utf-8').splitlines()
     except FileNotFoundError:
-        return []
-    found = []
+        return {}
+    found: dict[str, list[Remark]] = {}
     for number, line in enumerate(lines, 1):
         try:
             said: Any = json.loads(line)
             at = datetime.fromisoformat(said['at'])
-            found.append(Remark(str(said['criterion']), said['waives'] is True, str(said['text']), said['by'], at))
+            remark = Remark(said['waives'] is True, str(said['text']), str(said['by']), at)
+            found.setdefault(str(said['criterion']), []).append(remark)
         except (ValueError, KeyError, TypeError):
             raise click.UsageError(f'{file}: line {number} is no remark; restore the file from a backup') from None
     return found
@@ -281,40 +278,39 @@ def add_remark(site: Site, criterion: str, waives: bool, text: str, by: str) -> 
 
 
 def _row(
-    units: str, criterion: Criterion, outcome: Outcome, attempts: Sequence[Attempt], remarks: Sequence[Remark]
-) -> Row:
-    written, bound = criterion.written, criterion.written.bound
-    base = criterion.metric.unit if criterion.metric else ''
-    unit = unit_for(outcome.figure or 0.0, base, units) if bound.of else bound.unit
-    return Row(
-        text=written.text,
-        asked=criterion.asked,
+    units: str,
+    test: AcceptanceTest,
+    outcome: CriterionOutcome,
+    attempts: Sequence[Attempt],
+    remarks: Mapping[str, Sequence[Remark]],
+) -> ProtocolRow:
+    criterion, base = test.criterion, test.metric.unit if test.metric else ''
+    return ProtocolRow(
+        criterion=criterion,
         outcome=outcome,
-        wanted=f'at {"least" if written.at_least else "most"} {bound.written}',
-        unit=unit,
+        unit=unit_for(outcome.figure or 0.0, base, units) if test.entry.bound.of else criterion.unit,
         base=base,
-        milestone=written.milestone or '',
-        setup=[*_setup(criterion), *([('Load', outcome.load)] if outcome.load else [])],
+        setup=[*_setup(test), *([('Load', outcome.load)] if outcome.load else [])],
         attempts=attempts,
-        remarks=[each for each in remarks if each.criterion == written.id],
+        remarks=remarks.get(criterion.id, ()),
     )
 
 
-def _setup(criterion: Criterion) -> list[tuple[str, str]]:
+def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
     """How a criterion is measured, for people who have no check and no site before them."""
-    written, procedure = criterion.written, criterion.procedure
+    entry, procedure = test.entry, test.procedure
     if procedure is None:
         return []
     case, trial = procedure.case, procedure.trial
-    workload = written.workload.model_dump(exclude_defaults=True) if written.workload else {}
+    workload = entry.workload.model_dump(exclude_defaults=True) if entry.workload else {}
     sizes = ('transfer_size', 'bytes_per_task', 'file_size')
     said = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
     nodes, tasks = counted(case.nodes, 'node'), counted(trial.tasks_per_node or 1, 'task')
     found = [
-        ('Metric', f'{written.metric}, {written.statistic or "mean"} of the repetitions'),
+        ('Metric', f'{entry.metric}, {entry.statistic or "mean"} of the repetitions'),
         ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in said.items()) or case.check),
         ('Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'),
-        ('By', f'{case.check}, {criterion.metric_name}'),
+        ('By', f'{case.check}, {test.metric_name}'),
     ]
     if procedure.state:
         found.append(('State', procedure.state))
@@ -322,7 +318,7 @@ def _setup(criterion: Criterion) -> list[tuple[str, str]]:
         found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
     if procedure.caches:
         found.append(('Caches', 'may take part, as the contract allows'))
-    conditions = written.conditions
+    conditions = entry.conditions
     if conditions and conditions.fullness is not None:
         found.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
     if conditions and conditions.exclusive:
@@ -349,13 +345,13 @@ def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str
     if contract is None:
         return []
     declared, found = load_checks(checks), list[Allocations]()
-    criteria = criteria_of_contract(site, declared, contract)
-    for procedure, number in missing(Path(site.state), criteria, criteria).items():
+    tests = acceptance_tests(site, declared, contract)
+    for procedure, number in missing(Path(site.state), tests, tests).items():
         check, case = declared[procedure.case.check], procedure.case
         if only and not {check.name, check.family} & set(only):
             continue
         if system in (None, case.partition.partition(':')[0]):
-            session = contract_session(new_id(), site, procedure, contract.date, criteria)
-            own = [each.written.id for each in criteria if each.procedure == procedure]
+            session = contract_session(new_id(), site, procedure, contract.date, tests)
+            own = [each.criterion.id for each in tests if each.procedure == procedure]
             found.append(Allocations(plan_of(session, check, case), number, own))
     return found

@@ -37,7 +37,7 @@ class ActionError(Exception):
     """An action that must not or cannot be carried out; says why, and the remedy."""
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """An action that was begun and is not known to be undone."""
 
     storage_system: str
@@ -45,12 +45,12 @@ class Entry(NamedTuple):
     owner: Owner
 
 
-class Found(NamedTuple):
+class JournalFile(NamedTuple):
     """A file of the journal. entry: None where nothing in it may be run; why: that, as a clause."""
 
     path: Path
-    entry: Entry | None
     why: str = ''
+    entry: JournalEntry | None = None
 
     def said(self) -> str:
         """In one line, with the command that undoes it."""
@@ -77,7 +77,7 @@ class Journal:
     def begin(self, action: Action) -> None:
         """Put down what is about to be started. Raises ActionError where something is not undone; OSError."""
         self._path.parent.mkdir(mode=0o770, exist_ok=True)
-        entry = Entry(self._storage_system, action, this_owner(self._session))
+        entry = JournalEntry(self._storage_system, action, this_owner(self._session))
         fresh = self._path.with_suffix(f'.{secrets.token_hex(6)}')
         descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
@@ -114,7 +114,7 @@ class Journal:
         self._held = -1
 
 
-def entries(state: str | Path) -> Iterator[Found]:
+def entries(state: str | Path) -> Iterator[JournalFile]:
     """All of the journal."""
     for path in sorted((Path(state) / FOLDER).glob(f'*{SUFFIX}')):
         try:
@@ -122,7 +122,7 @@ def entries(state: str | Path) -> Iterator[Found]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield Found(path, None, f'it cannot be read: {error.strerror}; it was not put there by this user')
+            yield JournalFile(path, f'it cannot be read: {error.strerror}; it was not put there by this user')
             continue
         try:
             yield _read(path, descriptor)
@@ -130,7 +130,7 @@ def entries(state: str | Path) -> Iterator[Found]:
             os.close(descriptor)
 
 
-def undone(state: str, found: Found) -> str:
+def undone(state: str, found: JournalFile) -> str:
     """Undo it; why it is not undone, as a clause, or empty. It is once `check` says that all is well."""
     if found.entry is None:
         return found.why
@@ -197,27 +197,27 @@ def count_of(action: Action) -> tuple[int | None, str]:
     return None, why or f"ended with '{last[:80]}', which is no whole number"
 
 
-def _read(path: Path, descriptor: int) -> Found:
+def _read(path: Path, descriptor: int) -> JournalFile:
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-        return Found(path, None, 'it is no file with one name; nobody but its owner can have made it so: see to it')
+        return JournalFile(path, 'it is no file with one name; nobody but its owner can have made it so: see to it')
     if about.st_uid != os.geteuid():
         owner = user_name(about.st_uid)
-        return Found(path, None, f'it is of {owner}, who alone can undo it with `seatrial clean --yes`')
+        return JournalFile(path, f'it is of {owner}, who alone can undo it with `seatrial clean --yes`')
     if about.st_mode & 0o022:
-        return Found(
-            path, None, 'others can write it, so nothing in it is carried out; see what it says, and undo it'
+        return JournalFile(
+            path, 'others can write it, so nothing in it is carried out; see what it says, and undo it'
         )
     try:
-        entry = from_json(Entry, json.loads(os.read(descriptor, LONGEST)))
+        entry = from_json(JournalEntry, json.loads(os.read(descriptor, LONGEST)))
     except (ValueError, RecursionError):
-        return Found(path, None, 'it is damaged; see which action it was, undo that by hand and remove the file')
+        return JournalFile(path, 'it is damaged; see which action it was, undo that by hand and remove the file')
     if entry.storage_system + SUFFIX != path.name:
-        return Found(path, None, f'it is of {entry.storage_system} by what it says; undo that by hand and remove it')
-    return Found(path, entry)
+        return JournalFile(path, f'it is of {entry.storage_system} by what it says; undo that by hand and remove it')
+    return JournalFile(path, entry=entry)
 
 
-def _end_start(found: Found) -> str:
+def _end_start(found: JournalFile) -> str:
     """End a start that has outlived its session; why that cannot be, or empty."""
     assert found.entry is not None
     try:

@@ -19,7 +19,7 @@ _MONITORS_WHY = '`seatrial lfsck --monitors` judges it from what `monitors` of t
 _MONITORS_TRIED = "on the source's figures, never with LFSCK"
 
 
-class Row(NamedTuple):
+class SourceTest(NamedTuple):
     """One test of a source.
 
     why: no check covers it, as a clause that says what does, or what it would take; empty where checks do
@@ -33,94 +33,93 @@ class Row(NamedTuple):
     tried: str = ''
 
 
-CATALOGUE = (
-    Row('L09-00', _BOITO, 'repeat until 90 % confidence and 10 % error', 'the stopping rule of every check'),
-    Row('L09-01', _BOITO, 'SFWA (whole shared file) over block sizes'),
-    Row('L09-02', _BOITO, 'MFWA (file per process) over numbers of objects'),
-    Row('L09-03', _BOITO, 'MFWA (file per process) over clients'),
-    Row('L09-04', _BOITO, 'SFSA contiguous (single shared file) over numbers of objects'),
-    Row('L09-05', _BOITO, 'SFSA strided (single shared file) over numbers of objects'),
-    Row('L09-06', _BOITO, 'SFSA contiguous beside MFWA (shared file, file per process)'),
-    Row('L09-07', _BOITO, 'SFSA (single shared file) over clients'),
-    Row('L09-08', _BOITO, 'reading beside writing'),
-    Row('GP-01', _CALDERON, 'fdtree on local disk, NFS and GPFS'),
-    Row('GP-02', _CALDERON, 'fdtree in trees of their own'),
-    Row('GP-03', _CALDERON, 'fdtree in one tree'),
-    Row('GP-04', _CALDERON, 'a listing from the cache and not'),
-    Row('GP-05', _CALDERON, 'Bonnie: write, rewrite, read'),
-    Row('GP-06', _CALDERON, 'IOzone: file sizes by access sizes'),
-    Row('GP-07', _CALDERON, 'IODD: processes by nodes by file sizes'),
-    Row('GP-08', _CALDERON, 'IODD: POSIX beside MPI-IO'),
-    Row('GP-09', _CALDERON, 'IODD: one directory beside several'),
-    Row('GP-10', _CALDERON, 'IOP: a shared file beside separate files'),
-    Row('GP-11', _CALDERON, 'IOP: the change point at 128 KB'),
-    Row('GV-01', _GOVORUN, 'IOR in ten pool configurations', f'{_COMPARED}; or under labels, in `seatrial compare`'),
-    Row('GV-02', _GOVORUN, 'capacity of each configuration', 'a column of `seatrial compare`, given by --capacity'),
-    Row('GV-03', _GOVORUN, 'duration of the load test', 'a column of `seatrial compare` with several configurations'),
-    Row('GV-04', _GOVORUN, 'settings of pools and modules', 'prechecks of trial.yaml, in `seatrial doctor`'),
-    Row(
+_ROWS = (
+    ('L09-00', _BOITO, 'repeat until 90 % confidence and 10 % error', 'the stopping rule of every check'),
+    ('L09-01', _BOITO, 'SFWA (whole shared file) over block sizes'),
+    ('L09-02', _BOITO, 'MFWA (file per process) over numbers of objects'),
+    ('L09-03', _BOITO, 'MFWA (file per process) over clients'),
+    ('L09-04', _BOITO, 'SFSA contiguous (single shared file) over numbers of objects'),
+    ('L09-05', _BOITO, 'SFSA strided (single shared file) over numbers of objects'),
+    ('L09-06', _BOITO, 'SFSA contiguous beside MFWA (shared file, file per process)'),
+    ('L09-07', _BOITO, 'SFSA (single shared file) over clients'),
+    ('L09-08', _BOITO, 'reading beside writing'),
+    ('GP-01', _CALDERON, 'fdtree on local disk, NFS and GPFS'),
+    ('GP-02', _CALDERON, 'fdtree in trees of their own'),
+    ('GP-03', _CALDERON, 'fdtree in one tree'),
+    ('GP-04', _CALDERON, 'a listing from the cache and not'),
+    ('GP-05', _CALDERON, 'Bonnie: write, rewrite, read'),
+    ('GP-06', _CALDERON, 'IOzone: file sizes by access sizes'),
+    ('GP-07', _CALDERON, 'IODD: processes by nodes by file sizes'),
+    ('GP-08', _CALDERON, 'IODD: POSIX beside MPI-IO'),
+    ('GP-09', _CALDERON, 'IODD: one directory beside several'),
+    ('GP-10', _CALDERON, 'IOP: a shared file beside separate files'),
+    ('GP-11', _CALDERON, 'IOP: the change point at 128 KB'),
+    ('GV-01', _GOVORUN, 'IOR in ten pool configurations', f'{_COMPARED}; or under labels, in `seatrial compare`'),
+    ('GV-02', _GOVORUN, 'capacity of each configuration', 'a column of `seatrial compare`, given by --capacity'),
+    ('GV-03', _GOVORUN, 'duration of the load test', 'a column of `seatrial compare` with several configurations'),
+    ('GV-04', _GOVORUN, 'settings of pools and modules', 'prechecks of trial.yaml, in `seatrial doctor`'),
+    (
         'GV-05',
         _GOVORUN,
         'numbers of service threads',
-        tried='with an action that changes nothing, on one machine; "slow I/O" by a command of the site; no Lustre',
+        '',
+        'with an action that changes nothing, on one machine; "slow I/O" by a command of the site; no Lustre',
     ),
-    Row('GV-06', _GOVORUN, 'the choice of a configuration', '`seatrial compare` with --require and --maximise'),
-    Row('FN-01', _FERMILAB, 'IOzone throughput over clients'),
-    Row('FN-02', _FERMILAB, 'drivers of a virtual server', _COMPARED),
-    Row('FN-03', _FERMILAB, 'virtual CPUs of a server', _COMPARED),
-    Row('FN-04', _FERMILAB, 'clients on the servers and elsewhere'),
-    Row('FN-05', _FERMILAB, 'IOzone with and without stripes'),
-    Row('FN-06', _FERMILAB, 'a skim that only reads'),
-    Row('FN-07', _FERMILAB, 'a skim that reads and writes'),
-    Row('FN-08', _FERMILAB, 'fairness between 49 clients'),
-    Row('FN-09', _FERMILAB, 'striped beside plain files'),
-    Row('FN-10', _FERMILAB, 'a skim of 1400 files'),
-    Row('FN-11', _FERMILAB, 'mdtest by 48 clients'),
-    Row('FN-12', _FERMILAB, 'fileop'),
-    Row(
+    ('GV-06', _GOVORUN, 'the choice of a configuration', '`seatrial compare` with --require and --maximise'),
+    ('FN-01', _FERMILAB, 'IOzone throughput over clients'),
+    ('FN-02', _FERMILAB, 'drivers of a virtual server', _COMPARED),
+    ('FN-03', _FERMILAB, 'virtual CPUs of a server', _COMPARED),
+    ('FN-04', _FERMILAB, 'clients on the servers and elsewhere'),
+    ('FN-05', _FERMILAB, 'IOzone with and without stripes'),
+    ('FN-06', _FERMILAB, 'a skim that only reads'),
+    ('FN-07', _FERMILAB, 'a skim that reads and writes'),
+    ('FN-08', _FERMILAB, 'fairness between 49 clients'),
+    ('FN-09', _FERMILAB, 'striped beside plain files'),
+    ('FN-10', _FERMILAB, 'a skim of 1400 files'),
+    ('FN-11', _FERMILAB, 'mdtest by 48 clients'),
+    ('FN-12', _FERMILAB, 'fileop'),
+    (
         'FN-13',
         _FERMILAB,
         'targets that fail meanwhile',
-        tried='bricks of GlusterFS and an NFS server, stopped and killed; MDT and OST of Lustre 2.17, unmounted',
+        '',
+        'bricks of GlusterFS and an NFS server, stopped and killed; MDT and OST of Lustre 2.17, unmounted',
     ),
-    Row(
+    (
         'FN-14',
         _FERMILAB,
         'a changed fault configuration',
         'an action of a scenario: all content is compared, and a setting that changed is named; no target is',
         'content alone: GlusterFS, NFS and ext4, in scenarios; never with tunefs.lustre, which can destroy data',
     ),
-    Row('FN-15', _FERMILAB, 'guarantees of POSIX'),
-    Row('FN-16', _FERMILAB, 'storage with a caching front end', _COMPARED),
-    Row('FN-17', _FERMILAB, 'metrics of an acceptance', 'references.yaml of a site, of any check'),
-    Row(
-        'FN-18',
-        _FERMILAB,
-        'raw devices',
-        tried='loop devices of one machine; those in a server are read there',
-    ),
-    Row('FS-01', _LFSCK, 'LFSCK over inodes', _LFSCK_WHY, _LFSCK_TRIED),
-    Row('FS-02', _LFSCK, 'LFSCK over servers', _LFSCK_WHY, _LFSCK_TRIED),
-    Row('FS-03', _LFSCK, 'LFSCK with monitors', _MONITORS_WHY, _MONITORS_TRIED),
-    Row('FS-04', _LFSCK, 'packets of LFSCK', _MONITORS_WHY, _MONITORS_TRIED),
-    Row('FS-05', _LFSCK, 'LFSCK with cached metadata', _LFSCK_WHY, _LFSCK_TRIED),
-    Row('FS-06', _LFSCK, 'LFSCK of the namespace', _LFSCK_WHY, _LFSCK_TRIED),
-    Row(
+    ('FN-15', _FERMILAB, 'guarantees of POSIX'),
+    ('FN-16', _FERMILAB, 'storage with a caching front end', _COMPARED),
+    ('FN-17', _FERMILAB, 'metrics of an acceptance', 'contract.yaml of a site, of any check'),
+    ('FN-18', _FERMILAB, 'raw devices', '', 'loop devices of one machine; those in a server are read there'),
+    ('FS-01', _LFSCK, 'LFSCK over inodes', _LFSCK_WHY, _LFSCK_TRIED),
+    ('FS-02', _LFSCK, 'LFSCK over servers', _LFSCK_WHY, _LFSCK_TRIED),
+    ('FS-03', _LFSCK, 'LFSCK with monitors', _MONITORS_WHY, _MONITORS_TRIED),
+    ('FS-04', _LFSCK, 'packets of LFSCK', _MONITORS_WHY, _MONITORS_TRIED),
+    ('FS-05', _LFSCK, 'LFSCK with cached metadata', _LFSCK_WHY, _LFSCK_TRIED),
+    ('FS-06', _LFSCK, 'LFSCK of the namespace', _LFSCK_WHY, _LFSCK_TRIED),
+    (
         'FS-07',
         _LFSCK,
         'trees as Darshan logs have them',
-        tried='ext4 on one machine, fresh against aged too, on 1 to 3 nodes of the Slurm lab; '
+        '',
+        'ext4 on one machine, fresh against aged too, on 1 to 3 nodes of the Slurm lab; '
         'never on Lustre, nor with a million inodes',
     ),
-    Row(
+    (
         'FS-08',
         _LFSCK,
         'monitors at 1 s',
         '`monitors` in trial.yaml, beside any case, over ssh',
         'three sshd of one machine: 58 of 60 samples, and a connection that was cut',
     ),
-    Row('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY, _LFSCK_TRIED),
+    ('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY, _LFSCK_TRIED),
 )
+CATALOGUE = tuple(SourceTest(*row) for row in _ROWS)
 """Every test of the five sources, in their order."""
 
 _STEM = re.compile(r'[A-Z]+\d*-\d+')
@@ -136,7 +135,7 @@ def rows_of(check: Declared) -> set[str]:
     return (stems & known) | set(check.covers)
 
 
-def covered(checks: Iterable[Declared]) -> list[tuple[Row, str]]:
+def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
     """Each row, and what covers it: checks with the engines that can carry them out, or why none does.
 
     Raises CheckError for a check that covers what there is not.

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
 from seatrial.check.session import Session
-from seatrial.judge.criteria import Asked
+from seatrial.judge.criteria import MEAN, MINIMUM, Criterion
+from seatrial.judge.references import CONTRACT, Reference
 from seatrial.model.metric import HIGHER, MetricType
 from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
 from seatrial.model.point import Point
@@ -24,18 +25,16 @@ from seatrial.site.contract import (
     BEST,
     CONTRACT_FILE,
     FIELDS,
-    MEAN,
-    MINIMUM,
     Conditions,
     Contract,
+    CriterionEntry,
     Workload,
     place,
 )
-from seatrial.site.contract import Criterion as Written
 from seatrial.site.error import SiteError, problem
-from seatrial.site.model import DEFAULT_LAYOUT, Overrides, Site, Trial
+from seatrial.site.model import DEFAULT_LAYOUT, Overrides, Site, TrialEntry
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
-from seatrial.site.references import STATISTICS, Reference
+from seatrial.site.references import STATISTICS
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, joined, listed
 
@@ -78,7 +77,7 @@ class Procedure(NamedTuple):
     caches:  whether they may take part
     """
 
-    trial: Trial
+    trial: TrialEntry
     point: str
     engine: str
     state: str
@@ -96,14 +95,14 @@ class Procedure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Criterion:
-    """A criterion of the contract with how it is measured; both are None for one that people observe.
+class AcceptanceTest:
+    """How a criterion of the contract is measured; procedure and metric are None for one that people observe.
 
-    written: as the contract has it, in full; metric: in the units and by the name of its check
+    entry: as the contract has it, in full; metric: in the units and by the name of its check
     """
 
-    written: Written
-    asked: Asked
+    criterion: Criterion
+    entry: CriterionEntry
     procedure: Procedure | None = None
     metric: MetricType | None = None
 
@@ -114,99 +113,120 @@ class Criterion:
 
     @property
     def kept(self) -> dict[str, Any] | None:
-        """How it is measured, for criterion_again."""
+        """How it is measured, for acceptance_tests_again."""
         if self.metric is None or self.procedure is None:
             return None
         return {'metric': list(self.metric), 'procedure': self.procedure.as_json()}
 
 
-def criteria_of_contract(site: Site, checks: Mapping[str, Declared], contract: Contract) -> list[Criterion]:
-    """Every criterion with its procedure. Raises SiteError for what no check measures here, with every problem."""
+def acceptance_tests(site: Site, checks: Mapping[str, Declared], contract: Contract) -> list[AcceptanceTest]:
+    """How every criterion is measured. Raises SiteError for what no check measures here, with every problem."""
     found, problems = [], list[str]()
-    for number, written in enumerate(contract.criteria):
+    for number, entry in enumerate(contract.criteria):
         try:
-            found.append(_resolved(site, checks, contract, written))
+            found.append(_resolved(site, checks, contract, entry))
         except _Refused as error:
             problems.append(problem(CONTRACT_FILE, place(number, *error.keys), error.sentence))
-    by_id = {each.written.id: each for each in found}
-    for number, written in enumerate(contract.criteria if not problems else ()):
-        base = by_id[written.bound.of] if written.bound.of else None
-        own = by_id[written.id].metric
+    by_id = {each.criterion.id: each for each in found}
+    for number, entry in enumerate(contract.criteria if not problems else ()):
+        base = by_id[entry.bound.of] if entry.bound.of else None
+        own = by_id[entry.id].metric
         if base and base.metric and own and base.metric.unit != own.unit:
-            sentence = f'{written.metric} is no part of {base.written.metric}: their units differ; take another one'
-            problems.append(problem(CONTRACT_FILE, place(number, _key(written)), sentence))
+            sentence = f'{entry.metric} is no part of {base.entry.metric}: their units differ; take another one'
+            problems.append(problem(CONTRACT_FILE, place(number, _key(entry)), sentence))
     if problems:
         raise SiteError(problems)
-    return found
+    return _sharing(found)
 
 
-def asked_of(contract: Contract, written: Written) -> Asked:
-    """What a criterion asks for, by the contract alone."""
-    if written.observed:
-        return Asked(written.id, written.bound.value, observed=True)
-    kind, _ = METRICS.get(written.metric or '', ('', ''))
+def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
+    """How every criterion is measured, by what AcceptanceTest.kept has of each: no site is needed.
+
+    Raises ValueError for what is no procedure, or not one by which the contract would have it measured.
+    """
+    return _sharing([_again(contract, each, kept.get(each.id)) for each in contract.criteria])
+
+
+def _sharing(tests: Sequence[AcceptanceTest]) -> list[AcceptanceTest]:
+    """The tests, each criterion with how many allocations its procedure has by the contract."""
+    planned: dict[Procedure | None, int] = {}
+    for each in tests:
+        planned[each.procedure] = max(each.criterion.allocations, planned.get(each.procedure, 0))
+    return [replace(each, criterion=replace(each.criterion, planned=planned[each.procedure])) for each in tests]
+
+
+def _criterion(contract: Contract, entry: CriterionEntry) -> Criterion:
+    """The criterion, by the contract alone."""
+    bound = entry.bound
+    found = Criterion(
+        entry.id,
+        bound.value,
+        entry.at_least is not None,
+        observed=entry.observed,
+        text=entry.text,
+        milestone=entry.milestone or '',
+        written=bound.written,
+        unit=bound.unit,
+    )
+    if entry.observed:
+        return found
+    kind, _ = METRICS.get(entry.metric or '', ('', ''))
     once = bool(kind) and kind_of(kind).once
-    statistic, _, best_of = (MINIMUM if once else written.statistic or MEAN).partition(f'{BEST} ')
-    return Asked(
-        written.id,
-        written.bound.value,
-        written.at_least is not None,
-        written.bound.of,
-        'best' if best_of else statistic,
-        int(best_of or 0),
-        written.allocations or 1,
-        contract.counts,
+    statistic, _, best_of = (MINIMUM if once else entry.statistic or MEAN).partition(f'{BEST} ')
+    return replace(
+        found,
+        of=bound.of,
+        statistic='best' if best_of else statistic,
+        best_of=int(best_of or 0),
+        allocations=entry.allocations or 1,
+        counts=contract.counts,
         once=once,
     )
 
 
-def criterion_again(contract: Contract, written: Written, kept: Mapping[str, Any] | None) -> Criterion:
-    """A criterion with its procedure as Criterion.kept has it: no site is needed. Raises ValueError.
-
-    ValueError: it is no procedure, or not one by which the contract would have it measured.
-    """
-    if written.observed:
-        return Criterion(written, asked_of(contract, written))
+def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | None) -> AcceptanceTest:
+    if entry.observed:
+        return AcceptanceTest(_criterion(contract, entry), entry)
     try:
         found = (kept or {})['procedure']
-        procedure = Procedure(**{**found, 'trial': Trial.model_validate(found['trial'])})
+        procedure = Procedure(**{**found, 'trial': TrialEntry.model_validate(found['trial'])})
         type_ = MetricType(*(kept or {})['metric'])
-        case, conditions = procedure.case, written.conditions or Conditions()
+        case, conditions = procedure.case, entry.conditions or Conditions()
     except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f'{written.id} has no procedure') from error
-    workload = written.workload or Workload()
+        raise ValueError(f'{entry.id} has no procedure') from error
+    workload = entry.workload or Workload()
     named: list[tuple[tuple[str, ...], Any, Any]] = [
-        (('partition',), written.partition, case.partition),
-        (('file_system',), written.file_system, case.file_system),
-        (('tasks_per_node',), written.tasks_per_node, procedure.trial.tasks_per_node),
+        (('partition',), entry.partition, case.partition),
+        (('file_system',), entry.file_system, case.file_system),
+        (('tasks_per_node',), entry.tasks_per_node, procedure.trial.tasks_per_node),
         (('workload', 'check'), workload.check, case.check),
         (('workload', 'point'), workload.point, procedure.point),
         *((('workload', key), getattr(workload, key), getattr(procedure.trial, key)) for key in _OF_TRIAL),
     ]
     pairs = [each for each in named if each[1] is not None] + [
-        (('metric',), METRICS.get(written.metric or '', ('', written.metric))[1], type_.name),
-        ((_key(written),), UNITS[written.bound.unit][0] if not written.bound.of else type_.unit, type_.unit),
-        (('nodes',), written.nodes or 1, case.nodes),
-        (('layout',), written.layout or DEFAULT_LAYOUT, case.layout),
-        (('engine',), written.engine or '', procedure.engine),
-        (('state',), written.state or '', procedure.state),
+        (('metric',), METRICS.get(entry.metric or '', ('', entry.metric))[1], type_.name),
+        ((_key(entry),), UNITS[entry.bound.unit][0] if not entry.bound.of else type_.unit, type_.unit),
+        (('nodes',), entry.nodes or 1, case.nodes),
+        (('layout',), entry.layout or DEFAULT_LAYOUT, case.layout),
+        (('engine',), entry.engine or '', procedure.engine),
+        (('state',), entry.state or '', procedure.state),
         (('conditions', 'seconds'), conditions.seconds or 0.0, procedure.seconds),
         (('conditions', 'budget'), conditions.budget, procedure.trial.budget),
         (('conditions', 'caches'), conditions.caches == 'allowed', procedure.caches),
     ]
-    number = contract.criteria.index(written)
+    number = contract.criteria.index(entry)
     for keys, asked, done in pairs:
         if asked != done:
             raise ValueError(_otherwise(number, keys, show(asked), show(done)))
-    return Criterion(written, asked_of(contract, written), procedure, type_)
+    return AcceptanceTest(_criterion(contract, entry), entry, procedure, type_)
 
 
-def unlike(number: int, criterion: Criterion, plan: TrialPlan) -> str:
+def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
     """Where a plan measures something else than the criterion of this number asks for, with file and key; or empty.
 
     A procedure names check and point, and what these are is in the plan alone.
     """
-    workload, procedure = criterion.written.workload or Workload(), criterion.procedure
+    workload, procedure = test.entry.workload or Workload(), test.procedure
     point = next((each for each in plan.points if procedure and each.label == procedure.point), None)
     if point is None or procedure is None:
         return 'it is not of this contract'
@@ -226,13 +246,14 @@ def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
 
 
 def contract_session(
-    session_id: str, site: Site, procedure: Procedure, date: str, criteria: Sequence[Criterion]
+    session_id: str, site: Site, procedure: Procedure, date: str, tests: Sequence[AcceptanceTest]
 ) -> Session:
     """The session of one more allocation for all criteria of a procedure; date: of the contract."""
     session = _session(session_id, site, procedure)
-    own = [each for each in criteria if each.procedure == procedure]
-    references = [reference for each in own if (reference := _reference(each, procedure, date))]
-    return replace(session, references=tuple(references), contract=procedure.as_json())
+    own = [each for each in tests if each.procedure == procedure]
+    references = tuple(reference for each in own if (reference := _reference(each, procedure, date)))
+    by_case = {(ACCEPTANCE.name, procedure.case): references} if references else {}
+    return replace(session, references=by_case, contract=procedure.as_json())
 
 
 def label_of(procedure: Mapping[str, Any]) -> str:
@@ -258,42 +279,44 @@ class _Candidate(NamedTuple):
     metric: MetricType
 
 
-def _resolved(site: Site, checks: Mapping[str, Declared], contract: Contract, written: Written) -> Criterion:
-    if written.observed:
-        return Criterion(written, asked_of(contract, written))
-    assert written.metric is not None, 'load_contract asks for it'
-    kind, name = METRICS.get(written.metric, ('', written.metric))
-    trial = _trial(site, written)
+def _resolved(
+    site: Site, checks: Mapping[str, Declared], contract: Contract, entry: CriterionEntry
+) -> AcceptanceTest:
+    if entry.observed:
+        return AcceptanceTest(_criterion(contract, entry), entry)
+    assert entry.metric is not None, 'load_contract asks for it'
+    kind, name = METRICS.get(entry.metric, ('', entry.metric))
+    trial = _trial(site, entry)
     procedures = {
         check: Procedure(
             trial.model_copy(update={'checks': (check,)}),
             '',
-            written.engine or '',
-            written.state or '',
-            (written.conditions or Conditions()).seconds or 0.0,
-            (written.conditions or Conditions()).caches == 'allowed',
+            entry.engine or '',
+            entry.state or '',
+            (entry.conditions or Conditions()).seconds or 0.0,
+            (entry.conditions or Conditions()).caches == 'allowed',
         )
         for check in checks
     }
     measured = [each for check in checks.values() for each in _points(site, check, procedures[check.name])]
     named = [each for each in measured if each.metric.name == name and kind in ('', each.point.kind)]
     if not named:
-        _refuse_metric(written.metric, measured)
-    candidate = _one_of(named, written, checks)
-    unit = UNITS[written.bound.unit][0]
-    if not written.bound.of and unit != candidate.metric.unit:
+        _refuse_metric(entry.metric, measured)
+    candidate = _one_of(named, entry, checks)
+    unit = UNITS[entry.bound.unit][0]
+    if not entry.bound.of and unit != candidate.metric.unit:
         examples = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's or ms'}.get(candidate.metric.unit, 'no unit')
-        raise _Refused([_key(written)], f'{written.metric} is not measured in {written.bound.unit}; write {examples}')
+        raise _Refused([_key(entry)], f'{entry.metric} is not measured in {entry.bound.unit}; write {examples}')
     least = candidate.metric.better == HIGHER
-    if least != (written.at_least is not None):
+    if least != (entry.at_least is not None):
         key = 'at_least' if least else 'at_most'
-        raise _Refused([_key(written)], f'of {written.metric} {"more" if least else "less"} is better; write {key}')
+        raise _Refused([_key(entry)], f'of {entry.metric} {"more" if least else "less"} is better; write {key}')
     procedure = procedures[candidate.check]._replace(point=candidate.point.label)
-    _check_conditions(site, checks[candidate.check], procedure, written)
-    return Criterion(written, asked_of(contract, written), procedure, candidate.metric)
+    _check_conditions(site, checks[candidate.check], procedure, entry)
+    return AcceptanceTest(_criterion(contract, entry), entry, procedure, candidate.metric)
 
 
-def _check_conditions(site: Site, check: Declared, procedure: Procedure, written: Written) -> None:
+def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: CriterionEntry) -> None:
     """Raise _Refused for conditions under which no allocation can count, whatever it measures (P9, P16, P16a)."""
     plan = plan_of(_session('', site, procedure), check, procedure.case)
     moves_data, target = kind_of(plan.kind).moves_data, plan.target
@@ -302,10 +325,10 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, written
         if needed[what] > room[what]:
             said = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
             raise _Refused(['workload'], f'it needs {said}; ask for less, or raise the limit in trial.yaml')
-    if written.conditions and written.conditions.exclusive and not is_slurm(site, procedure.case.partition):
+    if entry.conditions and entry.conditions.exclusive and not is_slurm(site, procedure.case.partition):
         said = f'no record shows who else uses the nodes of {procedure.case.partition}, which are not given by Slurm'
         raise _Refused(['conditions', 'exclusive'], f'{said}; take it out, or name a partition of Slurm')
-    _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, written)
+    _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, entry)
     if procedure.caches:
         return
     least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
@@ -318,14 +341,14 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, written
         raise _Refused(['conditions', 'caches'], f'{said}; {remedy}')
 
 
-def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, written: Written) -> None:
+def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: CriterionEntry) -> None:
     """Raise _Refused where files do not get as large as the contract asks for; memory: of a node, 0 is undeclared."""
-    times = written.conditions.bytes if written.conditions else None
+    times = entry.conditions.bytes if entry.conditions else None
     if times is None:
         return
     keys, kind = ('conditions', 'bytes'), kind_of(plan.kind)
     if not kind.moves_data:
-        raise _Refused(keys, f'says nothing of {written.metric}; take it out')
+        raise _Refused(keys, f'says nothing of {entry.metric}; take it out')
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
         if procedure.caches or times > BY_ITSELF:
@@ -337,12 +360,12 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, written: Wr
         raise _Refused(keys, f'all files hold {approximate_size(used)}, less than {needed}; raise bytes_per_task')
 
 
-def unmet(criterion: Criterion, records: Records, samples: Sequence[Sample]) -> str:
+def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
     """Which condition of the contract an allocation did not meet by its records; empty where it met all.
 
     samples: of the metric
     """
-    conditions, start = criterion.written.conditions or Conditions(), records.start
+    conditions, start = test.entry.conditions or Conditions(), records.start
     if conditions.fullness is not None:
         low, high = conditions.fullness
         used = start.capacity.get('used_percent') if start else None
@@ -354,7 +377,7 @@ def unmet(criterion: Criterion, records: Records, samples: Sequence[Sample]) -> 
         word = start.oversubscribe if start else ''
         said = f'OverSubscribe={word} of its job' if word else 'nothing of its job'
         return f'Slurm says {said}, so others might use its nodes; add --exclusive to the access in settings.py'
-    timed = [seconds_of(each, criterion.metric.name) for each in samples] if criterion.metric else []
+    timed = [seconds_of(each, test.metric.name) for each in samples] if test.metric else []
     shortest_s = min(filter(None, timed), default=math.inf)
     if conditions.seconds is not None and shortest_s < conditions.seconds:
         said = f'its shortest timed region lasted {shortest_s:.3g} s, and {conditions.seconds:g} s are asked for'
@@ -368,8 +391,8 @@ def unmet(criterion: Criterion, records: Records, samples: Sequence[Sample]) -> 
     return ''
 
 
-def _key(written: Written) -> str:
-    return 'at_least' if written.at_least else 'at_most'
+def _key(entry: CriterionEntry) -> str:
+    return 'at_least' if entry.at_least else 'at_most'
 
 
 def _refuse_metric(name: str, measured: Sequence[_Candidate]) -> None:
@@ -381,34 +404,28 @@ def _refuse_metric(name: str, measured: Sequence[_Candidate]) -> None:
     raise _Refused(['metric'], f'no check measures {show(name)} here; {remedy}')
 
 
-def _trial(site: Site, written: Written) -> Trial:
+def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
     """What the trial of any check would be for this criterion."""
     file = site.trial_file
-    partition = _chosen('partition', written.partition, list(file.partitions))
-    file_system = _chosen('file_system', written.file_system, list(file.file_systems))
-    layout = written.layout or DEFAULT_LAYOUT
+    partition = _chosen('partition', entry.partition, list(file.partitions))
+    file_system = _chosen('file_system', entry.file_system, list(file.file_systems))
+    layout = entry.layout or DEFAULT_LAYOUT
     layouts = [DEFAULT_LAYOUT, *file.file_systems[file_system].layouts]
     if layout not in layouts:
         raise _Refused(['layout'], f'{show(file_system)} has no layout {show(layout)}; {choice(layout, layouts)}')
-    entry, nodes = file.partitions[partition], written.nodes or 1
-    if nodes > 1 and entry.launcher.kind == 'local':
+    nodes, most = entry.nodes or 1, file.partitions[partition].tasks_per_node
+    if nodes > 1 and file.partitions[partition].launcher.kind == 'local':
         raise _Refused(['nodes'], f'the launcher of {show(partition)} is local and reaches one node; write 1')
-    if (written.tasks_per_node or 0) > entry.tasks_per_node:
-        most = f'{written.tasks_per_node} are more than {show(partition)} has; write at most {entry.tasks_per_node}'
-        raise _Refused(['tasks_per_node'], most)
-    workload, conditions = written.workload or Workload(), written.conditions or Conditions()
+    if (entry.tasks_per_node or 0) > most:
+        said = f'{entry.tasks_per_node} are more than {show(partition)} has; write at most {most}'
+        raise _Refused(['tasks_per_node'], said)
+    workload, conditions = entry.workload or Workload(), entry.conditions or Conditions()
     fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
     if conditions.budget is not None:
         fixed['budget'] = conditions.budget
-    lists = {
-        'checks': ['*'],
-        'partitions': [partition],
-        'file_systems': [file_system],
-        'nodes': [nodes],
-        'layouts': [layout],
-        'profiles': [ACCEPTANCE.name],
-    }
-    return Trial.model_validate({**lists, 'tasks_per_node': written.tasks_per_node or entry.tasks_per_node, **fixed})
+    lists = {'checks': ['*'], 'partitions': [partition], 'file_systems': [file_system], 'nodes': [nodes]}
+    lists |= {'layouts': [layout], 'profiles': [ACCEPTANCE.name]}
+    return TrialEntry.model_validate({**lists, 'tasks_per_node': entry.tasks_per_node or most, **fixed})
 
 
 _OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fields]
@@ -445,13 +462,13 @@ def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candi
     ]
 
 
-def _one_of(named: Sequence[_Candidate], written: Written, checks: Mapping[str, Declared]) -> _Candidate:
+def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[str, Declared]) -> _Candidate:
     """The one that is meant. Raises _Refused where there is none, or where several differ in what is measured."""
-    workload = written.workload or Workload()
-    left = _as_asked(named, written, workload, checks)
+    workload = entry.workload or Workload()
+    left = _as_asked(named, entry, workload, checks)
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
     if getattr(workload, foreign) is not None:
-        raise _Refused(['workload', foreign], f'says nothing of {written.metric}; take it out')
+        raise _Refused(['workload', foreign], f'says nothing of {entry.metric}; take it out')
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, each.point) for each in left))
         if len(values) > 1:
@@ -463,7 +480,7 @@ def _one_of(named: Sequence[_Candidate], written: Written, checks: Mapping[str, 
 
 
 def _as_asked(
-    named: Sequence[_Candidate], written: Written, workload: Workload, checks: Mapping[str, Declared]
+    named: Sequence[_Candidate], entry: CriterionEntry, workload: Workload, checks: Mapping[str, Declared]
 ) -> list[_Candidate]:
     """Those that have all parameters that the workload names. Raises _Refused where none has."""
     check = workload.check
@@ -472,7 +489,7 @@ def _as_asked(
     left = [each for each in named if check in (None, each.check) and workload.point in (None, each.point.label)]
     if not left:
         key = 'check' if check not in (None, *(each.check for each in named)) else 'point'
-        sentence = f'does not measure {written.metric} here; write one of {_names(key, named)}'
+        sentence = f'does not measure {entry.metric} here; write one of {_names(key, named)}'
         raise _Refused(['workload', key], sentence)
     for field, value in workload.asked.items():
         kept = [each for each in left if getattr(each.point, field) == value]
@@ -480,7 +497,7 @@ def _as_asked(
             there = list(filter(None, dict.fromkeys(_in_words(field, each.point) for each in left)))
             instead = f'there is {joined(there, "and")}' if there else 'see seatrial list'
             key = _key_of(field)
-            sentence = f'no check measures {written.metric} so on {counted(written.nodes or 1, "node")}; {instead}'
+            sentence = f'no check measures {entry.metric} so on {counted(entry.nodes or 1, "node")}; {instead}'
             raise _Refused(['workload', key], sentence)
         left = kept
     return left
@@ -540,24 +557,19 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
     )
 
 
-def _reference(criterion: Criterion, procedure: Procedure, date: str) -> Reference | None:
+def _reference(test: AcceptanceTest, procedure: Procedure, date: str) -> Reference | None:
     """The criterion as the session of one allocation has it; None where one alone cannot be compared with it."""
-    asked, bound = criterion.asked, criterion.written.bound
-    if asked.of or asked.best_of or procedure.caches or criterion.metric is None:
+    criterion = test.criterion
+    if criterion.of or criterion.best_of or procedure.caches or test.metric is None:
         return None
-    number = bound.value / float(UNITS[bound.unit][1])
-    statistic = asked.statistic if asked.least else STATISTICS[asked.statistic]
+    statistic = criterion.statistic if criterion.least else STATISTICS[criterion.statistic]
     return Reference(
-        ACCEPTANCE.name,
-        procedure.case,
-        criterion.metric_name,
-        number,
-        0.0 if asked.least else None,
-        None if asked.least else 0.0,
-        bound.unit,
-        bound.value,
-        criterion.metric.better,
-        'contract',
+        test.metric_name,
+        criterion.bound,
+        0.0 if criterion.least else None,
+        None if criterion.least else 0.0,
+        criterion.unit,
+        CONTRACT,
         date,
         procedure.engine,
         statistic,

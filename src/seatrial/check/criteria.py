@@ -1,21 +1,19 @@
 """What the figures of a case are compared with: the check's expectations and the site's references and choices."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, resolved
-from seatrial.check.session import Session, saved_references
-from seatrial.judge.expectations import Expectation, Guarantee, Limited
-from seatrial.judge.references import Reference
+from seatrial.check.session import Session, references_of, saved_references
+from seatrial.judge.expectations import Expectation, GuaranteeHolds, Limited
 from seatrial.judge.verdict import Criteria
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import TRIAL_FILE
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import REFERENCES_FILE, Measured, load_references, references_file
-from seatrial.site.references import Reference as SiteReference
 from seatrial.workload.registry import metrics_at
 from seatrial.workload.sweep import ALL_NODES
 
@@ -30,7 +28,9 @@ def with_references(
     """
     if complete:
         known = {each.name: (each.family, {one.id for one in each.expectations}) for each in checks.values()}
-        guarantees = {one.id for each in checks.values() for one in each.expectations if isinstance(one, Guarantee)}
+        guarantees = {
+            one.id for each in checks.values() for one in each.expectations if isinstance(one, GuaranteeHolds)
+        }
         limited = {one.id: one for each in checks.values() for one in each.expectations if isinstance(one, Limited)}
         session.site.check_enforced(known, guarantees, limited)
         _check_limits(session, limited)
@@ -39,8 +39,13 @@ def with_references(
     if file is None:
         return session
     measured = {name: list(_measured(session, each)) for name, each in checks.items()}
-    references = tuple(load_references(file, measured, complete))
-    refused = [_no_baseline(each) for each in references if _of_other_nodes(each, checks[each.case.check])]
+    references = load_references(file, measured, complete)
+    refused = [
+        _no_baseline(profile, case, each.metric)
+        for (profile, case), own in references.items()
+        for each in own
+        if checks[case.check].axis.equals == 'node' and not each.metric.endswith(f'@{ALL_NODES}')
+    ]
     if refused:
         raise SiteError(refused)
     return replace(session, references=references)
@@ -54,7 +59,7 @@ def criteria_of(session: Session, declared: Declared | None, case: Case) -> Crit
     return Criteria(
         expectations=tuple(_with_limit(each, limits.get(each.id)) for each in expectations),
         enforced=frozenset(limits),
-        references=_of_case(session.references, profile, case),
+        references=references_of(session, case),
         of_contract=bool(session.contract),
     )
 
@@ -80,41 +85,16 @@ def _with_limit(expectation: Expectation, limit: float | None) -> Expectation:
 
 def criteria_of_allocation(folder: Path, plan: TrialPlan) -> Criteria:
     """What the session of one allocation for a contract was begun with, by its own folder: no site is needed."""
-    return Criteria(references=_of_case(saved_references(folder), plan.profile, plan.case), of_contract=True)
+    return Criteria(references=saved_references(folder).get((plan.profile, plan.case), ()), of_contract=True)
 
 
-def _of_case(references: Iterable[SiteReference], profile: str, case: Case) -> tuple[Reference, ...]:
-    return tuple(
-        Reference(
-            each.metric,
-            each.base,
-            each.low,
-            each.high,
-            each.unit,
-            each.origin,
-            each.date,
-            each.engine,
-            each.statistic,
-        )
-        for each in references
-        if (each.profile, each.case) == (profile, case)
-    )
-
-
-def _of_other_nodes(reference: SiteReference, declared: Declared) -> bool:
-    """Whether what a session has shown is compared with a group of a node sweep, which every session forms anew."""
-    of_group = declared.axis.equals == 'node' and not reference.metric.endswith(f'@{ALL_NODES}')
-    return of_group and reference.origin == 'baseline'
-
-
-def _no_baseline(reference: SiteReference) -> str:
-    profile, case = reference.profile, reference.case
-    keys = [case.check, profile, case.partition, case.file_system, case.layout, str(case.nodes), reference.metric]
+def _no_baseline(profile: str, case: Case, metric: str) -> str:
+    keys = [case.check, profile, case.partition, case.file_system, case.layout, str(case.nodes), metric]
     return problem(
         REFERENCES_FILE,
         keys,
         'a group of a node sweep is other nodes in every session, so there is no baseline of it; '
-        f'take a metric of @{ALL_NODES}, or a contract for whatever nodes they are',
+        f'take a metric of @{ALL_NODES}',
     )
 
 

@@ -15,7 +15,7 @@ from seatrial.engine.base import Engine
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.darshan import left_by
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.issued import Log, Record, issued_of
+from seatrial.judge.issued import DarshanLog, Record, issued_of
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
@@ -33,7 +33,7 @@ class LogError(Exception):
     """A log that says nothing; the message is one sentence of why, without the file's name."""
 
 
-def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[Log]:
+def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog]:
     """What the logs say. limit_s: for each of them. Raises LogError, OSError for a file that cannot be opened."""
     for file in files:
         with file.open('rb'):
@@ -132,10 +132,10 @@ def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def _log(line: str) -> Log:
+def _log(line: str) -> DarshanLog:
     said = json.loads(line)
     if said['form'] != darshan_log.FORM:
         raise ValueError(f'form {said["form"]}')
     records = (Record(module, file, rank, counters) for module, file, rank, counters in said['records'])
     written, read = said['stdio']
-    return Log(said['version'], said['processes'], said['partial'], tuple(records), (written, read))
+    return DarshanLog(said['version'], said['processes'], said['partial'], tuple(records), (written, read))

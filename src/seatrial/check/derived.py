@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.judge.issued import Log, in_parts
+from seatrial.judge.issued import DarshanLog, in_parts
 from seatrial.model.issued import MIXED, Issued
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, format_size
@@ -33,7 +33,7 @@ class Derived:
     remarks: tuple[str, ...] = ()
 
 
-def shape_of(log: Log, operation: str | None = None) -> Derived:
+def shape_of(log: DarshanLog, operation: str | None = None) -> Derived:
     """The shape of what moved the most bytes; `operation` looks at 'write' or 'read' alone. Raises Underivable."""
     seen = _only(log, operation) if operation else log
     parts = [issued for _, issued in in_parts(seen)]
@@ -102,7 +102,7 @@ def check_text(derived: Derived, name: str) -> str:
     )
 
 
-def file_sizes(logs: Sequence[Log]) -> tuple[int, ...]:
+def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
     """Sizes of the files of all logs, LIKELY at most: each as likely as any other, none over LARGEST.
 
     A file is as large as what was written to it last, else as what was read of it: POSIX_MAX_BYTE_* are offsets. Of a
@@ -186,7 +186,7 @@ def _nodes(tasks: int, partition: Partition) -> int:
     return next((n for n in range(1, most + 1) if tasks % n == 0 and tasks // n <= partition.tasks_per_node), 0)
 
 
-def _only(log: Log, operation: str) -> Log:
+def _only(log: DarshanLog, operation: str) -> DarshanLog:
     """The log as if nothing but one operation had been done."""
     written, read = log.stdio
     return replace(
@@ -223,7 +223,7 @@ def _order(issued: Issued) -> str:
     return issued.order or 'contiguous'
 
 
-def _remarks(derived: Derived, parts: Sequence[Issued], log: Log) -> list[str]:
+def _remarks(derived: Derived, parts: Sequence[Issued], log: DarshanLog) -> list[str]:
     issued, remarks = parts[0], []
     moved = sum(each.bytes_moved for each in issued.done)
     total = sum(each.bytes_moved for part in parts for each in part.done)

@@ -45,28 +45,28 @@ GUESSED = (
 
 
 @dataclass(frozen=True)
-class Span:
+class ForecastRange:
     """From least to most; expected as in earlier sessions. None: there is no such session, or no most is known."""
 
     least: float
     expected: float | None
     most: float | None
 
-    def plus(self, other: 'Span') -> 'Span':
+    def plus(self, other: 'ForecastRange') -> 'ForecastRange':
         """Both together; what is not known of one is not known of both."""
         expected, most = (
             None if None in pair else sum(each for each in pair if each is not None)
             for pair in ((self.expected, other.expected), (self.most, other.most))
         )
-        return Span(self.least + other.least, expected, most)
+        return ForecastRange(self.least + other.least, expected, most)
 
-    def times(self, factor: float) -> 'Span':
+    def times(self, factor: float) -> 'ForecastRange':
         """The same in another unit."""
         expected, most = (None if each is None else each * factor for each in (self.expected, self.most))
-        return Span(self.least * factor, expected, most)
+        return ForecastRange(self.least * factor, expected, most)
 
 
-NOTHING = Span(0, 0, 0)
+NOTHING = ForecastRange(0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class Forecast:
     """
 
     plan: TrialPlan
-    repetitions: Span
-    written: Span
-    read: Span
-    room: Span
-    inodes: Span
-    wall_s: Span
+    repetitions: ForecastRange
+    written: ForecastRange
+    read: ForecastRange
+    room: ForecastRange
+    inodes: ForecastRange
+    wall_s: ForecastRange
     free: Capacity
     quota: Capacity
     allocations: int = 1
@@ -100,7 +100,7 @@ class Forecast:
         )
 
     @property
-    def node_hours(self) -> Span:
+    def node_hours(self) -> ForecastRange:
         """Of its allocation."""
         return self.wall_s.times(self.plan.case.nodes / 3600)
 
@@ -148,7 +148,7 @@ def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
         like = earlier.get((plan.profile, plan.case), [])
         own = forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN))
         least, most = (max(room, each or 0) for each in (own.room.least, own.room.most))
-        found.append(replace(own, room=Span(least, own.room.expected, most)))
+        found.append(replace(own, room=ForecastRange(least, own.room.expected, most)))
     return found
 
 
@@ -239,7 +239,7 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
         max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in plan.points for _ in point.phases
     )
     room, inodes = (
-        Span(
+        ForecastRange(
             fewest[what],
             _median(each[what] for each in usual),
             max(fewest[what], most[what], *(each[what] for each in usual)),
@@ -247,17 +247,17 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
         for what in ('bytes', 'inodes')
     )
     least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
-    wall_s = Span(least_s, _median(each.wall_s for each in like), job_limit_s(plan))
+    wall_s = ForecastRange(least_s, _median(each.wall_s for each in like), job_limit_s(plan))
     written, read_ = _volumes(plan, (lowest, highest), repetitions, like)
     return Forecast(plan, repetitions, written, read_, room, inodes, wall_s, free, quota)
 
 
-def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> Span:
+def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
     """A smoke test makes each point once whatever its time budget is."""
     usual = _median(sum(each.repetitions.values()) / len(each.repetitions) for each in like)
     if rule.fixed:
-        return Span(1, usual, rule.minimum)
-    return Span(rule.minimum + rule.extra, usual, rule.maximum + rule.extra)
+        return ForecastRange(1, usual, rule.minimum)
+    return ForecastRange(rule.minimum + rule.extra, usual, rule.maximum + rule.extra)
 
 
 def _is_given(plan: TrialPlan, lowest: int) -> bool:
@@ -273,8 +273,8 @@ def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
 
 
 def _volumes(
-    plan: TrialPlan, shares: tuple[int, int], repetitions: Span, like: Sequence[Earlier]
-) -> tuple[Span, Span]:
+    plan: TrialPlan, shares: tuple[int, int], repetitions: ForecastRange, like: Sequence[Earlier]
+) -> tuple[ForecastRange, ForecastRange]:
     """Bytes written and read, warm-ups among them; the most has those under Darshan and of the proof of contents too.
 
     What seems slow is measured again, and for what is below its bound slow targets are searched, while time is left:
@@ -302,8 +302,8 @@ def _volumes(
         for each in like
     ]
     return (
-        Span(few.written or 0, _median(each.written for each in usual), most.written),
-        Span(few.read or 0, _median(each.read for each in usual), most.read),
+        ForecastRange(few.written or 0, _median(each.written for each in usual), most.written),
+        ForecastRange(few.read or 0, _median(each.read for each in usual), most.read),
     )
 
 

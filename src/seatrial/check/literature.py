@@ -1,7 +1,7 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
 from seatrial.engine.posixops import guarantees
-from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, Guarantee, PointAtLeast
+from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, GuaranteeHolds, PointAtLeast
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
@@ -87,22 +87,22 @@ CONTENTION = (
 )
 
 GUARANTEES = tuple(
-    Guarantee(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
+    GuaranteeHolds(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
     for each in guarantees.GUARANTEES
 )
 
 LIMITS = tuple(
-    Guarantee(fact=each.name, id=f'QF-01.{each.name}', words=each.words, source=POSIX_2017)
+    GuaranteeHolds(fact=each.name, id=f'QF-01.{each.name}', words=each.words, source=POSIX_2017)
     for each in guarantees.LIMITS
 )
 
 INTEGRITY = tuple(
-    Guarantee(fact=each.name, id=f'IN-01.{each.name}', words=each.words, source=POSIX_2017)
+    GuaranteeHolds(fact=each.name, id=f'IN-01.{each.name}', words=each.words, source=POSIX_2017)
     for each in guarantees.WAYS_TO_WRITE
 )
 
 CONTENDED = {
-    phase: (Guarantee(fact=each.name, id=f'CN-01.{each.name}', words=each.words, source=POSIX_2017),)
+    phase: (GuaranteeHolds(fact=each.name, id=f'CN-01.{each.name}', words=each.words, source=POSIX_2017),)
     for phase, each in guarantees.CONTENDED.items()
 }
 """By the phase of contention."""

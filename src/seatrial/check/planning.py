@@ -8,7 +8,7 @@ from pathlib import Path
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
-from seatrial.check.session import Session, contract_digest
+from seatrial.check.session import Session, contract_digest, references_of
 from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
@@ -18,14 +18,13 @@ from seatrial.judge.statistics import MIN_SAMPLES, samples_for
 from seatrial.model.action import Action
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
-from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, read_plan
+from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, metric, read_plan
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
 from seatrial.rules.before import KEPT_BYTES
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
 from seatrial.site.profile import ACCEPTANCE
-from seatrial.site.references import Reference
-from seatrial.workload.registry import fault_of, kind_of, resized
+from seatrial.workload.registry import fault_of, kind_of, metrics_at, resized
 from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
 from seatrial.workload.sweep import Site as Where
 from seatrial.workload.words import counted, exact_size
@@ -292,7 +291,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         commit=commit_of(),
         reframe=reframe_version(),
         darshan=site.darshan(case.partition),
-        floors=_floors(session, case),
+        floors=_floors(session, found, case),
         node_memory=site.partition(case.partition).memory or 0,
         contract=contract_digest(session.contract),
         actions=actions,
@@ -307,16 +306,17 @@ def _away_s(found: ResolvedCase, actions: tuple[Action, ...]) -> float:
     return longest_s + max((2 * each.timeout_s for each in actions), default=0.0)
 
 
-def _floors(session: Session, case: Case) -> dict[str, float]:
+def _floors(session: Session, found: ResolvedCase, case: Case) -> dict[str, float]:
     """What the figures of a case may not fall below, in base units; a smoke test is compared with nothing."""
     if not session.profile.judges:
         return {}
-    own = _references(session, case)
-    return {each.metric: each.base * (1 + each.low) for each in own if each.low is not None and each.better == HIGHER}
-
-
-def _references(session: Session, case: Case) -> list[Reference]:
-    return [each for each in session.references if (each.profile, each.case) == (session.profile.name, case)]
+    measured = [(metric(each.name, point.label), each.better) for point in found.points for each in metrics_at(point)]
+    higher = {name for name, better in measured if better == HIGHER}
+    return {
+        each.metric: each.value * (1 + each.low)
+        for each in references_of(session, case)
+        if each.low is not None and each.metric in higher
+    }
 
 
 def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule:
@@ -338,7 +338,7 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
     if points[0].fullness and kind_of(points[0].kind).keeps(points[0]):
         # Each further repetition would remove what fills a file system, and write it anew.
         return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
-    shares = [QUANTILES[each.statistic] for each in _references(session, case) if each.statistic in QUANTILES]
+    shares = [QUANTILES[each.statistic] for each in references_of(session, case) if each.statistic in QUANTILES]
     samples = max(map(samples_for, shares), default=0)
     if samples > rule.minimum + rule.extra and not rule.fixed:
         rule = rule._replace(minimum=samples - rule.extra, maximum=max(rule.maximum, samples))

@@ -8,18 +8,19 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from seatrial.judge.references import Reference, References
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Site, Trial
+from seatrial.site.model import Site, TrialEntry
 from seatrial.site.profile import PROFILES, Profile
-from seatrial.site.references import REFERENCES_FILE, Reference, as_reframe_reads, references_file
+from seatrial.site.references import REFERENCES_FILE, as_reframe_reads, references_file
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
@@ -51,7 +52,7 @@ class Session:
     engines: tuple[EngineChoice, ...]
     only: tuple[str, ...] = ()
     system: str | None = None
-    references: tuple[Reference, ...] = ()
+    references: References = field(default_factory=dict)
     plain: bool = False
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
@@ -72,6 +73,11 @@ def began(session_id: str) -> datetime:
     return datetime.strptime(session_id.partition('-')[0], '%Y%m%dT%H%M%S').replace(tzinfo=timezone.utc)
 
 
+def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
+    """What the figures of a case should be in this session."""
+    return session.references.get((session.profile.name, case), ())
+
+
 def save(session: Session) -> Path:
     """Write the session for the ReFrame processes that will carry it out; returns the file.
 
@@ -80,6 +86,7 @@ def save(session: Session) -> Path:
     """
     file = session.folder / FILE
     data = {each.name: getattr(session, each.name) for each in fields(session) if each.name not in _NOT_SAVED}
+    data['references'] = [[*key, *astuple(each)] for key, own in session.references.items() for each in own]
     references = references_file(session.site.folder)
     if session.contract:
         (session.folder / REFERENCES_FILE).write_text(as_reframe_reads(session.references))
@@ -101,11 +108,11 @@ def contract_digest(procedure: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest() if procedure else ''
 
 
-def saved_references(folder: Path) -> tuple[Reference, ...]:
+def saved_references(folder: Path) -> References:
     """The references that a session was begun with. Raises SiteError where they are damaged."""
     try:
         return _references(_said(folder, 'references') or ())
-    except (TypeError, IndexError):
+    except (TypeError, ValueError):
         raise SiteError([f'{folder / FILE}: its references cannot be read; restore it from a backup']) from None
 
 
@@ -169,7 +176,7 @@ def _read(file: Path) -> Session:
     session = Session(folder=file.parent, **{key: _FROM_JSON.get(key, _plain)(value) for key, value in data.items()})
     if not session.contract:
         return session
-    return replace(session, site=session.site.with_trials([Trial.model_validate(session.contract['trial'])]))
+    return replace(session, site=session.site.with_trials([TrialEntry.model_validate(session.contract['trial'])]))
 
 
 def _in_json(value: Site | Profile) -> str:
@@ -180,8 +187,15 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _references(saved: Sequence[Any]) -> tuple[Reference, ...]:
-    return tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in saved)
+def _references(saved: Sequence[Any]) -> References:
+    found: dict[tuple[str, Case], tuple[Reference, ...]] = {}
+    for profile, case, *own in saved:
+        if len(own) > 9:  # of an older session: also the value as it was written, and which is better
+            metric, _, low, high, unit, value, _, *by = own
+            own = [metric, value, low, high, unit, *by]
+        key = profile, Case(*case)
+        found[key] = (*found.get(key, ()), Reference(*own))
+    return found
 
 
 _NOT_SAVED = ('folder', 'plain', 'label')  # where the file lies, and what concerns no process that reads it

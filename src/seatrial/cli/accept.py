@@ -10,7 +10,7 @@ from rich.text import Text
 
 import seatrial
 from seatrial.acceptance.campaign import Made, add_remark, attempts_at, missing, protocol_at, write_protocol
-from seatrial.check.contract import Criterion, contract_session, criteria_of_contract
+from seatrial.check.contract import AcceptanceTest, acceptance_tests, contract_session
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
@@ -20,7 +20,7 @@ from seatrial.cli.options import checks_option, destructive_option, site_option
 from seatrial.job.directory import lock
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.quoted_value import choice
-from seatrial.report.acceptance.protocol import Row, counts
+from seatrial.report.acceptance.protocol import ProtocolRow, counts
 from seatrial.report.terminal import console, marked
 from seatrial.scheduler.spread import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
@@ -73,39 +73,39 @@ def accept(
         raise click.UsageError(
             f'{site.folder} has no {CONTRACT_FILE}; site-config/sample/contract.yaml is one to copy'
         )
-    criteria = criteria_of_contract(site, declared, contract)
-    chosen = _chosen(contract, criteria, milestone, ids)
-    said = _said(criteria, waive, remark, reason, by)
+    tests = acceptance_tests(site, declared, contract)
+    chosen = _chosen(contract, tests, milestone, ids)
+    said = _said(tests, waive, remark, reason, by)
     if said:
         site.make_directories()
         add_remark(site, *said)
     all_ran = True
     if not (said or judge_only):
-        all_ran = _measure(site, checks, declared, contract, criteria, chosen, state, again, destructive)
-    verdict = _judged(site, contract, criteria, chosen)
+        all_ran = _measure(site, checks, declared, contract, tests, chosen, state, again, destructive)
+    verdict = _judged(site, contract, tests, chosen)
     return EXIT_CODES[verdict if all_ran else worst([verdict, Verdict.INCOMPLETE])]
 
 
 def _chosen(
-    contract: Contract, criteria: Sequence[Criterion], milestone: str | None, ids: Sequence[str]
-) -> list[Criterion]:
+    contract: Contract, tests: Sequence[AcceptanceTest], milestone: str | None, ids: Sequence[str]
+) -> list[AcceptanceTest]:
     """Those that are asked for. Raises UsageError for names that the contract does not have."""
-    known = [each.written.id for each in criteria]
+    known = [each.criterion.id for each in tests]
     for id in ids:
         if id not in known:
             raise click.UsageError(f"'{id}' is no criterion of {CONTRACT_FILE}; {choice(id, known)}")
     if milestone is not None and milestone not in contract.milestones:
         remedy = choice(milestone, contract.milestones)
         raise click.UsageError(f"'{milestone}' is no milestone of {CONTRACT_FILE}; {remedy}")
-    found = [each for each in criteria if each.written.id in (ids or known)]
-    found = [each for each in found if milestone in (None, each.written.milestone)]
+    found = [each for each in tests if each.criterion.id in (ids or known)]
+    found = [each for each in found if milestone in (None, each.criterion.milestone)]
     if not found:
         raise click.UsageError('no criterion is left; take --milestone or --criterion away')
     return found
 
 
 def _said(
-    criteria: Sequence[Criterion], waive: str | None, remark: str | None, reason: str | None, by: str | None
+    tests: Sequence[AcceptanceTest], waive: str | None, remark: str | None, reason: str | None, by: str | None
 ) -> tuple[str, bool, str, str] | None:
     """What is to be put down. Raises UsageError where something is missing."""
     id = waive or remark
@@ -113,7 +113,7 @@ def _said(
         if reason or by:
             raise click.UsageError('--reason and --by belong to --waive ID or --remark ID')
         return None
-    known = [each.written.id for each in criteria]
+    known = [each.criterion.id for each in tests]
     if waive and remark:
         raise click.UsageError('--waive and --remark: write one of them at a time')
     if id not in known:
@@ -128,15 +128,15 @@ def _measure(
     checks: Path,
     declared: Mapping[str, Declared],
     contract: Contract,
-    criteria: Sequence[Criterion],
-    chosen: Sequence[Criterion],
+    tests: Sequence[AcceptanceTest],
+    chosen: Sequence[AcceptanceTest],
     state: str,
     again: bool,
     destructive: str,
 ) -> bool:
     """One session for each allocation that is missing; whether all of them ran. Raises SiteError."""
     screen = console()
-    states = sorted({each.written.state for each in criteria if each.written.state})
+    states = sorted({each.entry.state for each in tests if each.entry.state})
     if state and state not in states:
         raise click.UsageError(f"no criterion is measured in the state '{state}'; {choice(state, states)}")
     fault = state_fault(site)
@@ -146,10 +146,10 @@ def _measure(
         wanted = each.procedure.state if each.procedure else state
         if wanted != state:
             said = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
-            screen.print(f'{each.written.id}: not now; {said}', soft_wrap=True)
+            screen.print(f'{each.criterion.id}: not now; {said}', soft_wrap=True)
     chosen = [each for each in chosen if each.procedure and each.procedure.state == state]
-    for procedure, needed in missing(Path(site.state), criteria, chosen, again).items():
-        own = [each.written.id for each in criteria if each.procedure == procedure]
+    for procedure, needed in missing(Path(site.state), tests, chosen, again).items():
+        own = [each.criterion.id for each in tests if each.procedure == procedure]
         target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
         workload = declared[procedure.case.check].workload
         hurts = kind_of(workload.kind).hurts(workload)
@@ -162,7 +162,7 @@ def _measure(
         if refused:
             raise SiteError([refused])
         for number in range(needed):
-            session = contract_session(new_id(), site, procedure, contract.date, criteria)
+            session = contract_session(new_id(), site, procedure, contract.date, tests)
             site.make_directories()
             try:
                 held = lock.acquire(site.state, target.storage_system, session.id)
@@ -170,10 +170,10 @@ def _measure(
                 screen.print(f'{ids}: not measured: {error}', soft_wrap=True)
                 return False
             with held:
-                if not again and procedure not in missing(Path(site.state), criteria, chosen):
+                if not again and procedure not in missing(Path(site.state), tests, chosen):
                     break  # another `seatrial accept` has measured it meanwhile
                 screen.print(f'{ids}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
-                used = [each.nodes for each in attempts_at(Path(site.state), criteria)[own[0]]]
+                used = [each.nodes for each in attempts_at(Path(site.state), tests)[own[0]]]
                 avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
                 session, check = replace(session, avoid=avoid), declared[procedure.case.check]
                 measured = [(check, case) for case in cases_of(session, check)]
@@ -183,11 +183,13 @@ def _measure(
     return True
 
 
-def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chosen: Sequence[Criterion]) -> Verdict:
+def _judged(
+    site: Site, contract: Contract, tests: Sequence[AcceptanceTest], chosen: Sequence[AcceptanceTest]
+) -> Verdict:
     """Print and write what all attempts come to; the verdict on those that were asked for. Raises OSError."""
-    page = protocol_at(Path(site.state), contract, criteria, Made(seatrial.__version__, site.name, site.units))
-    file = write_protocol(Path(site.state), page, criteria, site.units)
-    own = [each for each in page.rows if each.asked.id in {one.written.id for one in chosen}]
+    page = protocol_at(Path(site.state), contract, tests, Made(seatrial.__version__, site.name, site.units))
+    file = write_protocol(Path(site.state), page, tests, site.units)
+    own = [each for each in page.rows if each.criterion.id in {one.criterion.id for one in chosen}]
     screen = console()
     screen.print(_table(own))
     verdict = worst(each.verdict for each in own)
@@ -196,7 +198,7 @@ def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chose
     return verdict
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[ProtocolRow]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations', 'why'):
         table.add_column(heading, overflow='fold')
@@ -204,8 +206,8 @@ def _table(rows: Sequence[Row]) -> Table:
         mark = marked(row.verdict)
         table.add_row(
             Text.assemble(mark, ' (waived)') if row.waived else mark,
-            row.asked.id,
-            row.wanted,
+            row.criterion.id,
+            row.criterion.wanted,
             row.measured,
             row.margin,
             row.allocations,

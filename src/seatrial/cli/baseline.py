@@ -19,7 +19,7 @@ from seatrial.check.session import Session, new_id
 from seatrial.cli.options import checks_option, site_option
 from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import OF_ONE_SESSION
-from seatrial.judge.references import CONTRACT, Baseline, baseline_of
+from seatrial.judge.references import BASELINE, Baseline, baseline_of
 from seatrial.judge.verdict import Verdict
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.plan import Case
@@ -50,7 +50,7 @@ SHOWN = 20
 STORAGE_FAILED = ('F1', 'F2')
 
 
-@click.command(help=f'Make references of the origin baseline from SESSIONS. Each is {WHICH}.')
+@click.command(help=f'Make references from SESSIONS. Each is {WHICH}.')
 @click.argument('sessions', nargs=-1, required=True, metavar='SESSIONS...')
 @click.option('--yes', is_flag=True, help='Write what is shown into references.yaml.')
 @checks_option
@@ -126,12 +126,8 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
     changes: list[tuple[tuple[str | int, ...], Any, str]] = []
     for check in dict.fromkeys(each.case[0] for each in found):
         origin = _at(there, (SEATRIAL, check, profile))
-        if _at(origin, ('origin',)) == CONTRACT:
-            left_out.append(f'{check}: its references under {profile} are a contract, which stays as it is')
-            found = [each for each in found if each.case[0] != check]
-            continue
         own = rows.filter(pl.col('check') == check)
-        said: dict[str, Any] = {'origin': 'baseline', 'date': max(own['session_started'].to_list()).date()}
+        said: dict[str, Any] = {'origin': BASELINE, 'date': max(own['session_started'].to_list()).date()}
         said |= {'sessions': sorted(set(own['session']))}
         engines = own['engine'].drop_nulls().unique().to_list()
         said |= {'engine': engines[0]} if len(engines) == 1 else {}

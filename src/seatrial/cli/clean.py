@@ -30,7 +30,7 @@ from seatrial.scheduler.session_jobs import (
     submits_to_slurm,
 )
 from seatrial.site.load import load
-from seatrial.site.model import FileSystem, Site
+from seatrial.site.model import FileSystemEntry, Site
 from seatrial.workload.words import counted, joined
 
 LEFT = 13  # something that should go could not, or not yet
@@ -199,7 +199,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
     return found, others
 
 
-def _not_mounted(entry: FileSystem) -> str | None:
+def _not_mounted(entry: FileSystemEntry) -> str | None:
     """Why what is under the path is not the file system that was trialled, or None: it lies there all the same."""
     if entry.mount is not None:
         outside = rundir.inside(entry.path, entry.mount)

@@ -21,7 +21,7 @@ from seatrial.report.terminal import console
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem
-from seatrial.site.first import Found, FoundFileSystem, FoundPartition, as_name, settings_of, trial_of
+from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 
 VARIABLES = ('SCRATCH', 'WORK')
@@ -65,13 +65,13 @@ def init(folder: Path) -> int:
     return 0
 
 
-def _found(home: Path) -> Found:
+def _found(home: Path) -> FoundMachine:
     file_systems, unused = _file_systems(home, read_mounts())
     engines = {name: engines_called(name)[0] for name in NAMES}
     there = [name for name, engine in engines.items() if any(map(shutil.which, engine.programs))]
     modules_system, modules = available()
     partitions, system, scheduler, no_slurm = _partitions()
-    return Found(
+    return FoundMachine(
         name=home.name,
         host=platform.node(),
         system=as_name(system),

@@ -24,7 +24,7 @@ _SKIPPED = 'LFSCK left these out, and they may be damaged; see that all targets 
 _UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual, for it may count damage'
 
 
-class _File(NamedTuple):
+class _LfsckOutput(NamedTuple):
     name: str
     run: Run
 
@@ -58,7 +58,7 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
     INCOMPLETE, a target has not completed its run.
     """
     looks = _looks(monitors, mds)
-    read = [_File(file.name, _read(file)) for file in files]
+    read = [_LfsckOutput(file.name, _read(file)) for file in files]
     screen = console()
     table = table_of('run', 'types', 'dry run', '#MDTs', '#OSTs', '#inodes', '#seconds', '#inodes/s', 'verdict')
     for each in read:
@@ -116,7 +116,7 @@ def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]
 
 
 def _monitored(
-    files: Sequence[_File], looks: Mapping[str, Sequence[ServerLook]], mds: str
+    files: Sequence[_LfsckOutput], looks: Mapping[str, Sequence[ServerLook]], mds: str
 ) -> Iterator[ExpectationResult]:
     """What the source saw of its servers, of runs that are long enough."""
     for each in files if looks else ():
@@ -130,7 +130,7 @@ def _monitored(
         yield _result('FS-04', words, each.name, fan_in(mds, servers))
 
 
-def _reasons(file: _File) -> Iterator[str]:
+def _reasons(file: _LfsckOutput) -> Iterator[str]:
     for name, count in sorted(file.run.found.items()):
         yield f'{name} {count:,}, expected 0'
     for name, count in sorted(file.run.unclear.items()):
@@ -141,7 +141,7 @@ def _reasons(file: _File) -> Iterator[str]:
         yield 'not a dry run: what it found it has repaired; start it with `-n on` to look only'
 
 
-def _relations(files: Sequence[_File]) -> Iterator[ExpectationResult]:
+def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:
     """What the source found, of runs that are long enough to be timed."""
     timed = [(each, each.run, each.run.seconds or 0) for each in files if each.timed]
     for types, osts in sorted({(run.types, run.osts) for _, run, _ in timed}):

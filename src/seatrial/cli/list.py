@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from seatrial.check.catalogue import covered
-from seatrial.check.contract import criteria_of_contract
+from seatrial.check.contract import acceptance_tests
 from seatrial.check.declared import load
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
@@ -51,7 +51,7 @@ def list_(
     site = answering(site_folder)
     contract = load_contract(site.folder)
     if contract is not None:
-        criteria_of_contract(site, load(checks), contract)
+        acceptance_tests(site, load(checks), contract)
     session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()

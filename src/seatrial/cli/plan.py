@@ -13,7 +13,7 @@ from rich.table import Table
 
 from seatrial.acceptance.campaign import asked_by_contract
 from seatrial.check.actions import action_lines
-from seatrial.check.forecast import NOTHING, Forecast, Span, forecasts, shortfalls
+from seatrial.check.forecast import NOTHING, Forecast, ForecastRange, forecasts, shortfalls
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import session_options
 from seatrial.model.units import approximate_size, duration
@@ -98,7 +98,7 @@ def plan(
     return 0
 
 
-ALL: dict[str, Callable[[Forecast], Span]] = {
+ALL: dict[str, Callable[[Forecast], ForecastRange]] = {
     'repetitions': lambda each: each.repetitions,
     'bytes_written': lambda each: each.written,
     'bytes_read': lambda each: each.read,
@@ -121,8 +121,8 @@ def _json(found: Forecast) -> dict[str, Any]:
     }
 
 
-def _total(found: Sequence[Forecast], of: Callable[[Forecast], Span]) -> Span:
-    return reduce(Span.plus, map(of, found), NOTHING)
+def _total(found: Sequence[Forecast], of: Callable[[Forecast], ForecastRange]) -> ForecastRange:
+    return reduce(ForecastRange.plus, map(of, found), NOTHING)
 
 
 def _table(found: Sequence[Forecast]) -> Table:
@@ -170,7 +170,7 @@ def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
     )
 
 
-def _said(span: Span, words: Callable[[float], str]) -> str:
+def _said(span: ForecastRange, words: Callable[[float], str]) -> str:
     """'4 GiB .. 9 GiB .. 12 GiB'; '?' for what is not known."""
     middle = [words(span.expected)] if span.expected is not None else []
     parts = [words(span.least), *middle, '?' if span.most is None else words(span.most)]

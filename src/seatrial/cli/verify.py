@@ -90,7 +90,7 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
     verdict = worst([Verdict.INVALID if faults else Verdict.PASS, *verdicts])
     for row in page.rows if page else ():
         screen.print(
-            Text.assemble(marked(row.verdict), f'  criterion {row.asked.id}: {row.measured}'), soft_wrap=True
+            Text.assemble(marked(row.verdict), f'  criterion {row.criterion.id}: {row.measured}'), soft_wrap=True
         )
     said = f'  {file}: {counted(len(sessions), "session")}'
     screen.print(Text.assemble(_shown(verdict), said), soft_wrap=True)

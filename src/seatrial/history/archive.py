@@ -64,7 +64,7 @@ class Merged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Source:
+class _FileToMerge:
     """A file to merge. digest: of the file as it was read; content: Parquet of today's schema; rows: by session"""
 
     file: Path
@@ -149,7 +149,7 @@ def _parts(files: Sequence[Path]) -> Iterator[list[Path]]:
     yield part
 
 
-def _source(file: Path) -> _Source | str:
+def _source(file: Path) -> _FileToMerge | str:
     """A file that can be merged, or why it cannot."""
     content = content_of(file)
     if isinstance(content, str):
@@ -172,7 +172,7 @@ def _source(file: Path) -> _Source | str:
         found, counted = summary(rows), rows.group_by('session').len()
         if pl.read_parquet_schema(io.BytesIO(content)) != pl.Schema(COLUMNS):
             content = _parquet(rows)
-    return _Source(file, digest, content, found, dict(counted.select('session', 'len').iter_rows()))
+    return _FileToMerge(file, digest, content, found, dict(counted.select('session', 'len').iter_rows()))
 
 
 def _parquet(rows: pl.DataFrame) -> bytes:
@@ -181,7 +181,7 @@ def _parquet(rows: pl.DataFrame) -> bytes:
     return stream.getvalue()
 
 
-def _merged(folder: Path, year: str, sources: Sequence[_Source], left_out: Collection[str] = ()) -> Path:
+def _merged(folder: Path, year: str, sources: Sequence[_FileToMerge], left_out: Collection[str] = ()) -> Path:
     """Write one archive of all sources, then remove them. What a session's own file says counts before an archive."""
     taken = set(left_out)
     parts, summaries, rows = list[pl.LazyFrame](), list[pl.DataFrame](), dict[str, int]()
@@ -226,7 +226,7 @@ def _synced(folder: Path) -> None:
         os.close(opened)
 
 
-def _retire(source: _Source) -> None:
+def _retire(source: _FileToMerge) -> None:
     """Remove a file that was merged, unless another has come into its place meanwhile."""
     if is_archive(source.file):
         source.file.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ from seatrial.judge.caveats import caveats
 from seatrial.judge.expectations import (
     Curves,
     ExpectationResult,
-    Guarantee,
+    GuaranteeHolds,
     judge_curves,
     judge_guarantee,
     not_judged,
@@ -46,7 +46,7 @@ from seatrial.workload.words import span
 
 NO_CRITERION = (
     'no criterion: an acceptance is compared with something; '
-    'give it a contract in references.yaml, or enforce an expectation in trial.yaml'
+    'write a contract.yaml for seatrial accept, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
 NAMED = 4
@@ -210,7 +210,7 @@ def _judge_guarantees(facts: Sequence[Fact], criteria: Criteria) -> tuple[Expect
     return tuple(
         judge_guarantee(each, facts, each.id in criteria.enforced)
         for each in criteria.expectations
-        if isinstance(each, Guarantee)
+        if isinstance(each, GuaranteeHolds)
     )
 
 

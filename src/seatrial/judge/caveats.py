@@ -15,9 +15,12 @@ from seatrial.workload.words import counted, listed
 
 OWN_BASELINE = (
     'compared with its own baseline of {dates} alone: this shows that it is not slower than it was then, '
-    'and nothing of what was agreed; that takes a contract in references.yaml'
+    'and nothing of what was agreed; that takes a contract.yaml and seatrial accept'
 )
-NOT_ASKED = 'no criterion: {open} of {all} metrics have no pass criterion; a contract in references.yaml changes that'
+NOT_ASKED = (
+    'no criterion: {open} of {all} metrics have no pass criterion; '
+    'a baseline in references.yaml or a contract.yaml changes that'
+)
 RARE = (
     'rare slow launches: {made} miss a fault of one launch in ten with a probability of {missed:.0f} % (0.9^{n}); '
     'up to {share:.0f} % of all launches may be slow (95 %)'

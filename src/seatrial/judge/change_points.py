@@ -37,7 +37,7 @@ MIN_POINTS = 2 * MIN_SIDE + 1
 
 
 @dataclass(frozen=True)
-class Step:
+class CurveStep:
     """How many times as good the curve is above a place as below it, by the lines on both sides.
 
     below, above: labels of the points between which it is
@@ -60,9 +60,9 @@ class Step:
 class Steps:
     """The steps at all places of a curve, the likeliest of them, and those in the interval of its place."""
 
-    every: tuple[Step, ...]
-    likeliest: Step
-    places: tuple[Step, ...]
+    every: tuple[CurveStep, ...]
+    likeliest: CurveStep
+    places: tuple[CurveStep, ...]
 
 
 def steps(points: Points, values: Mapping[str, float], better: str = HIGHER, confidence: float = CONFIDENCE) -> Steps:
@@ -78,7 +78,7 @@ def steps(points: Points, values: Mapping[str, float], better: str = HIGHER, con
         error = t * math.sqrt(max(fit.squares / df, least))
         low = min(gap.height - error * gap.deviation for gap in fit.gaps)
         high = max(gap.height + error * gap.deviation for gap in fit.gaps)
-        every.append(Step(below, above, *map(math.exp, (fmean(gap.height for gap in fit.gaps), low, high))))
+        every.append(CurveStep(below, above, *map(math.exp, (fmean(gap.height for gap in fit.gaps), low, high))))
     best = min(fit.squares for fit in fits)
     limit = best + t_quantile(confidence, df) ** 2 * max(best / df, least)
     places = tuple(step for step, fit in zip(every, fits, strict=True) if fit.squares <= limit)

@@ -20,7 +20,7 @@ _RELATIONS = {'>=': operator.ge, '<=': operator.le}
 _FORM = re.compile(r'\s*([a-z]+)\s*(>=|<=)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*', re.ASCII)
 
 
-class Column(NamedTuple):
+class FigureColumn(NamedTuple):
     """unit: the base unit (B, s, B/s, op/s); better: HIGHER or LOWER."""
 
     name: str
@@ -63,8 +63,8 @@ class Requirement(NamedTuple):
         return None if figure is None else bool(_RELATIONS[self.relation](figure, self.value))
 
 
-class Choice(NamedTuple):
-    """What the requirements choose.
+class Winner(NamedTuple):
+    """The configuration that the requirements choose.
 
     chosen: None where nothing is left; unknown: requirements that nobody knows whether it meets
     missed: by configuration the requirements that it misses; unmeasured: those without the figure to choose by
@@ -76,7 +76,7 @@ class Choice(NamedTuple):
     unmeasured: tuple[str, ...]
 
 
-def requirement(text: str, columns: Sequence[Column]) -> Requirement:
+def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
     """Of 'capacity>=2500TB'. Raises ValueError with the form."""
     match, units = _FORM.fullmatch(text), {each.name: each.unit for each in columns}
     if match is None or match[1] not in units:
@@ -97,7 +97,7 @@ def quantity_of(figure: str, unit: str, base: str) -> float:
     return found.value
 
 
-def spread(column: Column, configurations: Mapping[str, Figures]) -> Spread | None:
+def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Spread | None:
     """Of those whose figure is known; None where none is."""
     known = {name: value for name, own in configurations.items() if (value := own.get(column.name)) is not None}
     if not known:
@@ -107,7 +107,7 @@ def spread(column: Column, configurations: Mapping[str, Figures]) -> Spread | No
     return Spread(low, high, (high if column.better == HIGHER else low)[0], unknown)
 
 
-def front(columns: Sequence[Column], configurations: Mapping[str, Figures]) -> list[str]:
+def front(columns: Sequence[FigureColumn], configurations: Mapping[str, Figures]) -> list[str]:
     """Pareto's: those to which no other is as good in every column and better in one.
 
     One that lacks a figure is beaten by no one, for its own might be the best, and beats no one.
@@ -119,7 +119,7 @@ def front(columns: Sequence[Column], configurations: Mapping[str, Figures]) -> l
     ]
 
 
-def _beats(one: Figures, other: Figures, columns: Sequence[Column]) -> bool:
+def _beats(one: Figures, other: Figures, columns: Sequence[FigureColumn]) -> bool:
     better = []
     for column in columns:
         ours, theirs = one.get(column.name), other.get(column.name)
@@ -129,7 +129,9 @@ def _beats(one: Figures, other: Figures, columns: Sequence[Column]) -> bool:
     return min(better) >= 0 and max(better) > 0
 
 
-def choice(column: Column, configurations: Mapping[str, Figures], requirements: Sequence[Requirement] = ()) -> Choice:
+def choice(
+    column: FigureColumn, configurations: Mapping[str, Figures], requirements: Sequence[Requirement] = ()
+) -> Winner:
     """The best of a column among those that miss no requirement."""
     missed = {
         name: tuple(each.text for each in requirements if each.met(own.get(each.column)) is False)
@@ -142,7 +144,7 @@ def choice(column: Column, configurations: Mapping[str, Figures], requirements: 
         if best
         else ()
     )
-    return Choice(
+    return Winner(
         best.winner if best else None,
         unknown,
         {name: own for name, own in missed.items() if own},

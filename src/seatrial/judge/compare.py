@@ -59,7 +59,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Change:
+class MetricChange:
     """What has become of a metric or a family: BETTER, WORSE, SAME or UNDECIDED.
 
     ratio: after / before of a metric; of a family of how good it is, so that above 1 is better
@@ -84,7 +84,7 @@ class Change:
 
 def compared(
     series: Sequence[Series], effect: float = EFFECT, paired: bool = False
-) -> tuple[dict[str, Change], list[Change]]:
+) -> tuple[dict[str, MetricChange], list[MetricChange]]:
     """The families by their groups, and the metrics in the order of the series.
 
     effect: the smallest share that matters: a ratio within 1 / (1 + effect) to 1 + effect is the same
@@ -213,7 +213,7 @@ def _benjamini_hochberg(chances: Sequence[float], level: float = LEVEL / 2) -> l
     return [bool(within) and chance <= within[-1] for chance in chances]
 
 
-def _change(found: _Difference, margin: float, named: bool, sign: int) -> Change:
+def _change(found: _Difference, margin: float, named: bool, sign: int) -> MetricChange:
     """As a ratio after / before, of which more is better with the sign 1, and less with -1."""
     verdict, low, high = UNDECIDED, None, None
     if math.isfinite(found.error):
@@ -224,10 +224,10 @@ def _change(found: _Difference, margin: float, named: bool, sign: int) -> Change
             verdict = BETTER if found.log > 0 else WORSE
         low, high = sorted(_ratio(sign * (found.log + side)) for side in (-half, half))
     chance = _chance(found) if found.between else None
-    return Change(verdict, _ratio(sign * found.log), low, high, chance, found.sessions, found.between)
+    return MetricChange(verdict, _ratio(sign * found.log), low, high, chance, found.sessions, found.between)
 
 
-def _counted(series: Series, found: _Difference) -> Change:
+def _counted(series: Series, found: _Difference) -> MetricChange:
     """Of a count: whatever it differs by is a change, unless it varied on one side already."""
     before, after = ({value for own in side.values() for value in own} for side in (series.before, series.after))
     ratio = _ratio(_sign(series) * found.log)
@@ -236,7 +236,7 @@ def _counted(series: Series, found: _Difference) -> Change:
         verdict = SAME
     elif len(before) == len(after) == 1:
         verdict = BETTER if found.log > 0 else WORSE
-    return Change(verdict, ratio, None, None, None, found.sessions, found.between)
+    return MetricChange(verdict, ratio, None, None, None, found.sessions, found.between)
 
 
 def _ratio(log: float) -> float:

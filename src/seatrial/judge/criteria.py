@@ -30,9 +30,11 @@ MOST_FURTHER = 100
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a criterion asks for.
+class Criterion:
+    """One criterion of a contract, with what it asks for; from contract.yaml to the protocol.
 
+    text, milestone: its sentence, and the name of its milestone or empty
+    written:   its bound as the contract has it, with the unit; unit: of that
     bound:     in the base unit, or a share of the figure of the criterion `of`
     least:     whether the figure may not be below it; else not above
     statistic: of the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (its worst) or BEST of the first `best_of`
@@ -53,6 +55,15 @@ class Asked:
     observed: bool = False
     once: bool = False
     planned: int = 0
+    text: str = ''
+    milestone: str = ''
+    written: str = ''
+    unit: str = ''
+
+    @property
+    def wanted(self) -> str:
+        """'at least 500 GB/s', with the bound as it was written."""
+        return f'at {"least" if self.least else "most"} {self.written}'
 
     def looks(self, n: int) -> int:
         """How often n allocations of which all count were judged: once with those planned, then with each further."""
@@ -93,7 +104,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CriterionOutcome:
     """What became of a criterion. Figures are in the base unit, of a percentage shares; None where there is none.
 
     counted:  the attempts that decide; figures: of each of them, in their order
@@ -131,7 +142,9 @@ class Outcome:
         )
 
 
-def judge_contract(criteria: Sequence[Asked], attempts: Mapping[str, Sequence[Attempt]]) -> dict[str, Outcome]:
+def judge_contract(
+    criteria: Sequence[Criterion], attempts: Mapping[str, Sequence[Attempt]]
+) -> dict[str, CriterionOutcome]:
     """The outcome of every criterion by its number, from the attempts at each.
 
     Met if the interval lies on the right side of the bound, missed if it lies on the wrong one. A criterion is missed
@@ -151,35 +164,39 @@ def judge_contract(criteria: Sequence[Asked], attempts: Mapping[str, Sequence[At
 
 
 def _judge(
-    asked: Asked, by_id: Mapping[str, Asked], attempts: Mapping[str, Sequence[Attempt]], count: int
-) -> Outcome:
-    if asked.observed:
-        return Outcome(UNDECIDED, why='no check measures it: people observe it, and remark what they have seen')
-    own = attempts.get(asked.id, ())
-    counted_ = _counting(asked, own)
-    failed = _failure(asked, own)
+    criterion: Criterion, by_id: Mapping[str, Criterion], attempts: Mapping[str, Sequence[Attempt]], count: int
+) -> CriterionOutcome:
+    if criterion.observed:
+        return CriterionOutcome(
+            UNDECIDED, why='no check measures it: people observe it, and remark what they have seen'
+        )
+    own = attempts.get(criterion.id, ())
+    counted_ = _counting(criterion, own)
+    failed = _failure(criterion, own)
     if failed:
-        return Outcome(MISSED, counted_, _figures(asked, counted_), why=f'the storage failed: {failed.why_not}')
-    figures = _figures(asked, counted_)
+        return CriterionOutcome(
+            MISSED, counted_, _figures(criterion, counted_), why=f'the storage failed: {failed.why_not}'
+        )
+    figures = _figures(criterion, counted_)
     if not figures:
-        return Outcome(UNDECIDED, why=_none_valid(own))
-    base = by_id.get(asked.of)
+        return CriterionOutcome(UNDECIDED, why=_none_valid(own))
+    base = by_id.get(criterion.of)
     others = _counting(base, attempts.get(base.id, ())) if base else ()
-    looks = asked.looks(len(counted_)) + (base.looks(len(others)) - 1 if base else 0)
+    looks = criterion.looks(len(counted_)) + (base.looks(len(others)) - 1 if base else 0)
     confidence, strict = 1 - (1 - CONFIDENCE) / looks, 1 - min(1 - CONFIDENCE, 2 * FAMILY / max(1, count)) / looks
-    usual, sure = _Estimate.of(asked, counted_, confidence), _Estimate.of(asked, counted_, strict)
-    bound = usual_bound = sure_bound = _Estimate(asked.bound, asked.bound, asked.bound)
+    usual, sure = _Estimate.of(criterion, counted_, confidence), _Estimate.of(criterion, counted_, strict)
+    bound = usual_bound = sure_bound = _Estimate(criterion.bound, criterion.bound, criterion.bound)
     if base:
         if not _figures(base, others):
             why = f'{base.id}, of which it is a percentage, has no valid allocation'
-            return Outcome(
+            return CriterionOutcome(
                 UNDECIDED, counted_, figures, usual.figure, usual.low, usual.high, why=why, confidence=confidence
             )
-        usual_bound = _Estimate.of(base, others, confidence).times(asked.bound)
-        sure_bound = _Estimate.of(base, others, strict).times(asked.bound)
+        usual_bound = _Estimate.of(base, others, confidence).times(criterion.bound)
+        sure_bound = _Estimate.of(base, others, strict).times(criterion.bound)
         bound = usual_bound
-    sign = 1 if asked.least else -1
-    found = Outcome(
+    sign = 1 if criterion.least else -1
+    found = CriterionOutcome(
         UNDECIDED,
         counted_,
         figures,
@@ -190,30 +207,30 @@ def _judge(
         bound.figure,
         confidence=confidence,
     )
-    return _decided(asked, found, _side(usual, usual_bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
+    return _decided(criterion, found, _side(usual, usual_bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
 
 
-def _decided(asked: Asked, found: Outcome, clears: bool, falls_short: bool, strict: float) -> Outcome:
+def _decided(
+    criterion: Criterion, found: CriterionOutcome, clears: bool, falls_short: bool, strict: float
+) -> CriterionOutcome:
     n = len(found.counted)
-    worst_decides = asked.statistic == MINIMUM and asked.counts == 'all' and not asked.of
-    if falls_short and (n >= asked.allocations or worst_decides):
+    worst_decides = criterion.statistic == MINIMUM and criterion.counts == 'all' and not criterion.of
+    if falls_short and (n >= criterion.allocations or worst_decides):
         return replace(found, verdict=MISSED)
-    if n < asked.allocations:
-        missing = asked.allocations - n
-        why = (
-            f'{n} of {counted(asked.allocations, "allocation")} valid: {counted(missing, "more one", "more")} needed'
-        )
+    if n < criterion.allocations:
+        missing, planned = criterion.allocations - n, counted(criterion.allocations, 'allocation')
+        why = f'{n} of {planned} valid: {counted(missing, "more one", "more")} needed'
         return replace(found, why=why, further=missing)
     if clears:
         return replace(found, verdict=MET)
-    if asked.of:
+    if criterion.of:
         return replace(found, why='the two intervals leave it open; more allocations of both narrow them')
     if n == 1:
         why = 'the interval of its one allocation leaves it open; a second allocation shows the noise between them'
         return replace(found, why=why, further=1)
     assert found.margin is not None and found.bound is not None
-    chance = (1 - (found.confidence if found.margin > 0 else strict)) * asked.looks(n)
-    further = further_allocations(found.figures, found.bound, lambda total: 1 - chance / asked.looks(total))
+    chance = (1 - (found.confidence if found.margin > 0 else strict)) * criterion.looks(n)
+    further = further_allocations(found.figures, found.bound, lambda total: 1 - chance / criterion.looks(total))
     if further is None:
         return replace(found, why=f'its figure lies at the bound: {MOST_FURTHER} more allocations decide nothing')
     why = f'at the noise seen {counted(further, "more allocation")} would decide'
@@ -245,22 +262,22 @@ class _Estimate:
     high: float
 
     @classmethod
-    def of(cls, asked: Asked, attempts: Sequence[Attempt], confidence: float) -> '_Estimate':
+    def of(cls, criterion: Criterion, attempts: Sequence[Attempt], confidence: float) -> '_Estimate':
         """The figure of these allocations with its interval; a single launch that was the worst is what it was."""
-        figures = _figures(asked, attempts)
+        figures = _figures(criterion, attempts)
         error = max(each.clock_error for each in attempts)
-        if asked.statistic == MINIMUM:
-            found = min(figures) if asked.least else max(figures)
+        if criterion.statistic == MINIMUM:
+            found = min(figures) if criterion.least else max(figures)
             return cls(found, found * (1 - error), found * (1 + error))
         if len(figures) > 1:
             interval = t_interval(figures, confidence)
             return cls(interval.mean, interval.low * (1 - error), interval.high * (1 + error))
         one, found = attempts[0], figures[0]
         low, high = found, found
-        if asked.statistic == MEAN:
+        if criterion.statistic == MEAN:
             interval = verdict_interval(one.values, confidence, one.correlation)
             low, high = interval.low, interval.high
-        elif asked.statistic == MEDIAN:
+        elif criterion.statistic == MEDIAN:
             low, high = quantile_interval(one.values, 0.5, confidence)
         return cls(found, low * (1 - error), high * (1 + error))
 
@@ -280,45 +297,47 @@ def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
     return -1 if sign * worse < sign * beyond else 0
 
 
-def _counting(asked: Asked, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+def _counting(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """Those that decide, oldest first."""
-    valid = sorted((each for each in attempts if _counts(asked, each)), key=lambda each: each.session)
-    if asked.counts == LAST:
-        return tuple(valid[-asked.allocations :])
-    if asked.counts == BEST:
-        ranked = sorted(valid, key=lambda each: _figure(asked, each), reverse=asked.least)
-        return tuple(sorted(ranked[: asked.allocations], key=lambda each: each.session))
+    valid = sorted((each for each in attempts if _counts(criterion, each)), key=lambda each: each.session)
+    if criterion.counts == LAST:
+        return tuple(valid[-criterion.allocations :])
+    if criterion.counts == BEST:
+        ranked = sorted(valid, key=lambda each: _figure(criterion, each), reverse=criterion.least)
+        return tuple(sorted(ranked[: criterion.allocations], key=lambda each: each.session))
     return tuple(valid)
 
 
-def _counts(asked: Asked, attempt: Attempt) -> bool:
-    return not attempt.why_not and len(attempt.values) >= asked.needed
+def _counts(criterion: Criterion, attempt: Attempt) -> bool:
+    return not attempt.why_not and len(attempt.values) >= criterion.needed
 
 
-def _failure(asked: Asked, attempts: Sequence[Attempt]) -> Attempt | None:
+def _failure(criterion: Criterion, attempts: Sequence[Attempt]) -> Attempt | None:
     """The allocation in which the storage failed, unless the contract counts later or better ones in its place."""
     failed = [each for each in attempts if each.failed]
     if not failed:
         return None
-    valid = [each.session for each in attempts if _counts(asked, each)]
-    if asked.counts == 'all':
+    valid = [each.session for each in attempts if _counts(criterion, each)]
+    if criterion.counts == 'all':
         return failed[-1]
-    later = [session for session in valid if asked.counts == BEST or session > max(each.session for each in failed)]
-    return None if len(later) >= asked.allocations else failed[-1]
+    later = [
+        session for session in valid if criterion.counts == BEST or session > max(each.session for each in failed)
+    ]
+    return None if len(later) >= criterion.allocations else failed[-1]
 
 
-def _figures(asked: Asked, attempts: Sequence[Attempt]) -> tuple[float, ...]:
-    return tuple(_figure(asked, each) for each in attempts)
+def _figures(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[float, ...]:
+    return tuple(_figure(criterion, each) for each in attempts)
 
 
-def _figure(asked: Asked, attempt: Attempt) -> float:
+def _figure(criterion: Criterion, attempt: Attempt) -> float:
     """The statistic of the contract over the repetitions of one allocation."""
-    worst, best = (min, max) if asked.least else (max, min)
-    if asked.statistic == MINIMUM:
+    worst, best = (min, max) if criterion.least else (max, min)
+    if criterion.statistic == MINIMUM:
         return worst(attempt.values)
-    if asked.statistic == BEST:
-        return best(attempt.values[: asked.best_of])
-    return statistics.median(attempt.values) if asked.statistic == MEDIAN else statistics.fmean(attempt.values)
+    if criterion.statistic == BEST:
+        return best(attempt.values[: criterion.best_of])
+    return statistics.median(attempt.values) if criterion.statistic == MEDIAN else statistics.fmean(attempt.values)
 
 
 def _none_valid(attempts: Sequence[Attempt]) -> str:

@@ -403,7 +403,7 @@ class PointBetween(OfPoints):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee(Expectation):
+class GuaranteeHolds(Expectation):
     """A guarantee of POSIX holds: `fact` is its name. It is no figure, so every profile can judge it."""
 
     fact: str
@@ -506,7 +506,7 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
     return results
 
 
-def judge_guarantee(expectation: Guarantee, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
+def judge_guarantee(expectation: GuaranteeHolds, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
     """A guarantee on what was found; one that could not be tried is undecided."""
     fact = next((each for each in facts if each.name == expectation.fact), None)
     if fact is None:

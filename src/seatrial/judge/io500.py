@@ -46,7 +46,7 @@ LACKING = (Verdict.INVALID, Verdict.INCOMPLETE, Verdict.FAIL)
 
 
 @dataclass(frozen=True)
-class Score:
+class Io500Score:
     """The score of one place: partition, file system, layout and node count.
 
     score, low, high: and the two-sided interval at `confidence`; None where something lacks
@@ -74,7 +74,7 @@ class Score:
         return f'{head}: score {self.score:.4g}, {interval} ({means})'
 
 
-def scores_of(cases: Sequence[CaseResult]) -> tuple[Score, ...]:
+def scores_of(cases: Sequence[CaseResult]) -> tuple[Io500Score, ...]:
     """One for every place at which any of the phases was planned."""
     names = {check for check, _ in PHASES.values()}
     places: dict[str, dict[str, CaseResult]] = {}
@@ -84,7 +84,7 @@ def scores_of(cases: Sequence[CaseResult]) -> tuple[Score, ...]:
     return tuple(_score(where, own) for where, own in places.items())
 
 
-def _score(where: str, cases: Mapping[str, CaseResult]) -> Score:
+def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
     absent = sorted({check for check, _ in PHASES.values() if check not in cases})
     lacks = [f'{check} is not in this session' for check in absent]
     means: dict[str, LogMean] = {}
@@ -98,11 +98,11 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Score:
         else:
             means[phase] = _together([_log_mean(each) for each in own])
     if lacks:
-        return Score(where, None, None, None, None, None, tuple(lacks))
+        return Io500Score(where, None, None, None, None, None, tuple(lacks))
     weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
     bandwidth, rate = (geometric_mean([math.exp(means[name].log) for name in names]) for names in (BANDWIDTHS, RATES))
     score, error = score_of(bandwidth, rate), _error(weighted)
-    return Score(where, score, score / math.exp(error), score * math.exp(error), bandwidth, rate, ())
+    return Io500Score(where, score, score / math.exp(error), score * math.exp(error), bandwidth, rate, ())
 
 
 def _lack(phase: str, engine: str, one: MetricResult) -> str:

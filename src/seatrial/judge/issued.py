@@ -39,7 +39,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Log:
+class DarshanLog:
     """One Darshan log. partial: Darshan ran out of memory for records and says so.
 
     stdio: bytes written and read through stdio(3), which shows no pattern; the records have none of them
@@ -52,14 +52,14 @@ class Log:
     stdio: tuple[int, int] = (0, 0)
 
 
-def issued_of(logs: Sequence[Log], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
+def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
     """What the processes of one launch did below the directory `within`, or everywhere.
 
     logs:  one of an MPI program; of other programs one for each process, of which those count that moved bytes; but
            every fsync of their files counts, also that of a process around an engine that has none
     links: symbolic links in `within`, by their names: Darshan sees names, and many can lead to one file
     """
-    files: dict[str, _File] = {}
+    files: dict[str, _DarshanFile] = {}
     opened: set[str] = set()
     syncs: Counter[str] = Counter()
     processes = 0
@@ -73,7 +73,7 @@ def issued_of(logs: Sequence[Log], within: str = '', links: Mapping[str, str] | 
         everyone = frozenset(range(processes, processes + log.processes))
         for name, record in own:
             tasks = everyone if record.rank == ALL else frozenset((processes + record.rank,))
-            files.setdefault(name, _File([])).parts.append(_Part(tasks, record))
+            files.setdefault(name, _DarshanFile([])).parts.append(_Part(tasks, record))
         processes += log.processes
     moving = [file for file in files.values() if file.moved]
     synced = sum(number for name, number in syncs.items() if name in files and files[name].moved)
@@ -95,7 +95,7 @@ def order_of(transitions: int, following: int, forward: int) -> str:
     return 'random' if transitions >= RANDOM_MIN and half_forward else MIXED
 
 
-def in_parts(issued_by: Log) -> list[tuple[Log, Issued]]:
+def in_parts(issued_by: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
     """The log in parts that each have one pattern: every file of several processes, and all files of single ones.
 
     The one that moved the most bytes comes first; parts without bytes are left out.
@@ -109,7 +109,7 @@ def in_parts(issued_by: Log) -> list[tuple[Log, Issued]]:
         alone = len(ranks[record.file]) == 1 and (record.rank != ALL or issued_by.processes == 1)
         (private if alone else shared.setdefault(record.file, [])).append(record)
     logs = [
-        Log(issued_by.version, issued_by.processes, issued_by.partial, tuple(records))
+        DarshanLog(issued_by.version, issued_by.processes, issued_by.partial, tuple(records))
         for records in (private, *shared.values())
     ]
     parts = [(log, issued) for log in logs if (issued := issued_of([log])).done]
@@ -123,7 +123,7 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _File:
+class _DarshanFile:
     """All that was done to one file."""
 
     parts: list[_Part]
@@ -169,7 +169,7 @@ class _File:
         )
 
 
-def _summed(files: list[_File], processes: int, opened: int, partial: bool, syncs: int) -> Issued:
+def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: bool, syncs: int) -> Issued:
     operations = [each for each in _WORDS if any(file.calls(each) for file in files)]
     tasks = [frozenset[int]().union(*(file.tasks(each) for each in operations)) for file in files]
     sharing = _sharing(tasks)
@@ -206,7 +206,7 @@ def _sharing(tasks: list[frozenset[int]]) -> str:
     return 'single' if len(tasks) == 1 else MIXED
 
 
-def _extent(files: list[_File], operations: list[str], sharing: str) -> str:
+def _extent(files: list[_DarshanFile], operations: list[str], sharing: str) -> str:
     """By bytes: every task moves the whole of its file, or all together move it once."""
     found = set()
     for operation in operations:
@@ -224,7 +224,7 @@ def _near(one: int, other: int) -> bool:
     return abs(one - other) <= SAME_BYTES * other
 
 
-def _done(files: list[_File], operation: str, extent: str) -> Done:
+def _done(files: list[_DarshanFile], operation: str, extent: str) -> Done:
     word, _ = _WORDS[operation]
     transitions = following = forward = 0
     known = True
@@ -247,7 +247,7 @@ def _done(files: list[_File], operation: str, extent: str) -> Done:
     )
 
 
-def _sizes(files: list[_File], operations: list[str]) -> tuple[Share, ...]:
+def _sizes(files: list[_DarshanFile], operations: list[str]) -> tuple[Share, ...]:
     """Of the four most frequent of every record (POSIX_ACCESS1 to 4, or MPIIO_ACCESS1 to 4), the most frequent first.
 
     Darshan keeps one table for reads and writes together.
@@ -264,7 +264,7 @@ def _sizes(files: list[_File], operations: list[str]) -> tuple[Share, ...]:
     return tuple(Share(size, count / total) for size, count in sorted(found.items(), key=lambda x: (-x[1], -x[0])))
 
 
-def _is_collective(files: list[_File]) -> bool:
+def _is_collective(files: list[_DarshanFile]) -> bool:
     """Whether most of the calls of MPI-IO were collective ones."""
 
     def calls(kinds: Iterable[str]) -> int:

@@ -30,7 +30,7 @@ SLOW, SUSPECTED, CLEARED, USUAL = 'slow', 'suspected', 'not confirmed', 'usual'
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """One way of comparing: a metric, and in a node sweep whether all nodes worked at once or in groups.
 
     how: of targets of several kinds their kind; unit: the base unit of the figures
@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceVerdict:
     """A node, OST, MDT or brick.
 
     scores: of the first measurement, by the labels of the columns; again: of the second, by metric
@@ -78,8 +78,8 @@ class Isolation:
     """
 
     kind: str
-    columns: tuple[Column, ...]
-    places: tuple[Place, ...]
+    columns: tuple[ScoreColumn, ...]
+    places: tuple[PlaceVerdict, ...]
     sentences: tuple[tuple[str, str], ...]
     not_tested: tuple[NotTested, ...]
     unjudged: str = ''
@@ -87,7 +87,7 @@ class Isolation:
     servers: tuple[str, ...] = ()
     min_effect: float = MIN_EFFECT
 
-    def of(self, verdict: str) -> tuple[Place, ...]:
+    def of(self, verdict: str) -> tuple[PlaceVerdict, ...]:
         """The places with this verdict."""
         return tuple(place for place in self.places if place.verdict == verdict)
 
@@ -107,7 +107,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     suspects = set(all_of(by_metric))
     places = sorted(
         (
-            Place(name, _verdict(name, name in suspects, by_metric, twice), own, _own(name, twice))
+            PlaceVerdict(name, _verdict(name, name in suspects, by_metric, twice), own, _own(name, twice))
             for name, own in by_name.items()
         ),
         key=lambda place: (_ORDER.index(place.verdict), -place.effect, place.name),
@@ -137,11 +137,11 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     )
 
 
-def _column(plan: TrialPlan, comparison: Comparison) -> Column:
+def _column(plan: TrialPlan, comparison: Comparison) -> ScoreColumn:
     """Of nodes bandwidths are compared, of targets the metrics of the plan."""
     units = {each.name: each.unit for point in plan.points for each in metrics_at(point)}
     unit = 'B/s' if plan.axis.equals == 'node' else units[operation_of(comparison.metric)]
-    return Column(comparison.metric, comparison.how, unit)
+    return ScoreColumn(comparison.metric, comparison.how, unit)
 
 
 def _split(
@@ -194,7 +194,7 @@ def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[Comparison])
     )
 
 
-def _servers(places: Sequence[Place], records: Records) -> tuple[str, ...]:
+def _servers(places: Sequence[PlaceVerdict], records: Records) -> tuple[str, ...]:
     """The servers of which all targets are slow, in words; none where it is not known what hangs on which."""
     slow = {place.name: place.effect for place in places if place.verdict == SLOW}
     known = records.start.servers if records.start else {}
@@ -253,7 +253,7 @@ def _own(name: str, twice: Twice) -> dict[str, Score]:
     return {metric: found[name] for metric, found in twice.items() if name in found}
 
 
-def _order_of(plan: TrialPlan, column: Column) -> tuple[int, str]:
+def _order_of(plan: TrialPlan, column: ScoreColumn) -> tuple[int, str]:
     order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
     return order.index(operation_of(column.metric)), column.label
 
@@ -268,7 +268,7 @@ _UNSURE = 'which may be scatter; run it again'
 _NO_TIME = 'there was no time to measure it again; give the trial a larger budget in trial.yaml'
 
 
-def _named(plan: TrialPlan, place: Place, records: Records) -> str:
+def _named(plan: TrialPlan, place: PlaceVerdict, records: Records) -> str:
     """'OST ost0003', and where the file system calls it otherwise, that too: 'brick brick0001 (node2:/data/b1)'."""
     rows = records.start.targets if records.start else ()
     own = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
@@ -277,8 +277,8 @@ def _named(plan: TrialPlan, place: Place, records: Records) -> str:
 
 def _sentence(
     named: str,
-    place: Place,
-    columns: Sequence[Column],
+    place: PlaceVerdict,
+    columns: Sequence[ScoreColumn],
     by_metric: Mapping[str, Sequence[str]],
     hindrance: str,
 ) -> str:
@@ -305,11 +305,11 @@ def _sentence(
     }[place.verdict]
 
 
-def _suspected_in(place: Place, column: Column, by_metric: Mapping[str, Sequence[str]]) -> bool:
+def _suspected_in(place: PlaceVerdict, column: ScoreColumn, by_metric: Mapping[str, Sequence[str]]) -> bool:
     return column.label in place.scores and place.name in by_metric.get(column.metric, ())
 
 
-def _slow_again(place: Place, column: Column) -> bool:
+def _slow_again(place: PlaceVerdict, column: ScoreColumn) -> bool:
     later = place.again.get(column.metric)
     return later is not None and later.slow
 

@@ -7,7 +7,7 @@ launch. docs/references.md has the rules in words.
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.statistics import (
@@ -19,11 +19,14 @@ from seatrial.judge.statistics import (
     samples_for,
     verdict_interval,
 )
+from seatrial.model.plan import Case
 from seatrial.model.units import in_unit
 from seatrial.rules.stopping import t_quantile, t_within
 
 INSIDE, OUTSIDE, UNDECIDED = 'inside', 'outside', 'undecided'
-CONTRACT = 'contract'
+BASELINE, CONTRACT = 'baseline', 'contract'
+"""Origins: what this system has shown, in references.yaml; a criterion of contract.yaml, as one allocation has it."""
+
 MEAN = 'mean'
 QUANTILES = {'p10': 0.1, 'median': 0.5, 'p90': 0.9}
 EXTREMES = {'minimum': min, 'maximum': max}
@@ -44,7 +47,7 @@ class Reference:
 
     value:     in the base unit; low, high: fractions of it, as ReFrame has them: -0.1 is 10 % less; None is no bound
     unit:      in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
-    origin:    'contract' (an obligation) or 'baseline' (what this system has shown); date: ISO, of the origin
+    origin:    BASELINE or CONTRACT; date: ISO, of the origin
     engine:    that it was found or agreed with; empty: any
     statistic: of the samples, that is compared: MEAN, or one of QUANTILES or EXTREMES
     """
@@ -63,6 +66,10 @@ class Reference:
         """Raises ValueError for a reference that nothing can fail."""
         if self.low is None and self.high is None:
             raise ValueError(f'{self.metric}: a reference has a lower or an upper bound, or both')
+
+
+References = Mapping[tuple[str, Case], tuple[Reference, ...]]
+"""By profile and case."""
 
 
 @dataclass(frozen=True)

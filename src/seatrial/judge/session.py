@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
-from seatrial.judge.io500 import Score, scores_of
+from seatrial.judge.io500 import Io500Score, scores_of
 from seatrial.judge.verdict import WORST_FIRST, CaseResult, Criteria, Verdict, of_relation, worst
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import Records
@@ -37,7 +37,7 @@ class SessionResult:
     cases: tuple[CaseResult, ...]
     relations: tuple[ExpectationResult, ...] = ()
     left_out: tuple[str, ...] = ()
-    scores: tuple[Score, ...] = ()
+    scores: tuple[Io500Score, ...] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:

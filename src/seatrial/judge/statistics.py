@@ -34,7 +34,7 @@ MAX_CORRELATION = 0.6
 
 
 @dataclass(frozen=True)
-class Summary:
+class SampleSummary:
     """The samples of one metric, in the unit of the samples.
 
     stdev:    of a sample (n - 1); None for one value
@@ -81,7 +81,7 @@ class Fairness:
     jain: float
 
 
-def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> Summary:
+def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> SampleSummary:
     """The statistics of these samples, in the order in which they were taken. Raises ValueError for none.
 
     correlation: of neighbouring repetitions of the case, by which the interval is widened
@@ -90,7 +90,7 @@ def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation
     ordered = sorted(values)
     stdev = statistics.stdev(values) if len(values) > 1 else None
     lag1 = _lag1(values)
-    return Summary(
+    return SampleSummary(
         n=len(values),
         mean=interval.mean,
         median=statistics.median(ordered),

@@ -25,7 +25,7 @@ STALL, GAP = 'stall', 'gap'
 
 
 @dataclass(frozen=True)
-class Piece:
+class ThroughputSpan:
     """Between two readings. Times are Unix times, rates B/s."""
 
     start: float
@@ -74,7 +74,7 @@ class Flow:
 class Traffic:
     """Throughput over time. pieces: in order, with holes where nothing is known; flows: in that of the launches."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[ThroughputSpan]
     flows: Sequence[Flow]
 
     @property
@@ -93,7 +93,7 @@ def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
     return Traffic(found, [_flow(found, own) for own in by_launch.values()])
 
 
-def pieces(telemetry: Telemetry) -> list[Piece]:
+def pieces(telemetry: Telemetry) -> list[ThroughputSpan]:
     """Between every two readings that follow each other; none over a gap, nor where a counter has begun anew."""
     return [
         piece
@@ -110,7 +110,7 @@ def _apart(telemetry: Telemetry, before: Look, after: Look) -> bool:
     return after.clock_s - before.clock_s > GAP_INTERVALS * interval_s
 
 
-def _piece(before: Look, after: Look) -> Piece | None:
+def _piece(before: Look, after: Look) -> ThroughputSpan | None:
     seconds = after.clock_s - before.clock_s
     if seconds <= 0 or after.time <= before.time:
         return None
@@ -120,7 +120,7 @@ def _piece(before: Look, after: Look) -> Piece | None:
         if one is None or other is None or other < one:
             return None
         moved.append((other - one) / seconds)
-    return Piece(before.time, after.time, *moved)
+    return ThroughputSpan(before.time, after.time, *moved)
 
 
 def certain(sample: Sample) -> tuple[float, float] | None:
@@ -136,7 +136,7 @@ def certain(sample: Sample) -> tuple[float, float] | None:
     return (start, end) if start < end else None
 
 
-def _flow(found: Sequence[Piece], samples: Sequence[Sample]) -> Flow:
+def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
     pauses: list[Pause] = []
     rates, seen = [], 0
     for sample in samples:
@@ -168,7 +168,7 @@ Part = tuple[float, float, float]
 """Unix times and the rate between them, B/s."""
 
 
-def _clipped(found: Sequence[Piece], reads: bool, start: float, end: float) -> Iterator[Part]:
+def _clipped(found: Sequence[ThroughputSpan], reads: bool, start: float, end: float) -> Iterator[Part]:
     for piece in found:
         if piece.end > start and piece.start < end:
             yield max(start, piece.start), min(end, piece.end), piece.read if reads else piece.write

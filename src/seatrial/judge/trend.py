@@ -18,28 +18,28 @@ MIN_NIGHTS = 3
 """On each side of a change: fewer are a bad night or two."""
 
 
-class Place(NamedTuple):
+class LevelChange(NamedTuple):
     """A change of level. first: number of the first value on the new one; chance: of one where there is none."""
 
     first: int
     chance: float
 
 
-def changes(values: Sequence[float], level: float) -> list[Place]:
+def changes(values: Sequence[float], level: float) -> list[LevelChange]:
     """The changes of a series of logarithms, in its order, of which chance makes one with `level` at most."""
-    found: list[Place] = []
+    found: list[LevelChange] = []
     places, parts = len(values) - 2 * MIN_NIGHTS + 1, [(0, len(values))]
     while parts:
         start, end = parts.pop()
         place = _largest(values[start:end], places)
         if place is not None and place.chance <= level:
             first = start + place.first
-            found.append(Place(first, place.chance))
+            found.append(LevelChange(first, place.chance))
             parts += [(start, first), (first, end)]
     return sorted(found)
 
 
-def _largest(values: Sequence[float], among: int) -> Place | None:
+def _largest(values: Sequence[float], among: int) -> LevelChange | None:
     """The most likely change of these, however likely, of so many places in all; None of too few."""
     n = len(values)
     places = range(MIN_NIGHTS, n - MIN_NIGHTS + 1)
@@ -53,11 +53,11 @@ def _largest(values: Sequence[float], among: int) -> Place | None:
     first = max(explained, key=explained.__getitem__)
     left = whole - explained[first]
     if explained[first] <= _ROUNDING**2 * n:
-        return Place(first, 1.0)
+        return LevelChange(first, 1.0)
     if left <= _ROUNDING**2 * n:
-        return Place(first, 0.0)
+        return LevelChange(first, 0.0)
     t = math.sqrt(explained[first] * (n - 2) / left)
-    return Place(first, min(1.0, among * (1 - t_within(t, n - 2))))
+    return LevelChange(first, min(1.0, among * (1 - t_within(t, n - 2))))
 
 
 _ROUNDING = 1e-9

@@ -10,7 +10,7 @@ from seatrial.judge.groups import GroupRate
 from seatrial.judge.outliers import Isolation
 from seatrial.judge.references import LEVEL, Reference, ReferenceResult
 from seatrial.judge.relations import FAILS, HOLDS, Relation
-from seatrial.judge.statistics import Fairness, Summary
+from seatrial.judge.statistics import Fairness, SampleSummary
 from seatrial.model.metric import Fact
 from seatrial.model.plan import Case
 from seatrial.rules.issued import Comparison
@@ -104,7 +104,7 @@ class MetricResult:
     values: tuple[float, ...]
     unit: str
     better: str
-    summary: Summary | None
+    summary: SampleSummary | None
     fairness: Mapping[str, Sequence[Fairness]]
     cache: str
     not_storage: str = ''

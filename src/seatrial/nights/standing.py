@@ -15,10 +15,10 @@ from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import heartbeat_of
 from seatrial.report.nights.nights import (
     MISSED,
-    Criterion,
     Judged,
     Night,
     Unfinished,
+    VerdictKey,
     criteria_in,
     enforced_in,
     nights,
@@ -105,7 +105,7 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, 
         newest *= 4
 
 
-def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
+def _enforced(site: Site, session: str) -> dict[VerdictKey, Judged]:
     """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
     try:
         return enforced_in(_results(site, session))

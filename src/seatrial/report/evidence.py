@@ -14,7 +14,7 @@ from seatrial.model.units import BINARY
 
 
 @dataclass(frozen=True)
-class Step:
+class LaunchEvidence:
     """One launch. inputs: the text of each of sample.inputs that is still there, by its name in the raw output."""
 
     sample: Sample
@@ -34,7 +34,7 @@ class CaseEvidence:
     records: Records
     result: CaseResult
     samples: Mapping[str, Sequence[Sample]]
-    steps: Mapping[str, Sequence[Step]]
+    steps: Mapping[str, Sequence[LaunchEvidence]]
     raw: str
     telemetry: Telemetry | None = None
 

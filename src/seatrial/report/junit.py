@@ -52,11 +52,11 @@ def junit_of_criteria(page: Protocol) -> str:
     """The XML of an acceptance: one test case a criterion. A waiver turns none green."""
     cases = []
     for row in page.rows:
-        element = _testcase(f'{row.asked.id}: {row.text}', row.milestone or 'contract', None)
+        element = _testcase(f'{row.criterion.id}: {row.criterion.text}', row.criterion.milestone or 'contract', None)
         properties = ElementTree.SubElement(element, 'properties')
-        for name, value in (('wanted', row.wanted), ('measured', row.measured), ('margin', row.margin)):
+        for name, value in (('wanted', row.criterion.wanted), ('measured', row.measured), ('margin', row.margin)):
             _property(properties, name, value)
-        why = row.outcome.why or f'{row.measured}, and {row.wanted} is asked for'
+        why = row.outcome.why or f'{row.measured}, and {row.criterion.wanted} is asked for'
         _outcome(element, row.verdict, (why, *(f'waived by {each.by}' for each in row.remarks if each.waives)))
         cases.append(element)
     said = [('title', page.title), ('verdict', page.verdict.value), ('counts', page.counts())]

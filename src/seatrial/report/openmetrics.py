@@ -43,7 +43,8 @@ def openmetrics(watch: TrialWatch) -> str:
 def openmetrics_of_criteria(page: Protocol) -> str:
     """An acceptance: the verdict of each criterion, its figure with its interval, and its bound."""
     criteria = [
-        ({'site': page.site, 'criterion': row.asked.id, 'milestone': row.milestone}, row) for row in page.rows
+        ({'site': page.site, 'criterion': row.criterion.id, 'milestone': row.criterion.milestone}, row)
+        for row in page.rows
     ]
     verdicts = [
         ({**labels, 'verdict': row.verdict.value, 'waived': str(row.waived).lower()}, 1.0) for labels, row in criteria
@@ -52,8 +53,7 @@ def openmetrics_of_criteria(page: Protocol) -> str:
     figures: dict[tuple[str, str, str], list[tuple[Mapping[str, str], float]]] = {}
     for labels, row in criteria:
         outcome, (quantity, unit) = row.outcome, QUANTITIES.get(row.base, QUANTITIES[''])
-        bound = outcome.bound if row.asked.of else row.asked.bound
-        for end, value in zip((*ENDS, '_bound'), (outcome.figure, outcome.low, outcome.high, bound), strict=True):
+        for end, value in zip((*ENDS, '_bound'), (outcome.figure, outcome.low, outcome.high, row.bound), strict=True):
             if value is not None and math.isfinite(value):
                 figures.setdefault((quantity, end, unit), []).append((labels, value))
     for (quantity, end, unit), samples in figures.items():

@@ -10,7 +10,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import SAMPLES
 from seatrial.model.telemetry import TELEMETRY
 from seatrial.rules.case import cut_off
-from seatrial.scheduler.job_state import NO_ANSWER, JobState, State, job_state_of, may_go_on, sentence
+from seatrial.scheduler.job_state import NO_ANSWER, JobState, SlurmState, job_state_of, may_go_on, sentence
 from seatrial.scheduler.partitions import SLURM
 
 TAIL_BYTES = 65536
@@ -87,7 +87,7 @@ def ask_job_state(
             return None
         job_state = job_state_of(job, tail(output))
         now = time.time()
-        if job_state.state is not State.SILENT:
+        if job_state.state is not SlurmState.SILENT:
             answered = now
         latest = min(_latest(records, job_state, asked, patience), max(answered, _last_written(records)) + SILENT_S)
         if not may_go_on(job_state) or now >= latest:
@@ -102,7 +102,7 @@ def _latest(records: str, job_state: JobState, asked: float, patience: Patience)
     start = records_in(records).start
     if start is not None:
         return start.started + patience.job_s
-    return asked + (patience.queue_s if job_state.state is State.PENDING else patience.job_s)
+    return asked + (patience.queue_s if job_state.state is SlurmState.PENDING else patience.job_s)
 
 
 def _last_written(records: str) -> float:

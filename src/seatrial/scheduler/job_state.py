@@ -26,7 +26,7 @@ SETTLE_S = 8.0
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
 
-class State(str, Enum):
+class SlurmState(str, Enum):
     """How far a job came: the states of Slurm that a job can be seen in, and what else can be the answer.
 
     UNKNOWN: it said something that cannot be read; NO_SUCH_JOB: it knows no such job; SILENT: it did not answer;
@@ -62,7 +62,7 @@ class JobState(NamedTuple):
     restarts: None where it is not said (sacct); seven_bits: the exit code lacks its eighth bit (sacct)
     """
 
-    state: State
+    state: SlurmState
     exit_code: int | None = None
     signal: int | None = None
     by: str = ''
@@ -76,8 +76,8 @@ class JobState(NamedTuple):
     down: str = ''
 
 
-UNREADABLE = JobState(State.UNKNOWN)
-NO_ANSWER = (State.UNKNOWN, State.NO_SUCH_JOB, State.SILENT)
+UNREADABLE = JobState(SlurmState.UNKNOWN)
+NO_ANSWER = (SlurmState.UNKNOWN, SlurmState.NO_SUCH_JOB, SlurmState.SILENT)
 """In these Slurm has said nothing of the job; their sentences are about Slurm."""
 Names = Callable[[int], str]
 
@@ -102,7 +102,7 @@ def job_state_of(job: str, output: str = '') -> JobState:
 
 def may_go_on(known: JobState) -> bool:
     """Whether a job may still run or begin, as far as this says: Slurm says so, or is away and may come back."""
-    return known.state in _GOING_ON or (known.state is State.SILENT and known.reason != _MISSING)
+    return known.state in _GOING_ON or (known.state is SlurmState.SILENT and known.reason != _MISSING)
 
 
 def of_scontrol(text: str) -> JobState:
@@ -112,7 +112,7 @@ def of_scontrol(text: str) -> JobState:
     code = _code(found.get('ExitCode', ''))
     if code is None or not found.keys() >= _SCONTROL_NEEDS:
         return UNREADABLE
-    if state is State.UNKNOWN:
+    if state is SlurmState.UNKNOWN:
         return _named(found.get('JobState', ''))
     nodes, restarts = found['NodeList'], found['Restarts']
     return JobState(
@@ -135,12 +135,12 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
     rows = [dict(zip(columns, line.split('|'), strict=False)) for line in lines[1:]]
     row = next((each for each in reversed(rows) if each['JobID'] == job), None)
     if row is None:
-        return JobState(State.NO_SUCH_JOB)
+        return JobState(SlurmState.NO_SUCH_JOB)
     state = _state(row.get('State', ''))
     code = _code(row.get('ExitCode', ''))
     if code is None or len(row) < len(columns):
         return UNREADABLE
-    if state is State.UNKNOWN:
+    if state is SlurmState.UNKNOWN:
         return _named(row['State'])
     by = re.fullmatch(r'CANCELLED by (\d+)', row['State'])
     limit = row['TimelimitRaw']
@@ -163,17 +163,17 @@ def of_sbatch(text: str) -> JobState | None:
         return None
     failure = said[-1].removeprefix('Batch job submission failed: ')
     if failure.startswith(_NO_CONTACT):
-        return JobState(State.SILENT, reason=_munge(said) or failure)
-    return JobState(State.REFUSED, reason=failure)
+        return JobState(SlurmState.SILENT, reason=_munge(said) or failure)
+    return JobState(SlurmState.REFUSED, reason=failure)
 
 
 def of_silence(text: str) -> JobState:
     """Of a program of Slurm that ended with an error and said this."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
-        return JobState(State.NO_SUCH_JOB)
+        return JobState(SlurmState.NO_SUCH_JOB)
     said = lines[-1] if lines else 'it said nothing'
-    return JobState(State.SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
+    return JobState(SlurmState.SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
 
 
 def with_output(known: JobState, output: str) -> JobState:
@@ -181,17 +181,17 @@ def with_output(known: JobState, output: str) -> JobState:
 
     Where Slurm polls the memory, and has no cgroups, a job that exceeds it is FAILED by signal 9 (seen).
     """
-    if known.state is State.FAILED and _MEMORY.search(output):
-        return known._replace(state=State.OUT_OF_MEMORY)
+    if known.state is SlurmState.FAILED and _MEMORY.search(output):
+        return known._replace(state=SlurmState.OUT_OF_MEMORY)
     node = _NODE_FAILURE.search(output)
-    if known.state is State.NODE_FAIL and not known.node and node:
+    if known.state is SlurmState.NODE_FAIL and not known.node and node:
         return known._replace(node=node.group(1))
     return known
 
 
 def _with_down(known: JobState) -> JobState:
     """Slurm says only that a node of the job failed; which of its nodes are down now can be asked."""
-    if known.state is not State.NODE_FAIL or known.node or not re.search(r'[\[,]', known.nodes):
+    if known.state is not SlurmState.NODE_FAIL or known.node or not re.search(r'[\[,]', known.nodes):
         return known
     answer = ask(['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S)
     return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
@@ -203,8 +203,8 @@ def merged(young: JobState, accounted: JobState) -> JobState:
         return young
     if young.state in NO_ANSWER:
         # Some states are of slurmctld alone, and to accounting such a job waits or runs.
-        return young if young.state is State.UNKNOWN and young.reason and may_go_on(accounted) else accounted
-    if young.state in _ABOUT_TO_END and accounted.state not in (*_ABOUT_TO_END, State.PENDING):
+        return young if young.state is SlurmState.UNKNOWN and young.reason and may_go_on(accounted) else accounted
+    if young.state in _ABOUT_TO_END and accounted.state not in (*_ABOUT_TO_END, SlurmState.PENDING):
         return accounted._replace(restarts=young.restarts, nodes=young.nodes or accounted.nodes)
     if young.state is not accounted.state:
         return young  # accounting has not heard of the end
@@ -214,18 +214,24 @@ def merged(young: JobState, accounted: JobState) -> JobState:
 def sentence(known: JobState) -> str:
     """What happened, in a sentence without its full stop; nothing in it is guessed."""
     said = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
-    started_again = known.restarts and known.nodes and known.state not in (State.PENDING, State.REQUEUED)
+    started_again = known.restarts and known.nodes and known.state not in (SlurmState.PENDING, SlurmState.REQUEUED)
     return f'{said}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else said
 
 
 def _asked(job: str) -> JobState:
     young = _answer(['scontrol', 'show', 'job', job], of_scontrol)
-    if young.state in (State.COMPLETED, State.FAILED, State.TIMEOUT, State.OUT_OF_MEMORY, State.PENDING):
+    if young.state in (
+        SlurmState.COMPLETED,
+        SlurmState.FAILED,
+        SlurmState.TIMEOUT,
+        SlurmState.OUT_OF_MEMORY,
+        SlurmState.PENDING,
+    ):
         return young  # accounting has nothing to add
     if young.reason == _MISSING:
         return young  # nor is there a sacct without Slurm
     accounted = _accounted(job)
-    if young.state is State.CANCELLED and accounted.state in _ABOUT_TO_END:
+    if young.state is SlurmState.CANCELLED and accounted.state in _ABOUT_TO_END:
         time.sleep(2.0)  # accounting learns it within 2 s (seen)
         accounted = _accounted(job)
     return merged(young, accounted)
@@ -239,11 +245,12 @@ def _accounted(job: str) -> JobState:
 def _answer(argv: list[str], read: Callable[[str], JobState]) -> JobState:
     answer = ask(argv, DEADLINE_S)
     if answer is None:
-        return JobState(State.SILENT, reason=_MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed')
+        missing = _MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed'
+        return JobState(SlurmState.SILENT, reason=missing)
     if answer.exit_status is None:
         # Without munge scontrol says why and tries again for minutes.
         reason = _munge(answer.stderr.splitlines()) or f'{argv[0]} has not answered for {DEADLINE_S:.0f} s'
-        return JobState(State.SILENT, reason=reason)
+        return JobState(SlurmState.SILENT, reason=reason)
     if answer.exit_status != 0:
         return of_silence(answer.stderr + answer.stdout)
     return read(answer.stdout)
@@ -256,8 +263,8 @@ _NO_CONTACT = (
     'Socket timed out',
     'Zero Bytes were transmitted',
 )
-_ABOUT_TO_END = (State.RUNNING, State.COMPLETING, State.SUSPENDED)
-_GOING_ON = (*_ABOUT_TO_END, State.PENDING, State.REQUEUED)
+_ABOUT_TO_END = (SlurmState.RUNNING, SlurmState.COMPLETING, SlurmState.SUSPENDED)
+_GOING_ON = (*_ABOUT_TO_END, SlurmState.PENDING, SlurmState.REQUEUED)
 # WorkDir comes after all that is read: without it the text is cut short.
 _SCONTROL_NEEDS = frozenset(('Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'))
 _MEMORY = re.compile(r'^slurmstepd\S*: error: .*(?:exceeded memory limit|Exceeded job memory|oom.kill)', re.M | re.I)
@@ -283,18 +290,18 @@ def _pairs(text: str) -> dict[str, str]:
     return found
 
 
-def _state(word: str) -> State:
+def _state(word: str) -> SlurmState:
     """The first word counts: 'CANCELLED by 1001', 'CANCELLED+' in a narrow column."""
     match = re.match(r'[A-Z_]+', word)
     try:
-        return State(match.group()) if match else State.UNKNOWN
+        return SlurmState(match.group()) if match else SlurmState.UNKNOWN
     except ValueError:
-        return State.UNKNOWN
+        return SlurmState.UNKNOWN
 
 
 def _named(word: str) -> JobState:
     """The state of a Slurm that has more of them than are known here."""
-    return JobState(State.UNKNOWN, reason=printable(word)) if word else UNREADABLE
+    return JobState(SlurmState.UNKNOWN, reason=printable(word)) if word else UNREADABLE
 
 
 def _code(text: str) -> tuple[int, int] | None:
@@ -397,32 +404,32 @@ def _why_waiting(known: JobState) -> str:
     return f'{words} ({rest})' if rest.strip('()') else words
 
 
-_WORDS: Mapping[State, str] = {
-    State.COMPLETED: 'completed with exit code 0',
-    State.DEADLINE: 'ended by Slurm because its deadline had come',
-    State.BOOT_FAIL: 'a node did not boot for it',
-    State.OUT_OF_MEMORY: 'ran out of memory',
-    State.PREEMPTED: 'preempted by another job',
-    State.REVOKED: 'taken by another cluster of the federation',
-    State.RUNNING: 'it still runs',
-    State.SUSPENDED: 'it is suspended',
-    State.COMPLETING: 'it is ending, and how is not said yet',
+_WORDS: Mapping[SlurmState, str] = {
+    SlurmState.COMPLETED: 'completed with exit code 0',
+    SlurmState.DEADLINE: 'ended by Slurm because its deadline had come',
+    SlurmState.BOOT_FAIL: 'a node did not boot for it',
+    SlurmState.OUT_OF_MEMORY: 'ran out of memory',
+    SlurmState.PREEMPTED: 'preempted by another job',
+    SlurmState.REVOKED: 'taken by another cluster of the federation',
+    SlurmState.RUNNING: 'it still runs',
+    SlurmState.SUSPENDED: 'it is suspended',
+    SlurmState.COMPLETING: 'it is ending, and how is not said yet',
 }
-_SENTENCES: Mapping[State, Callable[[JobState], str]] = {
-    State.FAILED: _failed,
-    State.CANCELLED: _cancelled,
-    State.TIMEOUT: _timed_out,
-    State.NODE_FAIL: _node_failed,
-    State.PENDING: _pending,
-    State.REQUEUED: _pending,
-    State.REFUSED: _refused,
-    State.UNKNOWN: lambda known: (
+_SENTENCES: Mapping[SlurmState, Callable[[JobState], str]] = {
+    SlurmState.FAILED: _failed,
+    SlurmState.CANCELLED: _cancelled,
+    SlurmState.TIMEOUT: _timed_out,
+    SlurmState.NODE_FAIL: _node_failed,
+    SlurmState.PENDING: _pending,
+    SlurmState.REQUEUED: _pending,
+    SlurmState.REFUSED: _refused,
+    SlurmState.UNKNOWN: lambda known: (
         f'Slurm says that the job is {known.reason}, a state that Seatrial does not know'
         if known.reason
         else 'what Slurm says of the job cannot be read'
     ),
-    State.NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
-    State.SILENT: lambda known: f'Slurm does not answer: {known.reason}',
+    SlurmState.NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
+    SlurmState.SILENT: lambda known: f'Slurm does not answer: {known.reason}',
 }
 _DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'
 _REASONS: Mapping[str, str] = {

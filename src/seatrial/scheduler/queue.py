@@ -33,7 +33,7 @@ class QueueError(Exception):
     """Slurm refused or did not answer; in its own words."""
 
 
-class Job(NamedTuple):
+class QueuedJob(NamedTuple):
     """A job in the queue. command: of its script with the arguments; empty where it was not asked for."""
 
     id: str
@@ -48,7 +48,7 @@ class Job(NamedTuple):
         return f'job {self.id} is {self.state.lower()}{reason}'
 
 
-def jobs_named(name: str) -> list[Job]:
+def jobs_named(name: str) -> list[QueuedJob]:
     """The jobs of this name that have not ended, of all users: anybody may give a job this name. Raises QueueError.
 
     Nothing is asked for that a user has written: an argument may hold a line that looks like another job.
@@ -56,17 +56,17 @@ def jobs_named(name: str) -> list[Job]:
     return _jobs(f'--name={name}', f'--format={_FORMAT}')
 
 
-def own_jobs(name: str) -> list[Job]:
+def own_jobs(name: str) -> list[QueuedJob]:
     """Those of this user, with their commands. Raises QueueError."""
     return _jobs(f'--user={os.geteuid()}', f'--name={name}', f'--format={_FORMAT}|%o')
 
 
-def _jobs(*options: str) -> list[Job]:
+def _jobs(*options: str) -> list[QueuedJob]:
     found = map(_JOB.fullmatch, asked('squeue', '--noheader', *options).split('\n'))
-    return [Job(*match.groups(default='')) for match in found if match]
+    return [QueuedJob(*match.groups(default='')) for match in found if match]
 
 
-def cancel_pending(jobs: Sequence[Job]) -> None:
+def cancel_pending(jobs: Sequence[QueuedJob]) -> None:
     """Take this user's jobs out of the queue; one that has begun meanwhile goes on. Raises QueueError."""
     if jobs:
         asked('scancel', f'--user={os.geteuid()}', '--state=PENDING', *(job.id for job in jobs))

@@ -10,7 +10,7 @@ from seatrial.job.sequence.recorder import records_in, write_job_state
 from seatrial.model.plan import TrialPlan
 from seatrial.rules.case import cut_off
 from seatrial.scheduler.job_end import said_by_slurm, tail
-from seatrial.scheduler.job_state import State, job_state_of, of_sbatch
+from seatrial.scheduler.job_state import SlurmState, job_state_of, of_sbatch
 from seatrial.scheduler.partitions import SLURM
 
 REFRAME, REPORT = 'reframe', 'report.json'
@@ -42,7 +42,7 @@ def complete_job_states(folder: Path, plans: Sequence[TrialPlan]) -> None:
         if job and (not test or test.get('scheduler') in SLURM):
             if not silence:
                 job_state = job_state_of(job, _output(test))
-                silence = said_by_slurm(job_state) if job_state.state is State.SILENT else ''
+                silence = said_by_slurm(job_state) if job_state.state is SlurmState.SILENT else ''
             said.append(silence or said_by_slurm(job_state))
         whole = '; '.join(each for each in said if each)
         if whole:

@@ -54,7 +54,7 @@ def queue_lock(series: Path) -> Path:
     return file_of(series, '.queue.lock')
 
 
-def waiting(series: Path) -> list[queue.Job]:
+def waiting(series: Path) -> list[queue.QueuedJob]:
     """This user's jobs of the script that have not begun. Raises QueueError."""
     script = str(script_of(series))
     return [

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from seatrial.judge.compare import BETTER, SAME, WORSE
 from seatrial.report.comparison.before_after import (
-    Comparison,
+    BeforeAfter,
     interval_words,
     means_words,
     ratio_words,
@@ -26,7 +26,7 @@ SHOWN = 20
 """Metrics of each verdict, and what is left out."""
 
 
-def show_comparison(found: Comparison, screen: Console) -> None:
+def show_comparison(found: BeforeAfter, screen: Console) -> None:
     """As tables: what differs, families, metrics, what is not compared, and the counts."""
     for name, side in (('before', found.before), ('after', found.after)):
         screen.print(f'{name:<7} {side.words}', soft_wrap=True)
@@ -49,7 +49,7 @@ def show_comparison(found: Comparison, screen: Console) -> None:
     screen.print(f'{counted(len(found.metrics), "metric")}: {counts or "nothing to compare"}')
 
 
-def _families(found: Comparison) -> Table:
+def _families(found: BeforeAfter) -> Table:
     table = table_of('verdict', 'family', 'after / before', '95 % interval', 'sessions', 'metrics')
     for row in found.families:
         counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
@@ -65,7 +65,7 @@ def _families(found: Comparison) -> Table:
     return table
 
 
-def _metrics(found: Comparison) -> Table:
+def _metrics(found: BeforeAfter) -> Table:
     """All but those that are the same."""
     table = table_of('verdict', 'case', 'metric', '#before', '#after', 'after / before', '95 % interval', 'sessions')
     for verdict in found.counts:

@@ -31,7 +31,7 @@ from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.codec import FormError
 from seatrial.model.plan import Case, TrialPlan, read_plan
 from seatrial.model.record import PLAN, Records, Sample
-from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
+from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
 from seatrial.report.words import by_environment
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
@@ -190,12 +190,12 @@ def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
 
 def _steps(
     plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]], raw: Path
-) -> dict[str, list[Step]]:
+) -> dict[str, list[LaunchEvidence]]:
     """The first repetition of every point that has one, with the preparation that it needed."""
     first: dict[tuple[str, str], Sample] = {}
     for sample in (sample for own in samples.values() for sample in own if sample.command):
         first.setdefault((sample.point.label, sample.phase), sample)
-    steps: dict[str, list[Step]] = {}
+    steps: dict[str, list[LaunchEvidence]] = {}
     for point in plan.points:
         launches = [first[point.label, phase] for phase in plan.phases if (point.label, phase) in first]
         prepared = [
@@ -208,7 +208,9 @@ def _steps(
             and (sample.point.label == point.label or kind_of(plan.kind).moves_data)
         ]
         if launches:
-            steps[point.label] = [Step(each, dict(_texts(raw, each.inputs))) for each in (*prepared[-1:], *launches)]
+            steps[point.label] = [
+                LaunchEvidence(each, dict(_texts(raw, each.inputs))) for each in (*prepared[-1:], *launches)
+            ]
     return steps
 
 

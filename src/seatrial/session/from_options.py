@@ -164,7 +164,7 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
     missing = [case for each in declared.values() for case in cases_of(whole, each) if case not in chosen]
     if session.profile.name != ACCEPTANCE.name or not missing:
         return []
-    referenced = {each.case for each in session.references if each.profile == session.profile.name}
+    referenced = {case for profile, case in session.references if profile == session.profile.name}
     named = '; '.join(by_environment([case.name for case in missing]))
     return [
         f'narrowed to {", ".join(session.only)}: an acceptance of {session.system} has '

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
 
+from seatrial.judge.criteria import MEAN, MEDIAN, MINIMUM
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
 from seatrial.site import yaml_file
@@ -56,7 +57,7 @@ COUNTS = {
 }
 """Which attempts decide a criterion."""
 
-MEAN, MEDIAN, MINIMUM, BEST = 'mean', 'median', 'minimum', 'best of'
+BEST = 'best of'
 
 _ID = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,39}\Z', re.ASCII)
 _BOUND = re.compile(r'([0-9][0-9,.]*)\s*([^\s0-9]\S*)?(?:\s+of\s+(\S+))?\Z', re.ASCII)
@@ -171,14 +172,8 @@ class Workload(Entry):
         return {name: value for name, value in own.items() if value is not None} | ACCESSES.get(self.access or '', {})
 
 
-FIELDS = {
-    'transfer_size': 'transfer_size',
-    'interface': 'interface',
-    'direct': 'direct',
-    'queue_depth': 'queue_depth',
-    'directory': 'subtrees',
-    'file_size': 'bytes_per_file',
-}
+FIELDS = {key: key for key in ('transfer_size', 'interface', 'direct', 'queue_depth')}
+FIELDS |= {'directory': 'subtrees', 'file_size': 'bytes_per_file'}
 """Keys of a workload that are parameters of a point, with their names there."""
 
 
@@ -201,7 +196,7 @@ class Conditions(Entry):
     Slurm"""
 
 
-class Criterion(Entry):
+class CriterionEntry(Entry):
     """One sentence of the contract. What a percentage of another criterion leaves out is as it is there."""
 
     id: Id = Field(examples=['4.2.1'])
@@ -264,7 +259,7 @@ class Contract(Entry):
     """which valid allocations decide a criterion: `all`, the `last`, or the `best`, as many as it asks for"""
     milestones: Annotated[dict[Name, Text], Filled] = Field(default_factory=dict)
     """names with what they are; `seatrial accept --milestone M2`"""
-    criteria: Annotated[tuple[Criterion, ...], Listed] = Field(
+    criteria: Annotated[tuple[CriterionEntry, ...], Listed] = Field(
         examples=["[{id: 4.2.1, text: '...', metric: write bandwidth, nodes: 200, at_least: 500 GB/s}]"]
     )
     """the sentences of the contract that have a bound"""
@@ -312,7 +307,7 @@ def _contradictions(contract: Contract) -> Iterator[str]:
             yield problem(CONTRACT_FILE, place(number, *keys), sentence)
 
 
-def _alone(each: Criterion) -> Iterator[tuple[list[str], str]]:
+def _alone(each: CriterionEntry) -> Iterator[tuple[list[str], str]]:
     """What is wrong with a criterion by itself."""
     if (each.at_least is None) == (each.at_most is None):
         how = 'neither at_least nor at_most is' if each.at_least is None else 'at_least and at_most are both'
@@ -325,7 +320,7 @@ def _alone(each: Criterion) -> Iterator[tuple[list[str], str]]:
             yield [key], f'is missing; write {key}: {example}'
 
 
-def _of_another(each: Criterion, by_id: Mapping[str, Criterion]) -> Iterator[tuple[list[str], str]]:
+def _of_another(each: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> Iterator[tuple[list[str], str]]:
     """What is wrong with a percentage of another criterion."""
     bound = each.at_least or each.at_most
     if bound is None or not bound.of:
@@ -347,25 +342,13 @@ def _of_another(each: Criterion, by_id: Mapping[str, Criterion]) -> Iterator[tup
         ahead = further.of if further else ''
 
 
-INHERITED = (
-    'metric',
-    'workload',
-    'nodes',
-    'tasks_per_node',
-    'partition',
-    'file_system',
-    'layout',
-    'engine',
-    'statistic',
-    'allocations',
-    'conditions',
-)
-"""Keys that a percentage of another criterion has from there where it leaves them out."""
+OWN = ('id', 'text', 'at_least', 'at_most', 'state', 'milestone', 'observed')
+"""Keys that a percentage of another criterion has by itself; others that it leaves out are as they are there."""
 
 
-def _in_full(each: Criterion, by_id: Mapping[str, Criterion]) -> Criterion:
+def _in_full(each: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> CriterionEntry:
     if each.bound.of:
         base = _in_full(by_id[each.bound.of], by_id)
-        left_out = [key for key in INHERITED if getattr(each, key) is None]
+        left_out = [key for key in CriterionEntry.model_fields if key not in OWN and getattr(each, key) is None]
         each = each.model_copy(update={key: getattr(base, key) for key in left_out})
     return each

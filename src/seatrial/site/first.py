@@ -75,7 +75,7 @@ class FoundFileSystem:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundMachine:
     """What was found on a machine.
 
     missing: engines that are not there, each with how to get it; unused: what of its mounts is no file system under
@@ -96,12 +96,12 @@ class Found:
     modules: Sequence[str] = ()
 
 
-def settings_of(found: Found) -> str:
+def settings_of(found: FoundMachine) -> str:
     """The text of settings.py."""
     return _jinja().get_template('settings.py.jinja').render(_given(found))
 
 
-def trial_of(found: Found) -> str:
+def trial_of(found: FoundMachine) -> str:
     """The text of trial.yaml, with sizes that have room where it was seen how much there is."""
     first = found.partitions[0]
     nodes = sorted({1, min(MOST_NODES, first.nodes)})
@@ -120,7 +120,7 @@ def as_name(text: str) -> str:
     return name if name[:1].isalpha() else f'x{name}'[:32]
 
 
-def _given(found: Found) -> dict[str, object]:
+def _given(found: FoundMachine) -> dict[str, object]:
     return {
         **vars(found),
         'environment': 'seatrial' if found.modules else 'builtin',

@@ -25,9 +25,9 @@ from seatrial.site.model import (
     SETTINGS_FILE,
     TRIAL_FILE,
     VERSION,
-    FileSystem,
+    FileSystemEntry,
     Site,
-    Trial,
+    TrialEntry,
     TrialFile,
     lies_in,
 )
@@ -211,7 +211,7 @@ def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]
             yield ['trials', i, *keys], sentence
 
 
-def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
+def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Found]:
     if entry.mount is not None and not lies_in(entry.path, entry.mount):
         yield ['path'], f'{show(entry.path)} is not inside the mount {show(entry.mount)}; correct one of them'
     if not entry.records_on_target and lies_in(state, entry.mount or entry.path):
@@ -236,7 +236,7 @@ def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
             yield [f'{kind.lower()}s'], f'on {entry.type} files cannot be put on {kind}s of choice; take it out'
 
 
-def _trial(trial: Trial, file: TrialFile) -> Iterator[_Found]:
+def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Found]:
     widest = max(trial.nodes)
     for i, name in enumerate(trial.partitions):
         if name not in file.partitions:

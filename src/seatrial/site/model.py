@@ -439,7 +439,7 @@ class PrecheckEntry(Entry):
     """what each line of it has to be"""
 
 
-class FileSystem(Entry):
+class FileSystemEntry(Entry):
     """A file system under test. Paths are absolute here, sizes in bytes, times in seconds."""
 
     type: FileSystemType = Field(examples=['lustre'])
@@ -646,7 +646,7 @@ class Overrides(Entry):
         return self.bytes_per_task if kind_of(template.kind).moves_data else self.files_per_task
 
 
-class Trial(Overrides, Combinations):
+class TrialEntry(Overrides, Combinations):
     """One entry of trials. The fields of the last base come first, in the documentation and in procedures."""
 
     enforce: Annotated[tuple[Enforced, ...], BeforeValidator(_enforced)] = ()
@@ -682,7 +682,7 @@ class TrialFile(Entry):
     """the form of this file"""
     state: PathText = Field(examples=['/home/hpc/seatrial'])
     """sessions, records and locks; login and compute nodes must both see it"""
-    file_systems: Annotated[dict[Name, FileSystem], Filled] = Field(
+    file_systems: Annotated[dict[Name, FileSystemEntry], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )
     """what is tested"""
@@ -690,7 +690,7 @@ class TrialFile(Entry):
         examples=['{cluster:compute: {launcher: srun, tasks_per_node: 8}}']
     )
     """where tasks run"""
-    trials: Annotated[tuple[Trial, ...], Listed] = Field(
+    trials: Annotated[tuple[TrialEntry, ...], Listed] = Field(
         examples=['[{checks: [access], partitions: [cluster:compute], file_systems: [scratch], nodes: [1]}]']
     )
     """what runs where"""
@@ -744,7 +744,7 @@ class Site:
         self._refuse(self._unsafe([str(folder)]))
         return folder
 
-    def with_trials(self, trials: Sequence[Trial]) -> 'Site':
+    def with_trials(self, trials: Sequence[TrialEntry]) -> 'Site':
         """The site with these trials in place of its own."""
         return replace(self, trial_file=self.trial_file.model_copy(update={'trials': tuple(trials)}))
 
@@ -770,7 +770,7 @@ class Site:
         most = wanted.tasks_per_node or self.partition(case.partition).tasks_per_node
         return Allocation(case.nodes, min(most, (wanted.max_tasks or case.nodes * most) // case.nodes))
 
-    def file_system(self, name: str) -> FileSystem:
+    def file_system(self, name: str) -> FileSystemEntry:
         """The entry of a file system."""
         return self.trial_file.file_systems[name]
 
@@ -782,7 +782,7 @@ class Site:
         """The file system under test with one of its layouts, as the plan carries it."""
         entry = self.file_system(file_system)
         driver = by_type(entry.type)
-        same = {key: getattr(entry, key) for key in Target._fields if key in FileSystem.model_fields}
+        same = {key: getattr(entry, key) for key in Target._fields if key in FileSystemEntry.model_fields}
         counted = {f'{kind.lower()}s': _how_many(entry.numbers(kind)) for kind in TARGETS}
         changed = {
             'storage_system': entry.storage_system or file_system,
@@ -973,10 +973,10 @@ class Site:
             sentence = f'{error.filename}: {error.strerror}; make it by hand or name another directory'
             raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
-    def _trials(self, check: str, family: str, profile: str) -> list[Trial]:
+    def _trials(self, check: str, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
 
-    def _giving(self, case: Case, family: str, profile: str) -> list[Trial]:
+    def _giving(self, case: Case, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
 
 

@@ -1,4 +1,4 @@
-"""references.yaml: what the metrics of a site should be, in ReFrame's own form, with its origin under `$seatrial`.
+"""references.yaml: what this system has shown, in ReFrame's own form, with when that was under `$seatrial`.
 
 ReFrame skips a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a
 part too many. Here each is a problem with its place and its remedy, before ReFrame starts. docs/references.md
@@ -9,17 +9,18 @@ import datetime
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError
 
+from seatrial.judge.references import BASELINE, CONTRACT, Reference, References
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, show
-from seatrial.model.units import UNITS, in_base
+from seatrial.model.units import UNITS, in_base, in_unit
 from seatrial.site import yaml_file
 from seatrial.site.error import SiteError, problem
 from seatrial.site.load import said
@@ -28,7 +29,6 @@ from seatrial.site.profile import PROFILES
 
 REFERENCES_FILE = 'references.yaml'
 INDEX = ('profile', '$partition', 'file_system', 'layout', 'num_nodes')
-ORIGINS = ('contract', 'baseline')
 STATISTICS = {'mean': 'mean', 'median': 'median', 'p10': 'p90', 'minimum': 'maximum'}
 """What a reference may be for, and what that is of a metric of which less is better."""
 
@@ -39,6 +39,7 @@ LARGEST = 1e18
 """In base units: 1 EB/s, or as many operations a second; what is more is a slip of the pen or of the unit."""
 
 _FORM = '[1000.0, -0.1, null, MiB/s]: the reference, the lowest and the highest as fractions of it, the unit'
+_EXAMPLE = '{origin: baseline, date: 2026-11-20, engine: ior}'
 _WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
 
@@ -60,32 +61,12 @@ class Measured(NamedTuple):
     tasks: int = 1
 
 
-class Reference(NamedTuple):
-    """What one metric of one case should be under a profile.
-
-    value: in `unit`, as it is written, any unit of the metric's dimension; base: the same in the base unit
-    low, high: fractions of the value; None is no bound
-    statistic: 'mean' or another one of STATISTICS
-    """
-
-    profile: str
-    case: Case
-    metric: str
-    value: float
-    low: float | None
-    high: float | None
-    unit: str
-    base: float
-    better: str
-    origin: str
-    date: str
-    engine: str
-    statistic: str = 'mean'
-
-
 def _origin(value: Any) -> str:
-    if value not in ORIGINS:
-        raise ValueError(f'{show(value)} is no origin; {choice(value, ORIGINS)}')
+    if value == CONTRACT:
+        remedy = 'write it as criteria into contract.yaml (docs/contract.md), and take these references out'
+        raise ValueError(f'what was agreed does not stand here; {remedy}')
+    if value != BASELINE:
+        raise ValueError(f'{show(value)} is no origin; {choice(value, (BASELINE,))}')
     return str(value)
 
 
@@ -119,7 +100,7 @@ class Origin(Entry):
     sessions: those that a baseline is of; `seatrial history prune` keeps them
     """
 
-    origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
+    origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=[BASELINE])
     date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
     tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
@@ -133,33 +114,31 @@ def references_file(folder: Path) -> Path | None:
     return file if os.path.lexists(file) else None
 
 
-def load_references(
-    file: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True
-) -> list[Reference]:
+def load_references(file: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True) -> References:
     """The references in a file. Raises SiteError with every problem found.
 
     measured: by the class name of each check; complete: whether it has every check that there is. If not, checks
     that it does not have are skipped.
     """
-    reading = _Reading(measured, complete)
+    reading = _ReferencesReading(measured, complete)
     found = reading.document(_as_reframe_reads(file))
     if reading.problems:
         raise SiteError(reading.problems)
     return found
 
 
-def as_reframe_reads(references: Iterable[Reference]) -> str:
+def as_reframe_reads(references: References) -> str:
     """The text of a references.yaml with these, for ReFrame, which asks for no origin."""
     found: dict[str, Any] = {}
-    for each in references:
-        check = found.setdefault(each.case.check, {_INDEX: list(INDEX)})
-        for key in (each.profile, *each.case[1:]):
-            check = check.setdefault(key, {})
-        check[each.metric] = [each.value, each.low, each.high, each.unit]
+    for (profile, case), own in references.items():
+        metrics = found.setdefault(case.check, {_INDEX: list(INDEX)})
+        for key in (profile, *case[1:]):
+            metrics = metrics.setdefault(key, {})
+        metrics |= {each.metric: [in_unit(each.value, each.unit), each.low, each.high, each.unit] for each in own}
     return str(yaml.safe_dump(found))
 
 
-class _Reading:
+class _ReferencesReading:
     """One walk over the file: the references, and the problems met on the way."""
 
     def __init__(self, measured: Mapping[str, Collection[Measured]], complete: bool) -> None:
@@ -167,15 +146,16 @@ class _Reading:
         self.complete = complete
         self.problems: list[str] = []
 
-    def document(self, data: Any) -> list[Reference]:
+    def document(self, data: Any) -> References:
         if not isinstance(data, dict):
             self.note((), f'{show(data)} stands where class names of checks are expected; see docs/references.md')
-            return []
+            return {}
         origins = self.origins(data)
-        found: list[Reference] = []
+        found: dict[tuple[str, Case], tuple[Reference, ...]] = {}
         for check, entry in data.items():
             if check in self.measured:
-                found += self.check(check, entry, origins)
+                for key, reference in self.check(check, entry, origins):
+                    found[key] = (*found.get(key, ()), reference)
             elif check != SEATRIAL and (self.complete or str(check).startswith('$')):
                 self.note((check,), f'{show(check)} is the class name of no check; {choice(check, self.measured)}')
         return found
@@ -197,7 +177,7 @@ class _Reading:
 
     def origin(self, keys: tuple[Any, ...], entry: Any) -> Origin | None:
         if not isinstance(entry, dict):
-            self.note(keys, f'{show(entry)} stands where a mapping is expected; write {_example()}')
+            self.note(keys, f'{show(entry)} stands where a mapping is expected; write {_EXAMPLE}')
             return None
         try:
             return Origin.model_validate({str(key): value for key, value in entry.items()})
@@ -208,7 +188,9 @@ class _Reading:
             ]
             return None
 
-    def check(self, check: str, entry: Any, origins: Mapping[tuple[str, str], Origin | None]) -> Iterator[Reference]:
+    def check(
+        self, check: str, entry: Any, origins: Mapping[tuple[str, str], Origin | None]
+    ) -> Iterator[tuple[tuple[str, Case], Reference]]:
         rows = list(self.measured[check])
         profiles = dict(self.mapping((check,), entry, 'profiles'))
         if not profiles:
@@ -218,22 +200,21 @@ class _Reading:
         for profile in profiles:
             if (check, profile) not in origins:
                 keys = (SEATRIAL, check, profile)
-                self.note(keys, f'the references of {check}.{profile} have no origin; write {_example()}')
-        for path, value in self.leaves(check, (), rows, profiles):
+                self.note(keys, f'the references of {check}.{profile} have no origin; write {_EXAMPLE}')
+        for path, leaf in self.leaves(check, (), rows, profiles):
             row = next(each for each in rows if each[: len(path)] == path)
-            amount = self.amount((check, *path), value, row)
+            amount = self.amount((check, *path), leaf, row)
             origin = origins.get((check, path[0]))
             if amount and origin:
                 case = Case(check, *path[1:5])
                 self.same_tasks(check, path[0], origin, case, rows)
-                written, low, high, unit = amount
-                if origin.origin == 'baseline' and high is None and row.unit and row.better == HIGHER:
+                value, low, high, unit = amount
+                if high is None and row.unit and row.better == HIGHER:
                     remedy = 'write 0.3 for at most 30 % more: what is far too good is a cache, or a fault'
                     self.note((check, *path), f'a baseline needs the highest fraction too; {remedy}', 2)
-                base = in_base(written, unit).value
                 statistic = origin.statistic if row.better == HIGHER else STATISTICS[origin.statistic]
                 by = (origin.origin, origin.date, origin.engine or '', statistic)
-                yield Reference(path[0], case, path[5], written, low, high, unit, base, row.better, *by)
+                yield (path[0], case), Reference(path[5], value, low, high, unit, *by)
 
     def same_tasks(self, check: str, profile: str, origin: Origin, case: Case, rows: Sequence[Measured]) -> None:
         """Note where the references are for another number of tasks than the case has now."""
@@ -268,7 +249,7 @@ class _Reading:
     def amount(
         self, keys: tuple[Any, ...], value: Any, row: Measured
     ) -> tuple[float, float | None, float | None, str] | None:
-        """Value, low, high and unit of a reference; None for one with problems."""
+        """Value in the base unit, low, high and unit of a reference; None for one with problems."""
         before = len(self.problems)
         if not isinstance(value, list) or len(value) != 4:
             count = f'{len(value)} parts' if isinstance(value, list) else show(value)
@@ -300,7 +281,7 @@ class _Reading:
         if base > LARGEST:
             self.note(keys, f'{reference:g} {unit} is more than any file system has; correct number or unit', 0)
             return None
-        return float(reference), None if low is None else float(low), None if high is None else float(high), unit
+        return base, None if low is None else float(low), None if high is None else float(high), unit
 
     def mapping(self, keys: tuple[Any, ...], value: Any, what: str) -> list[tuple[Any, Any]]:
         if isinstance(value, dict) and value:
@@ -370,7 +351,3 @@ def _is_number(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     return f'{value:g}' if _is_number(value) else show(value)
-
-
-def _example() -> str:
-    return '{origin: contract, date: 2026-11-20, engine: ior}'

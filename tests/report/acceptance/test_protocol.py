@@ -10,12 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seatrial.judge.criteria import Asked, Attempt, judge_contract
+from seatrial.judge.criteria import Attempt, Criterion, judge_contract
 from seatrial.judge.verdict import Verdict
-from seatrial.report.acceptance.protocol import Protocol, Remark, Row, counts, protocol
+from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, counts, protocol
 
 AT = datetime(2026, 11, 20, 2, 6, tzinfo=timezone.utc)
-ASKED = Asked('4.2.1', 500e9, allocations=3)
+SENTENCE = {'text': 'At least 500 GB/s write.', 'written': '500 GB/s', 'unit': 'GB/s'}
+CRITERION = Criterion('4.2.1', 500e9, allocations=3, **SENTENCE)
 CAVEAT = 'the reads were cached'
 
 
@@ -27,10 +28,10 @@ def attempt(number, value, **fields):
 ATTEMPTS = [attempt(1, 520e9), attempt(2, 530e9, why_not='P16: too small'), attempt(3, 525e9), attempt(4, 522e9)]
 
 
-def row(asked=ASKED, attempts=ATTEMPTS, **fields):
-    given_ = {'text': 'At least 500 GB/s write.', 'wanted': 'at least 500 GB/s', 'unit': 'GB/s', 'base': 'B/s'}
-    outcome = judge_contract([asked], {asked.id: attempts})[asked.id]
-    return Row(asked=asked, outcome=outcome, attempts=attempts, **{**given_, **fields})
+def row(criterion=CRITERION, attempts=ATTEMPTS, **fields):
+    given_ = {'unit': 'GB/s', 'base': 'B/s'}
+    outcome = judge_contract([criterion], {criterion.id: attempts})[criterion.id]
+    return ProtocolRow(criterion=criterion, outcome=outcome, attempts=attempts, **{**given_, **fields})
 
 
 def made(*rows, **fields):
@@ -87,14 +88,15 @@ def test_what_does_not_count_is_listed_with_its_reason_and_no_figure():
 
 def test_a_bandwidth_stands_in_the_other_system_of_units_too():
     assert row().wanted_in_full == 'at least 500 GB/s (466 GiB/s)'
-    binary = row(replace(ASKED, bound=2.0**39), unit='GiB/s', wanted='at least 512 GiB/s')
+    binary = row(replace(CRITERION, bound=2.0**39, written='512 GiB/s'), unit='GiB/s')
     assert binary.wanted_in_full == 'at least 512 GiB/s (550 GB/s)'
 
 
 def test_the_first_page_has_the_caveats_of_most_criteria_whose_figures_count():
     spoken = [
         row(
-            replace(ASKED, id=f'4.2.{n}'), [attempt(m, 520e9, caveat=f'caveat {"abcd"[min(n, 3)]}') for m in range(3)]
+            replace(CRITERION, id=f'4.2.{n}'),
+            [attempt(m, 520e9, caveat=f'caveat {"abcd"[min(n, 3)]}') for m in range(3)],
         )
         for n in range(5)
     ]
@@ -106,16 +108,16 @@ def test_the_first_page_has_the_caveats_of_most_criteria_whose_figures_count():
 
 def test_caveats_that_differ_in_figures_alone_are_one_with_their_range():
     spoken = [
-        row(replace(ASKED, id=f'4.2.{n}'), [attempt(1, 520e9, caveat=f'P16: {n}.5 s is short')]) for n in range(3)
+        row(replace(CRITERION, id=f'4.2.{n}'), [attempt(1, 520e9, caveat=f'P16: {n}.5 s is short')]) for n in range(3)
     ]
     assert made(*spoken).caveats == [('P16: 0.5 to 2.5 s is short', ['4.2.0', '4.2.1', '4.2.2'])]
 
 
 def test_of_a_percentage_it_is_said_what_it_comes_to():
-    of = Asked('4.2.4', 0.7, of='4.2.1')
+    of = Criterion('4.2.4', 0.7, of='4.2.1', written='70 % of 4.2.1', unit='%')
     found = {'4.2.1': ATTEMPTS, '4.2.4': [attempt(5, 400e9)]}
-    outcome = judge_contract([ASKED, of], found)['4.2.4']
-    one = Row('Degraded.', of, outcome, 'at least 70 % of 4.2.1', 'GB/s', 'B/s')
+    outcome = judge_contract([CRITERION, of], found)['4.2.4']
+    one = ProtocolRow(of, outcome, 'GB/s', 'B/s')
     assert one.wanted_in_full == 'at least 70 % of 4.2.1, which is 365.6 GB/s'
 
 
@@ -125,8 +127,8 @@ def test_a_figure_never_looks_like_the_bound_that_it_misses():
 
 
 def test_waivers_are_counted_and_change_no_verdict():
-    waiver = Remark('4.2.1', True, 'Repaired in August.', 'J. Kern', AT)
-    slow = row(replace(ASKED, allocations=1), [attempt(1, 300e9)], remarks=[waiver])
+    waiver = Remark(True, 'Repaired in August.', 'J. Kern', AT)
+    slow = row(replace(CRITERION, allocations=1), [attempt(1, 300e9)], remarks=[waiver])
     assert (slow.verdict, counts([slow, row()])) == (Verdict.FAIL, '1 met, 1 missed (1 waived)')
     assert 'Repaired in August.' in text_of(protocol(made(slow, verdict=Verdict.FAIL)))
 
@@ -144,9 +146,10 @@ def test_every_party_has_a_line_to_sign():
 @example('{{ 7 * 7 }}')
 def test_no_text_changes_the_structure_of_the_protocol(text):
     def structure(word):
-        remark = Remark('4.2.1', True, word, word, AT)
+        remark = Remark(True, word, word, AT)
         one = Attempt(word, AT, (word,), ATTEMPTS[0].values, word, why_not=word, caveat=word)
-        own = row(text=word, attempts=[one], remarks=[remark], setup=[(word, word)], milestone='M1')
+        criterion = replace(CRITERION, text=word, written=word, milestone='M1')
+        own = row(criterion, [one], remarks=[remark], setup=[(word, word)])
         page = protocol(made(own, title=word, parties={word: word}, site=word, milestones={'M1': word}))
         return re.findall(r'</?[a-z0-9]+', page)
 

@@ -1,22 +1,28 @@
 """results.json, summary.md and junit.xml of an acceptance: what stands in them."""
 
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 from xml.etree import ElementTree
 
 import jsonschema
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from seatrial.judge.criteria import Asked, Attempt, judge_contract
+from seatrial.judge.criteria import Attempt, Criterion, judge_contract
 from seatrial.judge.verdict import Verdict
-from seatrial.report.acceptance.bundle_page import Allocation, front
-from seatrial.report.acceptance.protocol import Protocol, Remark, Row
+from seatrial.report.acceptance.bundle_page import BundleSession, front
+from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark
 from seatrial.report.acceptance.results import results, results_schema, summary
 from seatrial.report.junit import junit_of_criteria
 from seatrial.report.openmetrics import openmetrics_of_criteria
 
 AT = datetime(2026, 11, 20, 2, 6, tzinfo=timezone.utc)
-ASKED = (Asked('1', 100.0), Asked('2', 900.0), Asked('3', 0.5, of='1', allocations=2), Asked('4', 1.0, observed=True))
+CRITERIA = (
+    Criterion('1', 100.0),
+    Criterion('2', 900.0),
+    Criterion('3', 0.5, of='1', allocations=2),
+    Criterion('4', 1.0, observed=True),
+)
 ATTEMPTS = {
     '1': [Attempt('s1', AT, ('node1',), (200.0, 202.0, 201.0, 200.0, 202.0, 201.0), engine='fio 3.33')],
     '2': [
@@ -25,23 +31,21 @@ ATTEMPTS = {
     ],
     '3': [Attempt('s3', AT, ('node1',), (90.0,) * 6)],
 }
-REMARK = Remark('2', True, 'Agreed | *so*.', 'J. Kern', AT)
+REMARK = Remark(True, 'Agreed | *so*.', 'J. Kern', AT)
 
 
 def page():
-    outcomes = judge_contract(ASKED, ATTEMPTS)
+    outcomes = judge_contract(CRITERIA, ATTEMPTS)
     rows = [
-        Row(
-            text=f'Criterion | {each.id}.',
-            asked=each,
+        ProtocolRow(
+            criterion=replace(each, text=f'Criterion | {each.id}.', written='100 B/s'),
             outcome=outcomes[each.id],
-            wanted='at least 100 B/s',
             unit='B/s',
             base='B/s',
             attempts=ATTEMPTS.get(each.id, ()),
             remarks=[REMARK] if each.id == '2' else [],
         )
-        for each in ASKED
+        for each in CRITERIA
     ]
     parties = {'customer': 'Pelagia'}
     return Protocol('Scratch <b>', '2026-06-30', parties, 'every', 'site', '1.0', AT, Verdict.FAIL, rows, {})
@@ -104,7 +108,7 @@ def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_a
 
 
 def test_the_first_page_escapes_what_comes_from_elsewhere():
-    one = Allocation('s1', AT, Verdict.INVALID, '<b>Check', '<i>worn', ['1'], 'P16: <u>too short', '"x')
+    one = BundleSession('s1', AT, Verdict.INVALID, '<b>Check', '<i>worn', ['1'], 'P16: <u>too short', '"x')
     text = front(page(), [one], {'a<.csv': 'rows'}, 'protocol.html')
     assert not any(tag in text for tag in ('<b>', '<i>', '<u>', 'a<.csv', 'href=""x'))
     assert 'INVALID' in text and 'too short' in text

@@ -17,11 +17,11 @@ from seatrial.report.nights.nights import (
     MISSED,
     RUNNING,
     START_GRACE,
-    Criterion,
     Difference,
     Judged,
     Night,
     Unfinished,
+    VerdictKey,
     criteria_in,
     difference,
     enforced_in,
@@ -35,7 +35,7 @@ from seatrial.report.nights.nights import (
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
-WRITE = Criterion(f'Check/{WHERE}', 'write@1')
+WRITE = VerdictKey(f'Check/{WHERE}', 'write@1')
 
 
 def judged(*verdicts, **others):
@@ -98,7 +98,7 @@ def test_a_session_of_named_checks_is_no_night():
     by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')
     past = nights(pl.concat([monday, by_hand]), 'site', 'nightly')
     assert [night.session for night in past] == [session(FIRST)]
-    assert list(standings(past)[-1]) == [Criterion(f'A/{WHERE}', 'write@1')]
+    assert list(standings(past)[-1]) == [VerdictKey(f'A/{WHERE}', 'write@1')]
 
 
 def test_nights_are_in_the_order_of_their_beginning():
@@ -108,19 +108,19 @@ def test_nights_are_in_the_order_of_their_beginning():
 
 def test_a_case_that_no_metric_explains_is_a_criterion_of_its_own():
     (night,) = nights(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), 'site', 'nightly')
-    assert night.criteria[Criterion(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
-    assert night.criteria[Criterion('', '')].verdict is Verdict.INCONCLUSIVE
+    assert night.criteria[VerdictKey(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
+    assert night.criteria[VerdictKey('', '')].verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_session_that_no_case_explains_is_a_criterion_of_its_own():
     (night,) = nights(rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})}), 'site', 'nightly')
-    assert night.criteria[Criterion('', '')].verdict is Verdict.FAIL
+    assert night.criteria[VerdictKey('', '')].verdict is Verdict.FAIL
 
 
 def test_an_enforced_expectation_is_named_and_explains_its_case():
-    known = {Criterion(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): Judged(Verdict.FAIL, 'it falls')}
+    known = {VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): Judged(Verdict.FAIL, 'it falls')}
     past = nights(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), 'site', 'nightly', lambda _: known)
-    assert list(standings(past)[-1]) == [Criterion(f'Check/{WHERE}', 'L09-02 write over transfer sizes')]
+    assert list(standings(past)[-1]) == [VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes')]
 
 
 def test_only_enforced_expectations_of_the_results_are_criteria():
@@ -146,9 +146,9 @@ def test_only_enforced_expectations_of_the_results_are_criteria():
         ],
     }
     assert enforced_in(results) == {
-        Criterion('', 'L09-09 write'): Judged(Verdict.INCONCLUSIVE, 'so it is'),
-        Criterion('C', 'L09-01 write'): Judged(Verdict.FAIL, 'so it is'),
-        Criterion('C', 'L09-03 write'): Judged(Verdict.PASS, 'so it is'),
+        VerdictKey('', 'L09-09 write'): Judged(Verdict.INCONCLUSIVE, 'so it is'),
+        VerdictKey('C', 'L09-01 write'): Judged(Verdict.FAIL, 'so it is'),
+        VerdictKey('C', 'L09-03 write'): Judged(Verdict.PASS, 'so it is'),
     }
 
 
@@ -294,9 +294,9 @@ def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_e
     second = swept(FIRST + DAY, all='PASS', group01='PASS', group02='INVALID')
     third = swept(FIRST + 2 * DAY, all='INVALID', group01='PASS', group02='PASS')
     past = nights(pl.concat([first, second, third]), 'site', 'nightly')
-    groups, everyone = (Criterion(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
+    groups, everyone = (VerdictKey(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
     assert [set(night.criteria) - {groups, everyone} for night in past] == [
-        {Criterion(f'Nodes/{WHERE}', ''), Criterion('', '')}
+        {VerdictKey(f'Nodes/{WHERE}', ''), VerdictKey('', '')}
     ] * 3
     assert past[0].criteria[groups] == Judged(Verdict.INVALID, 'group01: because')
     after = standings(past)
@@ -308,7 +308,7 @@ def test_the_worst_group_is_told_whichever_comes_first():
     for verdicts in ({'group01': 'FAIL', 'group02': 'INVALID'}, {'group01': 'INVALID', 'group02': 'FAIL'}):
         (night,) = nights(swept(FIRST, all='PASS', **verdicts), 'site', 'nightly')
         failed = next(point for point, verdict in verdicts.items() if verdict == 'FAIL')
-        told = night.criteria[Criterion(f'Nodes/{WHERE}', 'write@groups')]
+        told = night.criteria[VerdictKey(f'Nodes/{WHERE}', 'write@groups')]
         assert told == Judged(Verdict.FAIL, f'{failed}: because')
 
 

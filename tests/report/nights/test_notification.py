@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from nights import WHERE, plain, rows, session
-from seatrial.judge.compare import BETTER, WORSE, Change
+from seatrial.judge.compare import BETTER, WORSE, MetricChange
 from seatrial.judge.verdict import Verdict
-from seatrial.report.comparison.before_after import Comparison, Side
+from seatrial.report.comparison.before_after import BeforeAfter, Side
 from seatrial.report.nights.nights import AWAITED, DONE, MISSED, RUNNING, DueRun, nights
 from seatrial.report.nights.notification import SHOWN, Notified, ToldChange, TrialWatch, aligned, news, screen
 from seatrial.report.nights.trend import Turn
@@ -325,9 +325,9 @@ def test_nights_without_a_criterion_are_said_to_be_so(criteria, lines):
 
 def turn(day, verdict=WORSE, family='metadata'):
     """A change of a family, seen now, that began so many days after the first night."""
-    change = Change(verdict, 0.9, 0.85, 0.95, 0.001, (14, 3), True)
+    change = MetricChange(verdict, 0.9, 0.85, 0.95, 0.001, (14, 3), True)
     side = Side('before', ('a',), ())
-    beside = Comparison(side, side, 0.05, (), (), (), (), ())
+    beside = BeforeAfter(side, side, 0.05, (), (), (), (), ())
     return Turn(FIRST + day * DAY, 'b', 'scratch', family, change, beside, ())
 
 

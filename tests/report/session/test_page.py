@@ -16,7 +16,7 @@ from seatrial.model.record import Finding
 from seatrial.model.units import DECIMAL, MIB
 from seatrial.report import words
 from seatrial.report.drawing.markers import SHAPES, STYLES
-from seatrial.report.evidence import Step
+from seatrial.report.evidence import LaunchEvidence
 from seatrial.report.session.page import _humps, page
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
@@ -83,7 +83,7 @@ def holding(make, text):
     case = make.case(plan, records._replace(start=start))
     made = make.sample(plan, '2MiB', 'write', 0, {'write': 100.0 * MIB}, command=(shlex.join(['echo', text]),))
     made = made._replace(links=((text, text),), directories=(text,), environment=(f'A={text}',), directory=f'/{text}')
-    case = replace(case, steps={'2MiB': [Step(made, {text: text})]})
+    case = replace(case, steps={'2MiB': [LaunchEvidence(made, {text: text})]})
     result = replace(case.result, reasons=(f'write@2MiB: FAIL: {text}',), verdict=Verdict.FAIL)
     session = make.session(replace(case, result=result), notices=(text,), label=text)
     return replace(session, site=text, seatrial=text)

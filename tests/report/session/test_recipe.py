@@ -18,7 +18,7 @@ from seatrial.engine.start_together import together_argv
 from seatrial.model.layout import Layout
 from seatrial.model.quoting import shell_line
 from seatrial.model.units import BINARY, DECIMAL, MIB
-from seatrial.report.evidence import Step
+from seatrial.report.evidence import LaunchEvidence
 from seatrial.report.session.recipe import DIRECTORY, MAX_LINES, recipe
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
@@ -34,7 +34,7 @@ def step(make, command, inputs=None, phase='write', stage='measured', plan=None,
     plan = plan or make.plan()
     figures = {phase: 512.0 * MIB} if figures is None and plan.kind == 'access' else figures
     sample = make.sample(plan, plan.points[0].label, phase, 0, figures, stage, recorded.pop('cache', 'cold'), command)
-    return Step(sample._replace(inputs=tuple(inputs or ()), **recorded), inputs or {})
+    return LaunchEvidence(sample._replace(inputs=tuple(inputs or ()), **recorded), inputs or {})
 
 
 def text_of(make, *steps, plan=None, system=BINARY, **target):
@@ -82,7 +82,7 @@ def test_what_the_kernel_holds_is_dropped_before_a_read_on_one_node_only(make):
     assert dropped not in lines_of(make, step(make, ('true',)))
     one = step(make, ('true',), phase='read')
     assert dropped in lines_of(make, one)
-    many = Step(one.sample._replace(point=one.sample.point._replace(nodes=2)), {})
+    many = LaunchEvidence(one.sample._replace(point=one.sample.point._replace(nodes=2)), {})
     assert dropped not in lines_of(make, many)
     assert '# It was cold: no task had seen this before, or the caches were emptied.' in lines_of(make, many)
 
@@ -232,7 +232,7 @@ def test_a_launch_on_two_nodes_is_the_line_of_the_launcher_with_its_barrier(make
     line = shell_line([str(launcher), *argv[:5], runner, *argv[6:]])
     plan = make.plan(path=str(target))
     own = step(make, (line,), {'x.ranks.json': ranks}, barrier=2)
-    own = Step(own.sample._replace(point=own.sample.point._replace(nodes=2)), own.inputs)
+    own = LaunchEvidence(own.sample._replace(point=own.sample.point._replace(nodes=2)), own.inputs)
     text = text_of(make, own, plan=plan)
     assert text.startswith('# In an allocation of 2 nodes, on one of them:\n')
     assert '# The runner let 2 tasks begin together: each waits at a barrier until all have' in text

@@ -10,7 +10,7 @@ from seatrial.report.session.page import jinja
 
 
 @dataclass(frozen=True)
-class Allocation:
+class BundleSession:
     """One session of an acceptance.
 
     verdict:  of the session by itself; why: the first reason for it, or empty
@@ -28,7 +28,7 @@ class Allocation:
     report: str = ''
 
 
-def front(protocol: Protocol, allocations: Sequence[Allocation], files: Mapping[str, str], page: str) -> str:
+def front(protocol: Protocol, sessions: Sequence[BundleSession], files: Mapping[str, str], page: str) -> str:
     """The page, whose every text is escaped. files: what each of the others is; page: where the protocol lies."""
     template = jinja().get_template('bundle.html')
-    return template.render(protocol=protocol, allocations=allocations, files=files, page=page)
+    return template.render(protocol=protocol, sessions=sessions, files=files, page=page)

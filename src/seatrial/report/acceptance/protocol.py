@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from seatrial.judge.caveats import ranged
-from seatrial.judge.criteria import UNDECIDED, VERDICTS, Asked, Attempt, Outcome
+from seatrial.judge.criteria import UNDECIDED, VERDICTS, Attempt, Criterion, CriterionOutcome
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY, DECIMAL, in_unit, quantity
@@ -19,9 +19,8 @@ MANY = 9.0
 
 @dataclass(frozen=True)
 class Remark:
-    """What somebody has said of a criterion. waives: whether the customer does without it, which is no verdict."""
+    """What somebody has said; a waiver changes no verdict."""
 
-    criterion: str
     waives: bool
     text: str
     by: str
@@ -29,21 +28,18 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One criterion of the contract.
+class ProtocolRow:
+    """One criterion of the contract, and what became of it.
 
-    wanted: as it was written; unit: in which figures are shown; base: its base unit
+    unit:   in which figures are shown; base: its base unit
     setup:  how it is measured, in pairs of a word and a value
     attempts: all of them, oldest first
     """
 
-    text: str
-    asked: Asked
-    outcome: Outcome
-    wanted: str
+    criterion: Criterion
+    outcome: CriterionOutcome
     unit: str
     base: str
-    milestone: str = ''
     setup: Sequence[tuple[str, str]] = ()
     attempts: Sequence[Attempt] = ()
     remarks: Sequence[Remark] = ()
@@ -59,22 +55,25 @@ class Row:
         return any(each.waives for each in self.remarks)
 
     @property
+    def bound(self) -> float | None:
+        """In the base unit; None of a percentage of what is not known."""
+        return self.outcome.bound if self.criterion.of else self.criterion.bound
+
+    @property
     def wanted_in_full(self) -> str:
         """The bound as it was written, and what it comes to in the other system of units or of the percentage."""
-        bound = self.outcome.bound if self.asked.of else self.asked.bound
-        if self.asked.of:
-            return f'{self.wanted}, which is {self.shown(bound)}' if bound is not None else self.wanted
+        wanted, bound = self.criterion.wanted, self.bound
+        if self.criterion.of:
+            return f'{wanted}, which is {self.shown(bound)}' if bound is not None else wanted
         other = BINARY if 'iB' not in self.unit else DECIMAL
-        return (
-            f'{self.wanted} ({quantity(self.asked.bound, self.base, other)})' if self.base == 'B/s' else self.wanted
-        )
+        return f'{wanted} ({quantity(self.criterion.bound, self.base, other)})' if self.base == 'B/s' else wanted
 
     @property
     def allocations(self) -> str:
         """'2 of 3' valid; '4 (3 needed)'; 'observed' of what no check measures."""
-        if self.asked.observed:
+        if self.criterion.observed:
             return 'observed'
-        valid, needed = len(self.outcome.counted), self.asked.allocations
+        valid, needed = len(self.outcome.counted), self.criterion.allocations
         return f'{valid} of {needed}' if valid <= needed else f'{valid} ({needed} needed)'
 
     @property
@@ -109,7 +108,7 @@ class Row:
         """In the unit of the contract, with as many digits as it takes to tell a figure from the bound."""
         if value is None or not math.isfinite(value):
             return '\u2013'
-        bound = self.outcome.bound or self.asked.bound
+        bound = self.outcome.bound or self.criterion.bound
         digits = DIGITS
         while digits < MOST_DIGITS and value != bound and self._text(value, digits) == self._text(bound, digits):
             digits += 1
@@ -143,7 +142,7 @@ class Protocol:
     seatrial: str
     made: datetime
     verdict: Verdict
-    rows: Sequence[Row]
+    rows: Sequence[ProtocolRow]
     milestones: Mapping[str, str]
 
     @property
@@ -152,9 +151,8 @@ class Protocol:
 
         Those that differ in figures alone, such as seconds, are one, with their range.
         """
-        said = [
-            (row.asked.id, attempt.caveat) for row in self.rows for attempt in row.outcome.counted if attempt.caveat
-        ]
+        counted = [(row.criterion.id, each.caveat) for row in self.rows for each in row.outcome.counted]
+        said = [(criterion, caveat) for criterion, caveat in counted if caveat]
         return sorted(ranged(said).items(), key=lambda own: -len(own[1]))
 
     def counts(self) -> str:
@@ -162,7 +160,7 @@ class Protocol:
         return counts(self.rows)
 
 
-def counts(rows: Sequence[Row]) -> str:
+def counts(rows: Sequence[ProtocolRow]) -> str:
     """'2 met, 1 missed (1 waived), 1 undecided'."""
     said = []
     for word in VERDICTS:

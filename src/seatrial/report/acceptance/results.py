@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from seatrial.judge.criteria import VERDICTS
-from seatrial.report.acceptance.protocol import Protocol, Row
+from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark
 from seatrial.report.session.summary import escaped
 
 SCHEMA = 1
@@ -18,7 +18,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
 
-class Allocation(_Strict):
+class AllocationJson(_Strict):
     """One session in which a criterion was measured."""
 
     session: str
@@ -34,16 +34,7 @@ class Allocation(_Strict):
     )
 
 
-class Remark(_Strict):
-    """What somebody has said; a waiver changes no verdict."""
-
-    waives: bool
-    text: str
-    by: str
-    at: datetime
-
-
-class Criterion(_Strict):
+class CriterionJson(_Strict):
     """One criterion of the contract."""
 
     id: str
@@ -64,7 +55,7 @@ class Criterion(_Strict):
     further: int | None = Field(description='How many more allocations would decide at the noise seen.')
     why: str = Field(description='What is missing, or empty.')
     setup: dict[str, str] = Field(description='How it is measured.')
-    allocations: list[Allocation]
+    allocations: list[AllocationJson]
     remarks: list[Remark]
 
 
@@ -81,7 +72,7 @@ class Results(_Strict):
     milestones: dict[str, str]
     counts: str = Field(description='Which allocations decide.')
     verdict: str = Field(json_schema_extra={'enum': [each.value for each in VERDICTS.values()]})
-    criteria: list[Criterion]
+    criteria: list[CriterionJson]
 
 
 def results(page: Protocol) -> str:
@@ -119,24 +110,26 @@ def summary(page: Protocol) -> str:
         '|---|---|---|---:|---:|---:|---:|---|',
     ]
     for row in page.rows:
-        said = (row.asked.id, row.wanted, row.measured, row.interval, row.margin, row.allocations, row.outcome.why)
+        criterion, why = row.criterion, row.outcome.why
+        said = (criterion.id, criterion.wanted, row.measured, row.interval, row.margin, row.allocations, why)
         verdict = f'{row.verdict.value}{" (waived)" if row.waived else ""}'
         lines.append(f'| {" | ".join([verdict, *map(escaped, said)])} |')
     return '\n'.join(lines) + '\n'
 
 
-def _criterion(row: Row) -> Criterion:
-    outcome, counted = row.outcome, dict(zip(row.outcome.counted, row.outcome.figures, strict=True))
-    return Criterion(
-        id=row.asked.id,
-        text=row.text,
-        milestone=row.milestone,
+def _criterion(row: ProtocolRow) -> CriterionJson:
+    criterion, outcome = row.criterion, row.outcome
+    counted = dict(zip(outcome.counted, outcome.figures, strict=True))
+    return CriterionJson(
+        id=criterion.id,
+        text=criterion.text,
+        milestone=criterion.milestone,
         verdict=outcome.verdict,
-        wanted=row.wanted,
-        bound=_finite(outcome.bound if row.asked.of else row.asked.bound),
+        wanted=criterion.wanted,
+        bound=_finite(row.bound),
         unit=row.base,
-        statistic=f'best of {row.asked.best_of}' if row.asked.best_of else row.asked.statistic,
-        allocations_needed=row.asked.allocations,
+        statistic=f'best of {criterion.best_of}' if criterion.best_of else criterion.statistic,
+        allocations_needed=criterion.allocations,
         figure=_finite(outcome.figure),
         low=_finite(outcome.low),
         high=_finite(outcome.high),
@@ -145,7 +138,7 @@ def _criterion(row: Row) -> Criterion:
         why=outcome.why,
         setup=dict(row.setup),
         allocations=[
-            Allocation(
+            AllocationJson(
                 session=each.session,
                 began=each.began,
                 nodes=list(each.nodes),
@@ -156,7 +149,7 @@ def _criterion(row: Row) -> Criterion:
             )
             for each in row.attempts
         ],
-        remarks=[Remark(waives=each.waives, text=each.text, by=each.by, at=each.at) for each in row.remarks],
+        remarks=list(row.remarks),
     )
 
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from seatrial.history.provenance import CASE, circumstances, differences
 from seatrial.history.rows import OF_ONE_SESSION
-from seatrial.judge.compare import CONFIDENCE, EFFECT, ORDER, Change, Series, compared
+from seatrial.judge.compare import CONFIDENCE, EFFECT, ORDER, MetricChange, Series, compared
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
@@ -58,12 +58,12 @@ class FamilyRow:
 
     file_system: str
     family: str
-    change: Change | None
+    change: MetricChange | None
     metrics: Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class MetricRow:
+class ComparedMetric:
     """A metric. before, after: means of the means of its sessions, in the base unit; better: 'higher' or 'lower'."""
 
     case: str
@@ -74,11 +74,11 @@ class MetricRow:
     better: str
     before: float
     after: float
-    change: Change
+    change: MetricChange
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BeforeAfter:
     """Everything about two sides. effect: the smallest share that matters.
 
     differing: what they were not measured with alike, the most important first; circumstances: nodes and fullness
@@ -91,7 +91,7 @@ class Comparison:
     differing: Sequence[str]
     circumstances: Sequence[str]
     families: Sequence[FamilyRow]
-    metrics: Sequence[MetricRow]
+    metrics: Sequence[ComparedMetric]
     left_out: Sequence[str]
     units: str = BINARY
 
@@ -125,7 +125,7 @@ def comparison(
     effect: float = EFFECT,
     units: str = BINARY,
     rounds: Mapping[str, str] | None = None,
-) -> Comparison:
+) -> BeforeAfter:
     """Of the rows of the history of two sides, neither of which is empty.
 
     rounds: of sides that were measured in turn, the round of each session
@@ -133,11 +133,11 @@ def comparison(
     series, shown, left_out = _series(before, after, rounds)
     families, changes = compared(series, effect, paired=rounds is not None)
     rows = [
-        MetricRow(*names, before=_mean(own.before), after=_mean(own.after), change=change)
+        ComparedMetric(*names, before=_mean(own.before), after=_mean(own.after), change=change)
         for names, own, change in zip(shown, series, changes, strict=True)
     ]
     rows.sort(key=lambda row: (ORDER.index(row.change.verdict), -row.change.size))
-    return Comparison(
+    return BeforeAfter(
         before=_side(before, asked[0]),
         after=_side(after, asked[1]),
         effect=effect,
@@ -163,7 +163,7 @@ def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
     return {name: str(number) for number, pair in enumerate(pairs, 1) for name in pair}
 
 
-def to_json(found: Comparison) -> dict[str, Any]:
+def to_json(found: BeforeAfter) -> dict[str, Any]:
     """All of it as plain values; figures in base units."""
     return {
         **dataclasses.asdict(found),
@@ -173,30 +173,30 @@ def to_json(found: Comparison) -> dict[str, Any]:
     }
 
 
-def ratio_words(change: Change) -> str:
+def ratio_words(change: MetricChange) -> str:
     """'0.947'."""
     return figure(change.ratio)
 
 
-def interval_words(change: Change) -> str:
+def interval_words(change: MetricChange) -> str:
     """'0.93..0.97', with a mark where the spread between sessions is not in it."""
     if change.low is None or change.high is None:
         return '-'
     return f'{figure(change.low)}..{figure(change.high)}{"" if change.between else " *"}'
 
 
-def means_words(row: MetricRow, units: str) -> tuple[str, str]:
+def means_words(row: ComparedMetric, units: str) -> tuple[str, str]:
     """Both means in one unit, the second one with it: ('812', '770 MiB/s')."""
     unit = common_unit((row.before, row.after), row.unit, units) if row.unit else Unit()
     return unit.figure(row.before), unit.words(row.after)
 
 
-def sessions_words(change: Change) -> str:
+def sessions_words(change: MetricChange) -> str:
     """'3, 3'."""
     return ', '.join(map(str, change.sessions))
 
 
-def comparison_page(found: Comparison, site: str) -> str:
+def comparison_page(found: BeforeAfter, site: str) -> str:
     """The same as one HTML file that needs no script, no network and no other file."""
     ends = [abs(math.log(end)) for row in found.metrics for end in (row.change.low, row.change.high) if end]
     span = min(max([LEAST_DRAWN * math.log1p(found.effect), *ends]), MOST_DRAWN)
@@ -227,7 +227,7 @@ def _side(rows: pl.DataFrame, asked: str) -> Side:
     return Side(clean(asked), tuple(rows['session'].unique(maintain_order=True)), tuple(labels))
 
 
-def _families(rows: Sequence[MetricRow], changes: Mapping[str, Change]) -> list[FamilyRow]:
+def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange]) -> list[FamilyRow]:
     """By file system, in the order of FAMILIES."""
     own: dict[tuple[str, str], list[str]] = {}
     for row in rows:

@@ -9,7 +9,7 @@ import polars as pl
 
 from seatrial.history.provenance import CASE, percent_full, percent_words
 from seatrial.history.rows import OF_ONE_SESSION
-from seatrial.judge.choice import Choice, Column, Figures, Spread, front, spread
+from seatrial.judge.choice import FigureColumn, Figures, Spread, Winner, front, spread
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import READ, WRITE, family_of
@@ -17,10 +17,10 @@ from seatrial.report.figures import Unit, common_unit
 
 CAPACITY = 'capacity'
 COLUMNS = (
-    Column(CAPACITY, 'B'),
-    Column('duration', 's', LOWER),
-    Column('read', 'B/s'),
-    Column('write', 'B/s'),
+    FigureColumn(CAPACITY, 'B'),
+    FigureColumn('duration', 's', LOWER),
+    FigureColumn('read', 'B/s'),
+    FigureColumn('write', 'B/s'),
 )
 _FAMILIES = {'read': READ, 'write': WRITE}
 _KEY = (*CASE, 'metric', 'cache')
@@ -38,7 +38,7 @@ class Configurations(NamedTuple):
     full: Mapping[str, tuple[int, ...]]
 
     @property
-    def spreads(self) -> list[tuple[Column, Spread | None]]:
+    def spreads(self) -> list[tuple[FigureColumn, Spread | None]]:
         """By column."""
         return [(column, spread(column, self.figures)) for column in COLUMNS]
 
@@ -106,13 +106,13 @@ def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
     }
 
 
-def unit_of(column: Column, figures: Mapping[str, Figures], system: str = BINARY) -> Unit:
+def unit_of(column: FigureColumn, figures: Mapping[str, Figures], system: str = BINARY) -> Unit:
     """In which a column is shown. Sizes have the units of bandwidths, without the second."""
     known = [value for own in figures.values() if (value := own.get(column.name)) is not None]
     return common_unit(known, 'B/s' if column.unit == 'B' else column.unit, system)
 
 
-def words(column: Column, value: float | None, unit: Unit) -> str:
+def words(column: FigureColumn, value: float | None, unit: Unit) -> str:
     """'4.24 GiB/s', or 'unknown'."""
     if value is None:
         return 'unknown'
@@ -120,7 +120,7 @@ def words(column: Column, value: float | None, unit: Unit) -> str:
     return said.removesuffix('/s') if column.unit == 'B' else said
 
 
-def sentences(found: Configurations, chosen: Choice | None, column: Column | None, system: str) -> list[str]:
+def sentences(found: Configurations, chosen: Winner | None, column: FigureColumn | None, system: str) -> list[str]:
     """What the table comes to: per column its ends, their difference and its winner; then the choice."""
     said = []
     for each, own in found.spreads:
@@ -148,7 +148,7 @@ def sentences(found: Configurations, chosen: Choice | None, column: Column | Non
     return said
 
 
-def to_json(found: Configurations, chosen: Choice | None, column: Column | None) -> Mapping[str, Any]:
+def to_json(found: Configurations, chosen: Winner | None, column: FigureColumn | None) -> Mapping[str, Any]:
     """All of it as plain values, in base units."""
     return {
         'configurations': found.figures,

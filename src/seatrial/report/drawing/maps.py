@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seatrial.judge.statistics import Summary
+from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import MetricResult
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case, TrialPlan
@@ -28,7 +28,7 @@ SHADES = 5
 class Field:
     """One point on a map. summary: None where it was not measured or is invalid; shade: from 0 to SHADES - 1."""
 
-    summary: Summary | None
+    summary: SampleSummary | None
     shade: int = 0
     best: bool = False
     alike: bool = False

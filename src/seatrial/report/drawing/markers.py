@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.references import ReferenceResult
-from seatrial.judge.statistics import Summary
+from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.metric import LOWER
 from seatrial.report.drawing.scale import Scale, scale_of
@@ -83,7 +83,7 @@ def axis_label(metrics: Sequence[MetricResult], scale: Scale) -> str:
 
 
 def mark_of(
-    metric: MetricResult, summary: Summary, at: float, up: Scale, references: Mapping[str, ReferenceResult]
+    metric: MetricResult, summary: SampleSummary, at: float, up: Scale, references: Mapping[str, ReferenceResult]
 ) -> Mark:
     """The metric at this place, its figures on the scale `up`."""
     form = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLETE: OPEN}.get(metric.verdict, FULL)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seatrial.judge.throughput import STALL, Flow, Pause, Piece, rpc_sizes, served, traffic
+from seatrial.judge.throughput import STALL, Flow, Pause, ThroughputSpan, rpc_sizes, served, traffic
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
 from seatrial.model.telemetry import RpcSize, Served, Servers
@@ -135,7 +135,7 @@ def why_none(evidence: CaseEvidence) -> str:
     return '' if telemetry.looks else 'none: the counters never answered'
 
 
-def _together(found: Sequence[Piece]) -> Sequence[Piece]:
+def _together(found: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
     """The pieces, or where they are too many to be drawn, steps of one length, each the mean of its pieces."""
     if len(found) <= MAX_STEPS:
         return found
@@ -149,7 +149,7 @@ def _together(found: Sequence[Piece]) -> Sequence[Piece]:
                 took, read, write = sums.get(step, (0.0, 0.0, 0.0))
                 sums[step] = took + inside, read + inside * piece.read, write + inside * piece.write
     return [
-        Piece(start + step * length, start + (step + 1) * length, read / took, write / took)
+        ThroughputSpan(start + step * length, start + (step + 1) * length, read / took, write / took)
         for step, (took, read, write) in sorted(sums.items())
     ]
 
@@ -157,7 +157,7 @@ def _together(found: Sequence[Piece]) -> Sequence[Piece]:
 def _drawing(
     plan: TrialPlan,
     samples: Sequence[Sample],
-    steps: Sequence[Piece],
+    steps: Sequence[ThroughputSpan],
     pauses: Sequence[Pause],
     begin: float,
     unit: Unit,
@@ -253,7 +253,7 @@ def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:
     return f'Stall of {at}: {unit.words(pause.rate)} moved; usual is {unit.words(pause.usual)}.'
 
 
-def _summary(found: Sequence[Piece], pauses: Sequence[Pause], unit: Unit) -> str:
+def _summary(found: Sequence[ThroughputSpan], pauses: Sequence[Pause], unit: Unit) -> str:
     """The drawing in words."""
     if not found:
         return 'no throughput'

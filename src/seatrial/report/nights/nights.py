@@ -26,7 +26,7 @@ EARLY = timedelta(minutes=2)
 """How long before its time a run may begin: the clocks of Slurm's controller and of the nodes differ."""
 
 
-class Criterion(NamedTuple):
+class VerdictKey(NamedTuple):
     """What a verdict stands beside.
 
     case: its name, or empty for what belongs to the session
@@ -62,7 +62,7 @@ class Night:
     ended: datetime
     verdict: Verdict
     cases: Mapping[str, Verdict]
-    criteria: Mapping[Criterion, Judged]
+    criteria: Mapping[VerdictKey, Judged]
     unlike: Sequence[str] = ()
 
     @property
@@ -83,7 +83,7 @@ class Standing(NamedTuple):
     seen: bool = True
 
 
-Standings = Mapping[Criterion, Standing]
+Standings = Mapping[VerdictKey, Standing]
 
 
 class Difference(NamedTuple):
@@ -93,8 +93,8 @@ class Difference(NamedTuple):
     ended: what stands well again, or is not tested any more
     """
 
-    new: tuple[Criterion, ...]
-    ended: tuple[Criterion, ...]
+    new: tuple[VerdictKey, ...]
+    ended: tuple[VerdictKey, ...]
 
 
 class Unfinished(NamedTuple):
@@ -119,7 +119,7 @@ def nights(
     rows: pl.DataFrame,
     site: str,
     profile: str,
-    enforced: Callable[[str], Mapping[Criterion, Judged]] = lambda session: {},
+    enforced: Callable[[str], Mapping[VerdictKey, Judged]] = lambda session: {},
     system: str | None = None,
 ) -> list[Night]:
     """The sessions of a site and profile in the rows of the history, oldest first.
@@ -146,14 +146,14 @@ def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:
     return rows.filter((pl.col('site') == site) & (pl.col('profile') == profile) & of_all)
 
 
-def enforced_in(results: Mapping[str, Any]) -> dict[Criterion, Judged]:
+def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
     """The expectations that were criteria of a session, from what its results.json holds.
 
     Raises KeyError or TypeError where that is not the results of a session.
     """
     owned = [('', results['relations']), *((each['case']['name'], each['expectations']) for each in results['cases'])]
     return {
-        Criterion(case, f'{each["id"]} {each["subject"]}'): Judged(
+        VerdictKey(case, f'{each["id"]} {each["subject"]}'): Judged(
             {HOLDS: Verdict.PASS, FAILS: Verdict.FAIL}.get(each['relation']['verdict'], Verdict.INCONCLUSIVE),
             each['relation']['sentence'],
         )
@@ -175,10 +175,10 @@ def criteria_in(results: Mapping[str, Any]) -> int:
     return judged + len(enforced_in(results))
 
 
-def standings(past: Iterable[Night]) -> list[dict[Criterion, Standing]]:
+def standings(past: Iterable[Night]) -> list[dict[VerdictKey, Standing]]:
     """What did not stand as it should after each of the nights."""
-    found: list[dict[Criterion, Standing]] = []
-    before: dict[Criterion, Standing] = {}
+    found: list[dict[VerdictKey, Standing]] = []
+    before: dict[VerdictKey, Standing] = {}
     for night in past:
         now = {key: _standing(judged, night.began, before.get(key)) for key, judged in night.criteria.items()}
         before = {key: standing for key, standing in now.items() if standing is not None}
@@ -186,7 +186,7 @@ def standings(past: Iterable[Night]) -> list[dict[Criterion, Standing]]:
     return found
 
 
-def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[Criterion, Standing]:
+def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[VerdictKey, Standing]:
     """What people hear of after the last of the nights: what is INVALID only once it was for `patience` in a row."""
     return {
         key: standing
@@ -243,19 +243,19 @@ def runs(
     return found
 
 
-def _night(session: str, rows: pl.DataFrame, enforced: Mapping[Criterion, Judged]) -> Night:
+def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judged]) -> Night:
     began = rows['session_started'][0]
     verdict = Verdict(rows['session_verdict'][0])
     cases: dict[str, Verdict] = {}
-    criteria: dict[Criterion, Judged] = {}
+    criteria: dict[VerdictKey, Judged] = {}
     for *case, case_verdict, criterion, metric_verdict, why in _judged(rows).iter_rows():
-        key, one = Criterion(Case(*case).name, criterion), Judged(Verdict(metric_verdict), why)
+        key, one = VerdictKey(Case(*case).name, criterion), Judged(Verdict(metric_verdict), why)
         cases[key.case] = Verdict(case_verdict)
         before = criteria.get(key, one)
         criteria[key] = before if worst([before.verdict, one.verdict]) is before.verdict else one
     criteria.update(enforced)
     criteria.update(_besides(cases, criteria))
-    criteria[Criterion('', '')] = _rest(
+    criteria[VerdictKey('', '')] = _rest(
         verdict, [*cases.values(), *(each.verdict for key, each in enforced.items() if not key.case)]
     )
     lasted = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
@@ -283,14 +283,14 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _besides(
-    cases: Mapping[str, Verdict], criteria: Mapping[Criterion, Judged]
-) -> Iterator[tuple[Criterion, Judged]]:
+    cases: Mapping[str, Verdict], criteria: Mapping[VerdictKey, Judged]
+) -> Iterator[tuple[VerdictKey, Judged]]:
     """What else each case was judged by, beside its metrics and expectations."""
     by_case: dict[str, list[Verdict]] = {}
     for key, judged in criteria.items():
         by_case.setdefault(key.case, []).append(judged.verdict)
     for name, verdict in cases.items():
-        yield Criterion(name, ''), _rest(verdict, by_case[name])
+        yield VerdictKey(name, ''), _rest(verdict, by_case[name])
 
 
 def _rest(whole: Verdict, parts: Sequence[Verdict]) -> Judged:

@@ -14,11 +14,11 @@ from seatrial.report.nights.nights import (
     AWAITED,
     MISSED,
     RUNNING,
-    Criterion,
     DueRun,
     Night,
     Standing,
     Standings,
+    VerdictKey,
     difference,
     in_a_row,
     lasting,
@@ -246,7 +246,7 @@ def _counts(night: Night) -> str:
     return ', '.join(f'{number} {verdict.value}' for verdict, number in found.items() if number)
 
 
-def _change_in_short(watch: TrialWatch, new: Sequence[Criterion], ended: Sequence[Criterion]) -> str:
+def _change_in_short(watch: TrialWatch, new: Sequence[VerdictKey], ended: Sequence[VerdictKey]) -> str:
     words = [watch.standing[key].verdict.value for key in new]
     parts = [f'{words.count(word)} new {word}' for word in dict.fromkeys(words)]
     return ', '.join([*parts, f'{len(ended)} cleared'] if ended else parts)
@@ -266,29 +266,29 @@ def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> li
     return lines
 
 
-def _by_case(found: Standings) -> list[tuple[str, Sequence[Criterion], Standing]]:
+def _by_case(found: Standings) -> list[tuple[str, Sequence[VerdictKey], Standing]]:
     """What stands alike in a case since the same night, together: its criteria, and how the first of them stands."""
-    groups: dict[tuple[str, Verdict, datetime, bool], list[Criterion]] = {}
+    groups: dict[tuple[str, Verdict, datetime, bool], list[VerdictKey]] = {}
     for key, standing in found.items():
         groups.setdefault((key.case, standing.verdict, standing.since, standing.seen), []).append(key)
     return [(case, keys, found[keys[0]]) for (case, *_), keys in groups.items()]
 
 
-def _grouped(keys: Sequence[Criterion]) -> Mapping[str, Sequence[Criterion]]:
-    groups: dict[str, list[Criterion]] = {}
+def _grouped(keys: Sequence[VerdictKey]) -> Mapping[str, Sequence[VerdictKey]]:
+    groups: dict[str, list[VerdictKey]] = {}
     for key in keys:
         groups.setdefault(key.case, []).append(key)
     return groups
 
 
-def _standing(case: str, keys: Sequence[Criterion], standing: Standing) -> str:
+def _standing(case: str, keys: Sequence[VerdictKey], standing: Standing) -> str:
     seen = '' if standing.seen else ', not decided since'
     whose = f'{keys[0].name}: ' if len(keys) > 1 else ''
     why = f': {whose}{standing.why}' if standing.why else ''
     return f'{standing.verdict.value} {_named(case, keys)}, since {_moment(standing.since)}{seen}{why}'
 
 
-def _named(case: str, keys: Sequence[Criterion]) -> str:
+def _named(case: str, keys: Sequence[VerdictKey]) -> str:
     names = listed([key.name for key in keys if key.name])
     return ' '.join(part for part in (case or 'the session', names) if part)
 

@@ -17,8 +17,8 @@ from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import (
-    Comparison,
-    MetricRow,
+    BeforeAfter,
+    ComparedMetric,
     comparison,
     interval_words,
     means_words,
@@ -191,7 +191,7 @@ def _drawings(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotati
         )
 
 
-def _worst(history: Nights, units: str) -> Comparison | None:
+def _worst(history: Nights, units: str) -> BeforeAfter | None:
     """The last nights compared with those a year ago, or with the first ones; None of too few."""
     recent = pl.col('session_started') >= pl.col('session_started').max() - YEAR
     names = history.began.filter(recent)['session'].to_list()
@@ -201,5 +201,5 @@ def _worst(history: Nights, units: str) -> Comparison | None:
     return comparison(history.rows_of(names[:side]), history.rows_of(names[-side:]), units=units)
 
 
-def _worse(found: Comparison) -> list[MetricRow]:
+def _worse(found: BeforeAfter) -> list[ComparedMetric]:
     return [row for row in found.metrics if row.change.verdict == WORSE]

@@ -11,13 +11,13 @@ import polars as pl
 from seatrial.history.annotations import Annotation
 from seatrial.history.provenance import differences
 from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY, summary
-from seatrial.judge.compare import SAME, Change
+from seatrial.judge.compare import SAME, MetricChange
 from seatrial.judge.trend import changes
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import (
     FAMILIES,
-    Comparison,
+    BeforeAfter,
     comparison,
     family_of,
     interval_words,
@@ -61,8 +61,8 @@ class Turn:
     session: str
     file_system: str
     family: str
-    change: Change
-    found: Comparison
+    change: MetricChange
+    found: BeforeAfter
     suspects: Sequence[str]
     annotations: Sequence[Annotation] = ()
 

@@ -17,7 +17,7 @@ _MARKS = {MET: HOLDS, MISSED: FAILS}
 
 
 @dataclass(frozen=True)
-class Criterion:
+class CriterionRow:
     """A reference or an enforced expectation. case: that it is of; None of one between checks.
 
     word:   met, missed or undecided; wanted, measured: in the reference's own unit, empty where there is none
@@ -37,7 +37,7 @@ class Criterion:
         return _MARKS.get(self.word, UNDECIDED)
 
 
-def criteria(session: SessionResult) -> list[Criterion]:
+def criteria(session: SessionResult) -> list[CriterionRow]:
     """Of all cases and between them."""
     found = [_reference(case.case, each) for case in session.cases for each in case.references]
     enforced = [(case.case, each) for case in session.cases for each in case.expectations if each.enforced]
@@ -46,10 +46,10 @@ def criteria(session: SessionResult) -> list[Criterion]:
     return sorted(found, key=lambda own: (_ORDER.index(own.word), math.inf if own.margin is None else own.margin))
 
 
-def _reference(case: Case, reference: ReferenceResult) -> Criterion:
+def _reference(case: Case, reference: ReferenceResult) -> CriterionRow:
     unit = Unit(reference.unit)
     word = {INSIDE: MET, OUTSIDE: MISSED}.get(reference.interval, UNDECIDED)
-    return Criterion(
+    return CriterionRow(
         what=reference.metric,
         case=case,
         word=word,
@@ -60,5 +60,5 @@ def _reference(case: Case, reference: ReferenceResult) -> Criterion:
     )
 
 
-def _expectation(case: Case | None, each: ExpectationResult) -> Criterion:
-    return Criterion(each.words, case, {HOLDS: MET, FAILS: MISSED}.get(each.relation.verdict, UNDECIDED))
+def _expectation(case: Case | None, each: ExpectationResult) -> CriterionRow:
+    return CriterionRow(each.words, case, {HOLDS: MET, FAILS: MISSED}.get(each.relation.verdict, UNDECIDED))

@@ -10,7 +10,7 @@ from seatrial.workload.words import grouped
 
 
 @dataclass(frozen=True)
-class Row:
+class HistogramBin:
     """One class. ends: from where to where, in words; share, target: as fractions."""
 
     ends: str
@@ -25,7 +25,7 @@ class HistogramView:
 
     point: str
     name: str
-    rows: Sequence[Row]
+    rows: Sequence[HistogramBin]
 
 
 def histograms(evidence: CaseEvidence) -> list[HistogramView]:
@@ -44,7 +44,7 @@ def _view(point: str, histogram: Histogram) -> HistogramView:
     below = (0, *histogram.ends)
     whole = sum(histogram.found) or 1
     rows = [
-        Row(
+        HistogramBin(
             said(end) if end == before + 1 else f'to {said(end)}',
             found,
             found / whole,

@@ -7,7 +7,7 @@ reads, together and in groups, lie on one scale. Of many places only quantiles a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, Place
+from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, PlaceVerdict
 from seatrial.judge.statistics import quantile
 from seatrial.report.drawing.markers import FULL, OPEN, styles
 from seatrial.report.drawing.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
@@ -147,7 +147,7 @@ def summary(isolation: Isolation) -> str:
     return '; '.join([*said, *isolation.servers]) or f'none of {many} is slow'
 
 
-def _named(places: Sequence[Place], many: str, what: str) -> str:
+def _named(places: Sequence[PlaceVerdict], many: str, what: str) -> str:
     names = ', '.join(place.name for place in places[:MAX_ROWS])
     return f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'
 
@@ -159,7 +159,7 @@ def _unit(base: str, isolation: Isolation, system: str) -> Unit:
     return common_unit(figures, base, system)
 
 
-def _row(place: Place, isolation: Isolation, columns: Sequence[ComparedColumn]) -> PlaceRow:
+def _row(place: PlaceVerdict, isolation: Isolation, columns: Sequence[ComparedColumn]) -> PlaceRow:
     again = [f'{metric} {_share(score.effect)}' for metric, score in place.again.items()]
     return PlaceRow(
         name=place.name,
@@ -170,7 +170,7 @@ def _row(place: Place, isolation: Isolation, columns: Sequence[ComparedColumn]) 
     )
 
 
-def _cell(place: Place, column: ComparedColumn) -> PlaceCell | None:
+def _cell(place: PlaceVerdict, column: ComparedColumn) -> PlaceCell | None:
     score = place.scores.get(column.label)
     if score is None:
         return None
@@ -207,7 +207,7 @@ def _sorted(isolation: Isolation, columns: Sequence[ComparedColumn], paper: Pape
     )
 
 
-def _shares(isolation: Isolation, label: str) -> list[tuple[float, Place]]:
+def _shares(isolation: Isolation, label: str) -> list[tuple[float, PlaceVerdict]]:
     """The places of one curve with their share of the median, the slowest first."""
     own = [(place.scores[label].figure, place) for place in isolation.places if label in place.scores]
     own.sort(key=lambda pair: pair[0])
@@ -215,7 +215,7 @@ def _shares(isolation: Isolation, label: str) -> list[tuple[float, Place]]:
     return [(figure / median, place) for figure, place in own]
 
 
-def _line(column: ComparedColumn, own: Sequence[tuple[float, Place]], across: Scale, up: Scale) -> SortedLine:
+def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]], across: Scale, up: Scale) -> SortedLine:
     ordered = [share for share, _ in own]
     last = max(1, len(own) - 1)
     if len(own) <= MAX_DOTS:

@@ -7,7 +7,7 @@ default loses is the ratio of the two means, with its interval. Nothing here dec
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.statistics import Summary
+from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
@@ -30,7 +30,7 @@ class LayoutOption:
     label: str
     words: str
     metric: MetricResult
-    summary: Summary
+    summary: SampleSummary
 
 
 @dataclass(frozen=True)

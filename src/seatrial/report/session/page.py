@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
-from seatrial.judge.statistics import Summary
+from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import MetricResult, Verdict, worst
 from seatrial.model.metric import Fact
 from seatrial.model.units import approximate_size
@@ -24,7 +24,7 @@ from seatrial.report.drawing.maps import surfaces
 from seatrial.report.drawing.markers import SHAPES, styles
 from seatrial.report.drawing.scenario_course import CourseView, courses
 from seatrial.report.drawing.timeline import Timeline, timeline, why_none
-from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
+from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.session import drill_down, isolation, node_groups
 from seatrial.report.session.criteria import criteria
@@ -33,7 +33,7 @@ from seatrial.report.session.histograms import HistogramView, histograms
 from seatrial.report.session.layouts import recommendations
 from seatrial.report.session.monitors import Monitored, monitored
 from seatrial.report.session.overview import overviews
-from seatrial.report.session.ratios import Cached, Contention, ListingTime, cached, contentions, listings
+from seatrial.report.session.ratios import Cached, ContentionRatios, ListingTime, cached, contentions, listings
 from seatrial.report.session.recipe import recipe
 from seatrial.report.session.side_by_side import beside, guarantees_beside
 from seatrial.workload.registry import kind_of
@@ -128,7 +128,7 @@ class Repeat:
     anchor: str
     point: str
     lines: str
-    steps: Sequence[Step]
+    steps: Sequence[LaunchEvidence]
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,14 @@ class CaseView:
     lines: bool
     table: MetricTable
     totals: Sequence[tuple[str, str]]
-    contentions: Sequence[Contention]
+    contentions: Sequence[ContentionRatios]
     cached: Sequence[Cached]
     guarantees: Sequence[GuaranteeRow]
     expectations: Sequence[ExpectationResult]
     repeats: Mapping[str, Repeat]
     groups: node_groups.GroupsView | None
     drilled: drill_down.DrillView | None
-    summaries: Mapping[str, Summary]
+    summaries: Mapping[str, SampleSummary]
     courses: Sequence[CourseView]
     histograms: Sequence[HistogramView]
     timeline: Timeline | None

@@ -41,7 +41,7 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Contention:
+class ContentionRatios:
     """The rates of a point where every task has a directory of its own over those where all share one.
 
     over, under: the labels of the two, whose trees are otherwise the same; ratios: by metric
@@ -78,7 +78,7 @@ class Cached:
     kept: str
 
 
-def contentions(plan: TrialPlan, case: CaseResult) -> list[Contention]:
+def contentions(plan: TrialPlan, case: CaseResult) -> list[ContentionRatios]:
     """Every pair of points that differ only in what the tasks share."""
     points = [point._replace(label='', at=0.0) for point in plan.points]
     return [
@@ -133,7 +133,7 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
     return Ratio(found.estimate, found.low, found.high)
 
 
-def _contention(case: CaseResult, over: str, under: str) -> Contention:
+def _contention(case: CaseResult, over: str, under: str) -> ContentionRatios:
     caches = {(each.name, each.point): each.cache for each in case.metrics}
     rates = dict.fromkeys(each.name for each in case.metrics if each.better == HIGHER)
     samples = {name: own for name, own in case.curves.samples.items() if name in rates}
@@ -142,7 +142,7 @@ def _contention(case: CaseResult, over: str, under: str) -> Contention:
         name: Ratio(None) if name in unlike else ratio(own.get(over, ()), own.get(under, ()))
         for name, own in samples.items()
     }
-    return Contention(over, under, ratios, unlike)
+    return ContentionRatios(over, under, ratios, unlike)
 
 
 def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResult]) -> str:

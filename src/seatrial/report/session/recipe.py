@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from seatrial.model.plan import TrialPlan
-from seatrial.report.evidence import Step
+from seatrial.report.evidence import LaunchEvidence
 from seatrial.report.figures import brief
 from seatrial.workload.base import COLD
 from seatrial.workload.registry import kind_of
@@ -21,7 +21,7 @@ MAX_LINES = 2000
 """Of the directories of a launch and of its files together: more make no recipe, but a flood."""
 
 
-def recipe(plan: TrialPlan, steps: Sequence[Step], raw: str, system: str) -> str:
+def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: str) -> str:
     """The lines for one repetition of a point, without a line end. `raw` is the folder that the commands name."""
     why_not = next((why for step in steps if (why := _why_not(step))), '')
     if why_not:
@@ -57,7 +57,7 @@ class _Runner(NamedTuple):
     launched: bool
 
 
-def _runner(step: Step) -> _Runner | None:
+def _runner(step: LaunchEvidence) -> _Runner | None:
     for line in step.sample.command:
         words = _words(line) or []
         at = next((i for i, word in enumerate(words[:-1]) if i > 3 and 'from seatrial.' in word), 0)
@@ -66,7 +66,7 @@ def _runner(step: Step) -> _Runner | None:
     return None
 
 
-def _why_not(step: Step) -> str:
+def _why_not(step: LaunchEvidence) -> str:
     """Why the launch cannot be made by hand, or nothing."""
     gone = [name for name in step.sample.inputs if name not in step.inputs]
     if gone:
@@ -75,7 +75,7 @@ def _why_not(step: Step) -> str:
     return f'{lines} lines name the directories and files that it begins with' if lines > MAX_LINES else ''
 
 
-def _runners(steps: Sequence[Step]) -> list[str]:
+def _runners(steps: Sequence[LaunchEvidence]) -> list[str]:
     """A line that looks for the runner's file, where a launch is one of its own programs."""
     homes = dict.fromkeys(found.home for found in map(_runner, steps) if found)
     return [
@@ -84,7 +84,7 @@ def _runners(steps: Sequence[Step]) -> list[str]:
     ]
 
 
-def _layout(plan: TrialPlan, steps: Sequence[Step]) -> list[str]:
+def _layout(plan: TrialPlan, steps: Sequence[LaunchEvidence]) -> list[str]:
     """A line that waits until the directory has the layout of the point, where that is another than the default."""
     layout = (steps[-1].sample.point.layout if steps else None) or plan.target.layout
     if layout.is_default:
@@ -92,7 +92,7 @@ def _layout(plan: TrialPlan, steps: Sequence[Step]) -> list[str]:
     return [f'echo "It had the layout {layout.canonical}. Give it to $PWD, then press return"; read -r _']
 
 
-def _said(step: Step, system: str) -> str:
+def _said(step: LaunchEvidence, system: str) -> str:
     sample = step.sample
     if sample.stage == 'prepare':
         return 'prepare what is read or listed'
@@ -103,7 +103,7 @@ def _said(step: Step, system: str) -> str:
     return f'{sample.launch}{"; it gave " if gave else ""}{", ".join(gave)}'.replace('\n', ' ')
 
 
-def _inputs(step: Step, raw: str) -> list[str]:
+def _inputs(step: LaunchEvidence, raw: str) -> list[str]:
     """The files that the engine was given; those that name the folder of the raw output then name $raw."""
     lines = []
     for name, text in step.inputs.items():
@@ -115,7 +115,7 @@ def _inputs(step: Step, raw: str) -> list[str]:
     return lines
 
 
-def _directories(step: Step) -> list[str]:
+def _directories(step: LaunchEvidence) -> list[str]:
     """Those below which there are no others: the rest are made on the way."""
     directories = step.sample.directories
     parents = {name.rpartition('/')[0] for name in directories}
@@ -132,11 +132,11 @@ def _here(command: str, text: str) -> list[str]:
     return [f"{command} <<'{end}'", *body, end]
 
 
-def _links(step: Step) -> list[str]:
+def _links(step: LaunchEvidence) -> list[str]:
     return [f'ln -s {shlex.quote(leads_to)} {shlex.quote(name)}' for name, leads_to in step.sample.links]
 
 
-def _cold(step: Step) -> list[str]:
+def _cold(step: LaunchEvidence) -> list[str]:
     """What the runner does before a read on one node: drop what the kernel holds of the files (dd(1), nocache)."""
     sample = step.sample
     kind = kind_of(sample.point.kind)
@@ -148,7 +148,7 @@ def _cold(step: Step) -> list[str]:
     return ['# It was cold: no task had seen this before, or the caches were emptied.'] if cold else []
 
 
-def _commands(step: Step, raw: str) -> list[str]:
+def _commands(step: LaunchEvidence, raw: str) -> list[str]:
     sample, runner = step.sample, _runner(step)
     lines = [_elsewhere(line, raw) for line in sample.command]
     several = len(lines) > 1
@@ -170,7 +170,7 @@ def _commands(step: Step, raw: str) -> list[str]:
 _WRAPPER = 'from seatrial.engine.start_together '
 
 
-def _wrapped(step: Step) -> bool:
+def _wrapped(step: LaunchEvidence) -> bool:
     """Whether ordinary programs were started at the barrier, which do not know of it themselves."""
     return any(_WRAPPER in text for text in (*step.sample.command, *step.inputs.values()))
 
