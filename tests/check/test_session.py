@@ -6,10 +6,10 @@ import pytest
 
 from seatrial.check import session as sessions
 from seatrial.check.session import ENVIRONMENT, Session, current, left_out_of, new_id, save
+from seatrial.judge.references import Reference
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
-from seatrial.site.references import Reference
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def session(repository, tmp_path):
     site = load(repository / 'site-config' / 'local')
     engines = (EngineChoice('fio', '/opt/fio'),)
     case = Case('Sizes', 'local:default', 'scratch', 'default', 1)
-    own = (Reference('nightly', case, 'read', 1.0, -0.1, None, 'GB/s', 1e9, 'higher', 'contract', '2026-11-20', ''),)
+    own = {('nightly', case): (Reference('read', 1e9, -0.1, None, 'GB/s', 'contract', '2026-11-20'),)}
     return Session('s1', tmp_path, site, PROFILES['nightly'], engines, ('Sizes',), 'local', own, avoid=('n1',))
 
 
