@@ -14,7 +14,6 @@ from rich.text import Text
 
 from seatrial.check.session import contract_of
 from seatrial.cli.options import site_option
-from seatrial.history.archive import KEPT_APART, merge, without
 from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
 from seatrial.history.store import (
@@ -24,6 +23,7 @@ from seatrial.history.store import (
     folder_of,
     one_by_one,
     read,
+    remove,
     rows_in,
     sealed,
     sessions_in,
@@ -203,25 +203,6 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
 
 @history.command()
 @click.option(
-    '--apart', type=click.IntRange(0), default=KEPT_APART, show_default=True, help='The newest that are not merged.'
-)
-@site_option
-def compact(apart: int, site_folder: Path) -> None:
-    """Merge all but the newest sessions into yearly files, which are read much faster.
-
-    It may be killed at any time, and run twice at once. A scheduled job does it by itself from time to time.
-    """
-    screen = console()
-    done = merge(folder_of(answering(site_folder).state), apart)
-    for each in done.skipped:
-        _say(each, screen)
-    screen.print(f'{counted(done.sessions, "session")} merged', soft_wrap=True)
-    for file in done.archives:
-        screen.print(f'  {file}', soft_wrap=True)
-
-
-@history.command()
-@click.option(
     '--before', type=click.DateTime(('%Y-%m-%d',)), required=True, help='The day (UTC) that they began before.'
 )
 @click.option('--yes', is_flag=True, help='Remove what is shown; without it nothing is changed.')
@@ -252,7 +233,7 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
         screen.print(f'kept: {counted(number, "session")} {why}', soft_wrap=True)
     span = f', {removed[0]} to {removed[-1]}' if removed else ''
     if yes:
-        without(folder, removed)
+        remove(folder, removed)
         screen.print(f'{counted(len(removed), "session")} removed{span}', soft_wrap=True)
     else:
         screen.print(f'{counted(len(removed), "session")} would be removed{span}; --yes removes them', soft_wrap=True)
