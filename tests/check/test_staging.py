@@ -52,6 +52,16 @@ def test_each_job_of_a_case_has_a_record_of_its_own(tmp_path):
     assert [Path(claim_records(plan).records).name for _ in range(3)] == ['c', 'c~2', 'c~3']
 
 
+def test_a_runner_that_could_not_be_written_whole_does_not_stay(tmp_path, monkeypatch):
+    def full(*unused):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(zipfile.ZipFile, 'write', full)
+    with pytest.raises(OSError, match='No space left'):
+        write_runner(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_job_carries_the_plan_out_and_then_removes_what_it_made():
     folder = Path("/records/it's a case")
     carry_out, remove = job_lines('python3', folder / 'runner.pyz', folder / 'plan.json')

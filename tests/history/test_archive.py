@@ -70,6 +70,12 @@ def test_a_damaged_archive_is_named_and_the_others_are_read(five):
     assert found.rows.equals(of(before, *NAMES[3:]))
 
 
+def test_an_archive_of_names_that_no_session_has_is_not_used(five):
+    folder, file, before = five
+    archived(folder, of(before, NAMES[0]).with_columns(session=pl.lit('../elsewhere')), file.stem)
+    assert [each.file for each in read(folder).skipped] == [file]
+
+
 def test_what_an_earlier_version_has_removed_from_an_archive_stays_removed(five):
     folder, _, _ = five
     (folder / '0123456789ab.removed').write_text(f'{NAMES[0]}\n{NAMES[2]}\n')

@@ -49,7 +49,8 @@ def write_runner(folder: Path) -> Path:
     """
     file = folder / RUNNER
     package = Path(seatrial.__file__).parent
-    with zipfile.ZipFile(file, 'x') as archive:
+    with file.open('xb') as stream, contextlib.ExitStack() as unfinished, zipfile.ZipFile(stream, 'w') as archive:
+        unfinished.callback(file.unlink)
         archive.writestr('__main__.py', MAIN)
         archive.write(package / '__init__.py', 'seatrial/__init__.py')
         for room in NODE_ROOMS:
@@ -59,6 +60,7 @@ def write_runner(folder: Path) -> Path:
                 compiled = Path(cache_from_source(str(source)))
                 if compiled.exists():  # read by the same Python only, and only if it belongs to this source
                     archive.write(compiled, f'{name}c')
+        unfinished.pop_all()
     return file
 
 

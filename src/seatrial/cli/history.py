@@ -1,7 +1,6 @@
 """`seatrial history`: what earlier sessions measured."""
 
 import io
-import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,6 +16,7 @@ from seatrial.cli.options import site_option
 from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
 from seatrial.history.store import (
+    SESSION,
     UNSEALED,
     Skipped,
     content_of,
@@ -42,9 +42,6 @@ from seatrial.site.profile import ACCEPTANCE
 from seatrial.site.references import references_file
 from seatrial.site.strict_yaml import read_text
 from seatrial.workload.words import counted
-
-SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
-"""What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
 
 FORMATS = ('.csv', '.parquet')
 SESSIONS_LISTED = 100

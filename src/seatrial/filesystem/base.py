@@ -187,7 +187,7 @@ class Driver:
         raise NotImplementedError
 
     def targets(self, path: str) -> Targets:
-        """None where the type has none, or where they cannot be seen. Never raises."""
+        """Empty where the type has none, or where they cannot be seen. Never raises."""
         return Targets((), {})
 
     def placed(self, directory: str) -> str:

@@ -49,6 +49,9 @@ AT_ONCE = 8
 TOGETHER = 16
 """Files whose summaries are made at once: to begin a reading costs more than to go through the rows."""
 
+SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
+"""What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
+
 _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
 _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
@@ -210,8 +213,11 @@ def _sessions_of(archive: Path) -> set[str] | str:
     content = content_of(archive)
     if isinstance(content, str):
         return content
-    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return set(pl.read_parquet(io.BytesIO(content), columns=['session'])['session'].drop_nulls().cast(pl.String))
+    if _SEAL in content:
+        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            held = pl.read_parquet(io.BytesIO(content), columns=['session'])['session'].cast(pl.String).unique()
+            if all(name and SESSION.fullmatch(name) for name in held):
+                return set(held)
     return DAMAGED
 
 

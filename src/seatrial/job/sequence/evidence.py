@@ -133,7 +133,8 @@ class Evidence:
                 finding('F1', f'{self._phase}@{self._point.label}: the data cannot be synced and read back: {error}')
             ]
         written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
-        here, now = short(platform.node()) in map(short, measurement.hosts), self._sent_here()
+        here = short(platform.node()) in map(short, measurement.hosts)
+        now = None if self._sent is None else self._sent_here()
         # Where a block was written several times before the sync, it leaves the node once.
         once = self._kind.exact_bytes(self._point) is not None
         # A counter that has begun anew has counted less.
