@@ -86,8 +86,8 @@ def open_to_all() -> Iterator[Path]:
 
 def fetched_by_reading(driver: Driver, file: Path) -> int:
     """Bytes that come from the servers while a file is read to its end."""
-    before = driver.moved(str(file.parent)).fetched
+    before = driver.exchanged(str(file.parent)).fetched
     assert len(file.read_bytes()) == file.stat().st_size
-    after = driver.moved(str(file.parent)).fetched
+    after = driver.exchanged(str(file.parent)).fetched
     assert before is not None and after is not None
     return after - before

@@ -191,10 +191,10 @@ def test_after_emptying_names_come_from_the_metadata_server(ceph_mount, may_empt
 
 
 def look_at_all(directory: Path) -> int:
-    before = CEPH.moved(str(directory)).fetched
+    before = CEPH.exchanged(str(directory)).fetched
     for number in range(50):
         (directory / f'f{number}').stat()
-    after = CEPH.moved(str(directory)).fetched
+    after = CEPH.exchanged(str(directory)).fetched
     assert before is not None and after is not None
     return after - before
 
@@ -209,13 +209,13 @@ def test_the_traffic_is_metered(ceph_mount):
         stream.flush()
         os.fsync(stream.fileno())
     assert meter.look(5.0)[WRITTEN] - before[WRITTEN] >= SIZE
-    assert before[WRITTEN] + SIZE <= (CEPH.moved(str(ceph_mount)).sent or 0) < before[WRITTEN] + 2 * SIZE
+    assert before[WRITTEN] + SIZE <= (CEPH.exchanged(str(ceph_mount)).sent or 0) < before[WRITTEN] + 2 * SIZE
 
 
 def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):
     monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt', 'ceph', 'n1:/', 'rw'), ''))
     monkeypatch.setattr(ceph, '_counters', lambda path: (lambda deadline_s: {WRITTEN: 7}, ''))
-    assert CEPH.moved('/mnt').sent is None
+    assert CEPH.exchanged('/mnt').sent is None
 
 
 AS_NOBODY = """
@@ -224,7 +224,7 @@ sys.path.insert(0, {source!r})
 from seatrial.filesystem.registry import by_type
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 driver = by_type('cephfs')
-print(driver.moved({mount!r}).fetched)
+print(driver.exchanged({mount!r}).fetched)
 print(driver.state({mount!r})['client'])
 print(driver.cold({mount!r}).why_not)
 """

@@ -73,10 +73,10 @@ class TestBlockDevices:
         monkeypatch.setattr(posix, 'look', lambda path: (Mount('/shared', 'ocfs2', '/dev/sdb', 'rw'), ''))
         monkeypatch.setattr(posix, '_block_device', lambda path, mount: str(tmp_path))
         (tmp_path / 'stat').write_text(' '.join(str(number) for number in range(1, 12)))
-        assert by_type('ocfs2').moved('/shared/trial').fetched == 3 * 512
-        assert by_type('ocfs2').moved('/shared/trial').sent == 7 * 512
+        assert by_type('ocfs2').exchanged('/shared/trial').fetched == 3 * 512
+        assert by_type('ocfs2').exchanged('/shared/trial').sent == 7 * 512
         (tmp_path / 'stat').unlink()
-        assert by_type('ocfs2').moved('/shared/trial').fetched is None
+        assert by_type('ocfs2').exchanged('/shared/trial').fetched is None
 
     @pytest.mark.parametrize('kind', ['tmpfs', 'ramfs'])
     def test_files_in_memory_have_no_counters(self, kind, tmp_path, monkeypatch):

@@ -107,7 +107,7 @@ def test_a_transcript_cut_short_after_any_line_never_raises(name, lines):
 
 
 def test_a_client_that_shows_nothing_is_unknown_and_not_zero(tmp_path):
-    assert GLUSTER.moved(str(tmp_path)).fetched is None
+    assert GLUSTER.exchanged(str(tmp_path)).fetched is None
     assert 'unknown' in GLUSTER.state(str(tmp_path))['client']
 
 
@@ -154,8 +154,8 @@ def test_a_brick_that_dies_is_a_change_of_the_state(gluster_mount, lab_gluster):
 
 @needs_glusterfs
 def test_asking_the_client_asks_no_brick_for_data(gluster_mount):
-    first = GLUSTER.moved(str(gluster_mount)).fetched
-    second = GLUSTER.moved(str(gluster_mount)).fetched
+    first = GLUSTER.exchanged(str(gluster_mount)).fetched
+    second = GLUSTER.exchanged(str(gluster_mount)).fetched
     assert first is not None and second is not None and 0 <= second - first < SMALL
 
 
@@ -193,10 +193,10 @@ def test_after_emptying_attributes_come_from_the_bricks(gluster_mount, set_optio
 
 
 def look_at_all(directory: Path) -> int:
-    before = GLUSTER.moved(str(directory)).fetched
+    before = GLUSTER.exchanged(str(directory)).fetched
     for number in range(50):
         (directory / f'f{number}').stat()
-    after = GLUSTER.moved(str(directory)).fetched
+    after = GLUSTER.exchanged(str(directory)).fetched
     assert before is not None and after is not None
     return after - before
 
@@ -207,7 +207,7 @@ sys.path.insert(0, {source!r})
 from seatrial.filesystem.registry import by_type
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 driver = by_type('glusterfs')
-print(driver.moved({mount!r}).fetched > 0)
+print(driver.exchanged({mount!r}).fetched > 0)
 print(driver.state({mount!r})['bricks'])
 print(driver.cold({mount!r}).why_not)
 """

@@ -43,8 +43,8 @@ def mountstats(monkeypatch, tmp_path):
 
 
 def test_what_an_nfs_client_exchanged_with_its_server_is_counted(mountstats):
-    assert by_type('nfs').moved('/home').fetched == 5120
-    assert by_type('nfs').moved('/home').sent == 600
+    assert by_type('nfs').exchanged('/home').fetched == 5120
+    assert by_type('nfs').exchanged('/home').sent == 600
 
 
 def test_a_mount_point_is_found_whole_and_with_its_spaces():

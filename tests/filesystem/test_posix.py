@@ -135,4 +135,4 @@ def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
 def test_what_was_sent_is_known_where_all_data_go_to_one_device(monkeypatch, type_, options, known):
     monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', options), ''))
     monkeypatch.setattr(posix.Mounted, 'meter', lambda self, path: Meter('', '', lambda deadline_s: {WRITTEN: 7}))
-    assert POSIX.moved('/').sent == (7 if known else None)
+    assert POSIX.exchanged('/').sent == (7 if known else None)

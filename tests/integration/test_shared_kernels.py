@@ -42,9 +42,9 @@ assert by_type('{type}').empty_client_cache('{mount}') is None
 """
 FETCH = """
 from seatrial.filesystem.registry import by_type
-before = by_type('ocfs2').moved('/mnt/ocfs2').fetched
+before = by_type('ocfs2').exchanged('/mnt/ocfs2').fetched
 open('/mnt/ocfs2/cold', 'rb').read()
-print(by_type('ocfs2').moved('/mnt/ocfs2').fetched - before)
+print(by_type('ocfs2').exchanged('/mnt/ocfs2').fetched - before)
 """
 
 

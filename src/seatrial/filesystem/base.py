@@ -116,8 +116,8 @@ class Behaviour(NamedTuple):
     gives_up: str = ''
 
 
-class Moved(NamedTuple):
-    """Bytes that this node has moved so far by its own counters, for all processes together; None is unknown.
+class Exchanged(NamedTuple):
+    """Bytes that this node has exchanged so far by its own counters, for all processes together; None is unknown.
 
     fetched: read from the servers: the difference over a timed region is the proof of a cold read where the kernel
              does not count reads (rule P2)
@@ -283,9 +283,9 @@ class Driver:
         """
         return self.cold(path).why_not or None
 
-    def moved(self, path: str) -> Moved:
+    def exchanged(self, path: str) -> Exchanged:
         """What the counters of this node say of the traffic with its servers. Never raises."""
-        return Moved()
+        return Exchanged()
 
     def meter(self, path: str) -> Meter:
         """The counters of this node's traffic with the file system under the path. Changes nothing, never raises."""

@@ -28,10 +28,10 @@ from seatrial.filesystem.base import (
     EMPTYING_S,
     Capacity,
     Cold,
+    Exchanged,
     Granted,
     LayoutError,
     Meter,
-    Moved,
     NoAnswer,
     no_meter,
 )
@@ -268,14 +268,14 @@ class CephFs(Mounted):
         except NoAnswer as error:
             return str(error)
 
-    def moved(self, path: str) -> Moved:
+    def exchanged(self, path: str) -> Exchanged:
         """What the client has received from all servers, names and attributes included; the kernel's: from OSDs.
 
         What ceph-fuse has sent to OSDs; that of the kernel's client is untried.
         """
         mount, _ = look(path)
         found = self.meter(path).look(ANSWER_S)
-        return Moved(found.get(READ), found.get(WRITTEN) if mount and mount.type == FUSE else None)
+        return Exchanged(found.get(READ), found.get(WRITTEN) if mount and mount.type == FUSE else None)
 
     def meter(self, path: str) -> Meter:
         """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import cycle
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Granted, Meter, Moved, Targets, no_meter
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Exchanged, Granted, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import unknown
@@ -188,11 +188,11 @@ class GlusterFS(Mounted):
         found = ' + '.join(f'{host}:{place}' for place, host in lies_on)
         return f'{layout.name} ({names}) was asked for, and {file} lies on {found}'
 
-    def moved(self, path: str) -> Moved:
+    def exchanged(self, path: str) -> Exchanged:
         """What all bricks and the client have exchanged; a connection that is made anew begins at 0."""
         mount, _ = look(path)
         found = _traffic(mount, ANSWER_S) if mount else {}
-        return Moved(found.get(READ), found.get(WRITTEN))
+        return Exchanged(found.get(READ), found.get(WRITTEN))
 
     def meter(self, path: str) -> Meter:
         """What the client has exchanged with all bricks; a connection that is made anew begins at 0."""

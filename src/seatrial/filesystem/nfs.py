@@ -8,7 +8,7 @@ drop_caches empties them, except for a cache on a local disk (mount option fsc).
 import re
 from typing import Dict
 
-from seatrial.filesystem.base import Behaviour, Cold, Meter, Moved, no_meter
+from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import read_settings
@@ -57,14 +57,14 @@ class Nfs(Mounted):
         local = 'fsc' in re.split('[,=]', mount.options)
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
-    def moved(self, path: str) -> Moved:
+    def exchanged(self, path: str) -> Exchanged:
         """Of all mounts of this export: they are one client.
 
         With pNFS too: writes to data servers end in nfs_writeback_done (fs/nfs/write.c).
         """
         mount, _ = look(path)
         found = traffic(section_of(_mountstats(), mount.point)) if mount else {}
-        return Moved(found.get(READ), found.get(WRITTEN))
+        return Exchanged(found.get(READ), found.get(WRITTEN))
 
     def meter(self, path: str) -> Meter:
         """Of all mounts of this export, by mountstats, which asks no server."""

@@ -7,7 +7,7 @@ own counter on the node that reads: 16 MiB that another node wrote fetched 16.8 
 
 from typing import Dict
 
-from seatrial.filesystem.base import Behaviour, Cold, Moved
+from seatrial.filesystem.base import Behaviour, Cold, Exchanged
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import read_settings
@@ -38,10 +38,10 @@ class Ocfs2(Mounted):
         return kernel_cold() if mount else Cold('', why_not)
 
     def behaviour(self, path: str) -> Behaviour:
-        """Reads are not counted of a process, which srun may have started, but of the disk: moved()."""
+        """Reads are not counted of a process, which srun may have started, but of the disk: exchanged()."""
         return super().behaviour(path)._replace(reads_are_counted=False)
 
-    def moved(self, path: str) -> Moved:
+    def exchanged(self, path: str) -> Exchanged:
         """What this node has read of the disk and written to it, for whatever process."""
         found = self.meter(path).look(ANSWER_S)
-        return Moved(found.get(READ), found.get(WRITTEN))
+        return Exchanged(found.get(READ), found.get(WRITTEN))

@@ -10,7 +10,17 @@ import time
 from typing import Dict, Iterable, List, Optional, Tuple
 
 from seatrial.filesystem import caches
-from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Behaviour, Capacity, Cold, Driver, Meter, Moved, no_meter
+from seatrial.filesystem.base import (
+    AS_IT_IS,
+    EMPTYING_S,
+    Behaviour,
+    Capacity,
+    Cold,
+    Driver,
+    Exchanged,
+    Meter,
+    no_meter,
+)
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.filesystem.settings import read_settings, unknown
 from seatrial.model.ask import ask, unresponsive
@@ -151,11 +161,11 @@ class Posix(Mounted):
     sources = 'proc(5), statvfs(3), quota(1)'
     no_layout = 'no layout: it has none that a user could set'
 
-    def moved(self, path: str) -> Moved:
+    def exchanged(self, path: str) -> Exchanged:
         """Where all data go to the one device of the mount: others have several, and XFS perhaps a real-time one."""
         mount, _ = look(path)
         one = mount is not None and mount.type in ONE_DEVICE and 'rtdev=' not in mount.options
-        return Moved(sent=self.meter(path).look(ANSWER_S).get(WRITTEN)) if one else Moved()
+        return Exchanged(sent=self.meter(path).look(ANSWER_S).get(WRITTEN)) if one else Exchanged()
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.type != 'ext4':

@@ -604,7 +604,7 @@ class TestState:
         stand.now(df='320')
         path = str(stand.mount)
         DRIVER.capacity(path, striped('x', 2), 4), DRIVER.layout_fault(striped('x', 2), path)
-        DRIVER.targets(path).rows, DRIVER.state(path), DRIVER.connections(path), DRIVER.moved(path).fetched
+        DRIVER.targets(path).rows, DRIVER.state(path), DRIVER.connections(path), DRIVER.exchanged(path).fetched
         asked = [argv[1] for argv in stand.asked()]
         assert (asked.count('df'), asked.count('getname')) == (1, 1)
 
@@ -825,32 +825,32 @@ class TestCaches:
             if before.endswith('ffff888105ab7000.stats=') and after.startswith(counter)
         ]
         monkeypatch.setattr(os, 'geteuid', lambda: 0)
-        seen = DRIVER.moved(str(stand.mount))
+        seen = DRIVER.exchanged(str(stand.mount))
         assert (seen.fetched if counter == 'read_bytes' else seen.sent) == sum(own) > 0
 
     def test_a_user_who_is_not_root_does_not_know_what_was_sent(self, stand, monkeypatch):
         monkeypatch.setattr(os, 'geteuid', lambda: 1000)
-        assert DRIVER.moved(str(stand.mount)).sent is None
+        assert DRIVER.exchanged(str(stand.mount)).sent is None
 
     def test_an_ordinary_users_bytes_are_roots(self, stand):
         """By a wildcard lctl would give him the counters of each device under the names of another's."""
         path = str(stand.mount)
-        ours, traffic = DRIVER.moved(path).fetched, DRIVER.meter(path).look(30.0)
+        ours, traffic = DRIVER.exchanged(path).fetched, DRIVER.meter(path).look(30.0)
         stand.now(root=False, shifts=True)
         assert run(['lctl', 'get_param', 'osc.*.stats']).stdout != lustre_step('101').stdout
-        assert DRIVER.moved(path).fetched == ours and DRIVER.meter(path).look(30.0) == traffic
+        assert DRIVER.exchanged(path).fetched == ours and DRIVER.meter(path).look(30.0) == traffic
 
     def test_bytes_that_no_request_has_moved_are_unknown_with_the_reason(self, stand):
         device = 'osc.lustre-OST0002-osc-ffff888105ab7000.stats'
         line = 'read_bytes                8 samples [bytes] 1048576 1048576 8388608 8796093022208'
         stand.now(params={device: f'\nsnapshot_time             1795220834.583034670 secs.nsecs\n{line}\n'})
         path = str(stand.mount)
-        assert DRIVER.moved(path).fetched is None
+        assert DRIVER.exchanged(path).fetched is None
         wrong = f"{device} contradicts itself: '8 read_bytes in bytes of 0 ost_read'"
         assert DRIVER.meter(path).why_not == wrong
         (proof,) = [each for each in DRIVER.capabilities(path) if 'proof' in each.name]
         assert (proof.available, proof.detail) == (False, wrong)
-        assert DRIVER.moved(path).contradiction == wrong
+        assert DRIVER.exchanged(path).contradiction == wrong
 
     def test_before_each_read_locks_are_cancelled_where_the_site_allows_it(self, stand):
         """Evidence asks so: posix_fadvise alone leaves up to all of a file cached."""
@@ -858,11 +858,11 @@ class TestCaches:
 
     def test_without_counters_the_bytes_are_unknown(self, stand, monkeypatch):
         stand.now(unreadable=['*.stats'])
-        assert DRIVER.moved(str(stand.mount)).fetched is None
-        assert DRIVER.moved(str(stand.mount)).contradiction == ''
+        assert DRIVER.exchanged(str(stand.mount)).fetched is None
+        assert DRIVER.exchanged(str(stand.mount)).contradiction == ''
         monkeypatch.setattr(lustre, 'ANSWER_S', 0.3)
         stand.now(unreadable=[], unresponsive=True)
-        assert DRIVER.moved(str(stand.mount)).fetched is None
+        assert DRIVER.exchanged(str(stand.mount)).fetched is None
         stand.now(unresponsive=False)
 
 

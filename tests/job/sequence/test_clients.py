@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from builders import plan_of
-from seatrial.filesystem.base import Cold, Moved
+from seatrial.filesystem.base import Cold, Exchanged
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.clients import EMPTY, FORGET, KEEP, MARK, Clients, clients, main
 from seatrial.model.plan import Launcher
@@ -69,7 +69,7 @@ def test_a_task_forgets_every_file_and_follows_no_link(data, task):
 
 
 def test_a_task_that_only_counts_forgets_nothing(task):
-    answer, seen = task(KEEP, moved=lambda *_: Moved(4096))
+    answer, seen = task(KEEP, exchanged=lambda *_: Exchanged(4096))
     assert (answer['fetched'], seen) == (4096, [])
 
 

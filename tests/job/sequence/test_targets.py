@@ -10,7 +10,7 @@ import platform
 import pytest
 
 from lustre_stand import imports, standing
-from seatrial.filesystem.base import Capacity, Moved, pinned
+from seatrial.filesystem.base import Capacity, Exchanged, pinned
 from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
@@ -54,7 +54,7 @@ def lustre(lab, tmp_path, monkeypatch):
         lab.target.mkdir()
         stand.now(params=imports(SERVERS))
         # No counter of the stand-in for lctl has what the one for fio writes.
-        monkeypatch.setattr(Lustre, 'moved', lambda self, path: Moved())
+        monkeypatch.setattr(Lustre, 'exchanged', lambda self, path: Exchanged())
         lab.stand = stand
         yield lab
 

@@ -21,10 +21,10 @@ from seatrial.filesystem.base import (
     Capability,
     Capacity,
     Cold,
+    Exchanged,
     Granted,
     Lost,
     Meter,
-    Moved,
     NoAnswer,
     Targets,
     no_meter,
@@ -353,10 +353,10 @@ class Lustre(Mounted):
         return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
 
     def behaviour(self, path: str) -> Behaviour:
-        """Reads are not counted for a process: the counters of the client are (moved)."""
+        """Reads are not counted for a process: the counters of the client are (exchanged)."""
         return super().behaviour(path)._replace(reads_are_counted=False)
 
-    def moved(self, path: str) -> Moved:
+    def exchanged(self, path: str) -> Exchanged:
         """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs.
 
         Who clears them makes a difference negative. What was sent equalled what the servers counted (2.17, to the
@@ -367,10 +367,10 @@ class Lustre(Mounted):
             found, _ = _stats(_stats_names(path))
             seen = counters.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
         except NotUnderstood as error:
-            return Moved(contradiction=str(error))
+            return Exchanged(contradiction=str(error))
         except NoAnswer:
-            return Moved()
-        return Moved(seen.get(READ), None if os.geteuid() else seen.get(WRITTEN))
+            return Exchanged()
+        return Exchanged(seen.get(READ), None if os.geteuid() else seen.get(WRITTEN))
 
     def meter(self, path: str) -> Meter:
         """Of this mount: osc and mdc, and what llite tells beside; whichever of them this user may read."""

@@ -35,7 +35,7 @@ def main(arguments: List[str]) -> int:
     """The task of one node. `arguments`: the type, the directory of the files, and what may be forgotten."""
     type_, directory, order = arguments
     fault = None if order == KEEP else _forget(type_, directory, order == EMPTY)
-    answer = {'fault': fault, 'fetched': by_type(type_).moved(directory).fetched, 'kernel': _kernel()}
+    answer = {'fault': fault, 'fetched': by_type(type_).exchanged(directory).fetched, 'kernel': _kernel()}
     print(MARK, platform.node(), json.dumps(answer), flush=True)
     return 0
 

@@ -144,7 +144,7 @@ class Evidence:
         return findings(WRITTEN, written)
 
     def _sent_here(self) -> Optional[int]:
-        return self._setup.driver.moved(self._setup.plan.target.path).sent
+        return self._setup.driver.exchanged(self._setup.plan.target.path).sent
 
     def _check_files(self) -> None:
         """Nothing is read that is not there in full: fio unlinks a file that is too short. Nothing is written where
@@ -207,13 +207,13 @@ class Evidence:
 
     def _fetched_here(self) -> Optional[int]:
         """What the client of this node counts, where it does."""
-        return self._setup.driver.moved(self._setup.plan.target.path).fetched
+        return self._setup.driver.exchanged(self._setup.plan.target.path).fetched
 
     def _contradiction(self) -> str:
         """Of the client's counters, where a read has nothing else to show where its bytes came from."""
         if self._setup.counted or not self._kind.reads(self._phase):
             return ''
-        return self._setup.driver.moved(self._setup.plan.target.path).contradiction
+        return self._setup.driver.exchanged(self._setup.plan.target.path).contradiction
 
     def _may_count(self) -> bool:
         """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only
