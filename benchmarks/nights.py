@@ -1,4 +1,4 @@
-"""What three years of nights cost: to list them, to find when they changed, before and after they are merged.
+"""What three years of nights cost: to list them, and to find when they changed.
 
     python benchmarks/nights.py --sessions 1100 [--quick]
 
@@ -96,7 +96,7 @@ def main() -> int:
         trial = site / 'trial.yaml'
         trial.write_text(trial.read_text().replace('../../.seatrial', 'state'))
         make_nights(site, sessions, cases)
-        for words in (*COMMANDS, ('history', 'compact'), *COMMANDS):
+        for words in COMMANDS:
             found = costs(site, words)
             disk = sum(file.stat().st_size for file in folder_of(site / 'state').iterdir()) >> 20
             print(f'| `seatrial {" ".join(words)}` | {" | ".join(found)} | {disk} MiB |')

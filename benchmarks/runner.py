@@ -9,7 +9,6 @@ other work on the machine only adds. Exit code 1 if a target is missed. --quick 
 
 import argparse
 import json
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +34,7 @@ from harness import (
     timed,
 )
 
+from seatrial.check.staging import RUNNER
 from seatrial.model.units import KIB
 
 FULL = Scale(points=12, repetitions=4, command_s=0.1)
@@ -89,7 +89,7 @@ def runner_alone(folder: Path, records: Path) -> 'tuple[float, int]':
     again.mkdir()
     plan = json.loads((records / 'plan.json').read_text())
     (again / 'plan.json').write_text(json.dumps({**plan, 'records': str(again)}))
-    zipapp = shutil.copy(records / 'runner.pyz', again)
+    zipapp = records.parents[1] / RUNNER
     seconds = timed([python(folder), str(zipapp), 'run', str(again / 'plan.json')], again)
     return seconds, int((again / 'plan.json.memory').read_text())
 

@@ -20,7 +20,7 @@ from harness import machine, scratch
 from seatrial.engine.base import Engine, measured
 from seatrial.engine.dlio.engine import Dlio
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.filesystem.registry import by_type
+from seatrial.filesystem.caches import forget
 from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.metric import Measurement
 from seatrial.model.plan import Launcher
@@ -60,7 +60,7 @@ def rows(target: Path | None, point: Point, engines: list[tuple[Engine, str]], r
         for number in range(rounds):
             for engine, program in engines:
                 for file in folder.iterdir():
-                    by_type('posix').forget(str(file))
+                    forget(str(file))
                 own = raw / f'{number}-{engine.name}'
                 own.mkdir()
                 found[engine.name].append(launch(engine, program, FIRST, point, folder, own))

@@ -1,6 +1,6 @@
 """Prints docs/file-systems.md from the drivers: `python docs/generate_file_systems.py > docs/file-systems.md`."""
 
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.base import Driver
 from seatrial.filesystem.registry import DRIVERS
 
 HEAD = """# File-system types
@@ -87,7 +87,7 @@ def page() -> str:
     return HEAD + ''.join(f'| {" | ".join(_cells(driver))} |\n' for driver in DRIVERS) + TAIL
 
 
-def _cells(driver: FileSystem) -> list[str]:
+def _cells(driver: Driver) -> list[str]:
     return [
         f'`{driver.name}`',
         ', '.join(f'`{name}`' for name in driver.kernel_types) or 'anything',

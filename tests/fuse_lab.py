@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.base import Driver
 
 CI = Path(__file__).resolve().parent.parent / 'ci'
 MNT_DETACH = 2
@@ -84,10 +84,10 @@ def open_to_all() -> Iterator[Path]:
         place.rmdir()
 
 
-def fetched_by_reading(driver: FileSystem, file: Path) -> int:
+def fetched_by_reading(driver: Driver, file: Path) -> int:
     """Bytes that come from the servers while a file is read to its end."""
-    before = driver.fetched_bytes(str(file.parent))
+    before = driver.exchanged(str(file.parent)).fetched
     assert len(file.read_bytes()) == file.stat().st_size
-    after = driver.fetched_bytes(str(file.parent))
+    after = driver.exchanged(str(file.parent)).fetched
     assert before is not None and after is not None
     return after - before

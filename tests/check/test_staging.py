@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.check.staging import NODE_ROOMS, PYTHONS, job_lines, write_runner
+from builders import plan_of
+from seatrial.check.staging import NODE_ROOMS, PYTHONS, claim_records, job_lines, write_runner
 from seatrial.model import plan
 
 
@@ -44,6 +45,21 @@ def test_a_runner_that_is_there_is_not_replaced(tmp_path):
     write_runner(tmp_path)
     with pytest.raises(FileExistsError):
         write_runner(tmp_path)
+
+
+def test_each_job_of_a_case_has_a_record_of_its_own(tmp_path):
+    plan = plan_of(records=str(tmp_path / 'cases' / 'c'))
+    assert [Path(claim_records(plan).records).name for _ in range(3)] == ['c', 'c~2', 'c~3']
+
+
+def test_a_runner_that_could_not_be_written_whole_does_not_stay(tmp_path, monkeypatch):
+    def full(*unused):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(zipfile.ZipFile, 'write', full)
+    with pytest.raises(OSError, match='No space left'):
+        write_runner(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_job_carries_the_plan_out_and_then_removes_what_it_made():

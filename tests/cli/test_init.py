@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from seatrial.filesystem.base import Targets
 from seatrial.filesystem.nfs import Nfs
 from seatrial.model.record import TargetRow
 from seatrial.model.units import MIB
@@ -106,7 +107,7 @@ def test_a_mount_with_a_directory_of_the_user_is_a_file_system_under_test(comman
     folder = machine(['big'])
     (tmp_path / 'big' / 'seatrial').mkdir(mode=0o700)
     rows = [TargetRow('OST', number, 'x', True) for number in (0, 1, 2)] + [TargetRow('MDT', 4, 'x', True)]
-    monkeypatch.setattr(Nfs, 'targets', lambda *_: tuple(rows))
+    monkeypatch.setattr(Nfs, 'targets', lambda *_: Targets(tuple(rows), {}))
     monkeypatch.setattr(Nfs, 'pins', ('OST', 'MDT'))
     command('init', folder)
     entry = load(folder).file_system('big')

@@ -246,7 +246,6 @@ OF_STATE = (
     *(
         'history list',
         f'history show {SESSION}',
-        'history compact',
         'history import x.parquet',
         'history export --output x.csv',
     ),

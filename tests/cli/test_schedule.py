@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from nights import plain, wait_until_opened
 from nights import session as session_of
 from seatrial.cli import schedule as schedule_module
-from seatrial.history import archive
-from seatrial.history.store import files_in, is_archive, write
+from seatrial.history.store import write
 from seatrial.nights import page_file as year_module
 from seatrial.nights import scheduled_job as night_module
 from seatrial.scheduler.order import with_block
@@ -583,15 +582,11 @@ def test_after_a_session_people_are_notified_and_figures_exported(on_site, site,
     assert (site.folder / 'state' / 'metrics' / f'{TITLE}.prom').is_file()
 
 
-def test_the_page_of_the_nights_follows_and_of_too_many_sessions_an_archive_is_made(
-    on_site, site, session, notified, monkeypatch
-):
-    monkeypatch.setattr(archive, 'KEPT_APART', 0)
+def test_the_page_of_the_nights_follows(on_site, site, session, notified):
     program = session('FAIL', 10)
     on_site('schedule', '--now')
     assert (site.folder / 'state' / 'reports' / f'{TITLE}.html').is_file()
     assert year_module.LATER in left(program, 'environment')  # the session itself leaves the page alone
-    assert [is_archive(file) for file in files_in(site.folder / 'state' / 'history')] == [True]
     assert len(notified()) == 1
 
 

@@ -13,6 +13,7 @@ import pytest
 from fuse_lab import fetched_by_reading
 from seatrial.filesystem import ceph
 from seatrial.filesystem.base import Capacity, LayoutError
+from seatrial.filesystem.caches import forget
 from seatrial.filesystem.ceph import asked, difference, kernel_traffic, left, state_of, traffic_of
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.mounts import Mount
@@ -107,7 +108,7 @@ def test_clients_of_two_clusters_that_have_one_number_are_told_apart_by_their_mo
         )
         assert ceph._socket_of(f'/mnt/{name}/trials') == str(tmp_path / f'{name}.asok')
     monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt/c', ceph.FUSE, 'ceph-fuse', ''), ''))
-    with pytest.raises(ceph.Refused, match='several ceph-fuse have number'):
+    with pytest.raises(ceph.NoAnswer, match='several ceph-fuse have number'):
         ceph._socket_of('/mnt/c/trials')
 
 
@@ -137,9 +138,9 @@ def test_a_layout_is_set_on_a_directory_and_proved_on_a_file(ceph_mount):
     directory.mkdir()
     assert CEPH.set_layout(str(directory), layout) is None
     (directory / 'file').write_bytes(b'x')
-    assert CEPH.layout_differs(str(directory / 'file'), layout) is None
+    assert CEPH.granted(str(directory / 'file'), layout).differs is None
     (ceph_mount / 'plain').write_bytes(b'x')
-    said = CEPH.layout_differs(str(ceph_mount / 'plain'), layout)
+    said = CEPH.granted(str(ceph_mount / 'plain'), layout).differs
     assert said is not None and said.endswith(f'the file has {DEFAULT}')
     assert 'stripe_count=2' in CEPH.state(str(directory))['default layout']
 
@@ -168,8 +169,8 @@ def test_dropping_pages_or_all_of_the_kernels_caches_is_not_enough_and_emptying_
     with file.open() as stream:
         os.fsync(stream.fileno())
     assert fetched_by_reading(CEPH, file) < SMALL
-    CEPH.forget(str(file))
-    assert fetched_by_reading(CEPH, file) < SMALL and not CEPH.forgets(str(file))
+    forget(str(file))
+    assert fetched_by_reading(CEPH, file) < SMALL and not CEPH.cold(str(file)).forgets
     assert ceph.caches.empty(str(file), 60.0) is None
     assert fetched_by_reading(CEPH, file) < SMALL
     before = CEPH.state(str(ceph_mount))
@@ -190,10 +191,10 @@ def test_after_emptying_names_come_from_the_metadata_server(ceph_mount, may_empt
 
 
 def look_at_all(directory: Path) -> int:
-    before = CEPH.fetched_bytes(str(directory))
+    before = CEPH.exchanged(str(directory)).fetched
     for number in range(50):
         (directory / f'f{number}').stat()
-    after = CEPH.fetched_bytes(str(directory))
+    after = CEPH.exchanged(str(directory)).fetched
     assert before is not None and after is not None
     return after - before
 
@@ -208,13 +209,13 @@ def test_the_traffic_is_metered(ceph_mount):
         stream.flush()
         os.fsync(stream.fileno())
     assert meter.look(5.0)[WRITTEN] - before[WRITTEN] >= SIZE
-    assert before[WRITTEN] + SIZE <= (CEPH.sent_bytes(str(ceph_mount)) or 0) < before[WRITTEN] + 2 * SIZE
+    assert before[WRITTEN] + SIZE <= (CEPH.exchanged(str(ceph_mount)).sent or 0) < before[WRITTEN] + 2 * SIZE
 
 
 def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):
     monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt', 'ceph', 'n1:/', 'rw'), ''))
     monkeypatch.setattr(ceph, '_counters', lambda path: (lambda deadline_s: {WRITTEN: 7}, ''))
-    assert CEPH.sent_bytes('/mnt') is None
+    assert CEPH.exchanged('/mnt').sent is None
 
 
 AS_NOBODY = """
@@ -223,7 +224,7 @@ sys.path.insert(0, {source!r})
 from seatrial.filesystem.registry import by_type
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 driver = by_type('cephfs')
-print(driver.fetched_bytes({mount!r}))
+print(driver.exchanged({mount!r}).fetched)
 print(driver.state({mount!r})['client'])
 print(driver.cold({mount!r}).why_not)
 """

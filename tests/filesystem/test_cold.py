@@ -99,7 +99,7 @@ def test_a_file_system_that_does_not_answer_is_not_asked_further(monkeypatch):
 
 
 def test_a_read_after_emptying_comes_from_the_device(tmp_path, may_empty):
-    if not POSIX.reads_are_counted(str(tmp_path)) or not POSIX.cold(str(tmp_path)).possible:
+    if not POSIX.behaviour(str(tmp_path)).reads_are_counted or not POSIX.cold(str(tmp_path)).possible:
         pytest.skip(f'{mount_of(os.path.realpath(tmp_path))} has no cache to empty, or no counter')
     file = tmp_path / 'data'
     file.write_bytes(os.urandom(SIZE))

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import beegfs, gpfs, nfs
+from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.nfs import read_bytes, section_of
+from seatrial.filesystem.nfs import gives_up, section_of, traffic
 from seatrial.filesystem.registry import by_type
 from seatrial.model.ask import Answer
+from seatrial.model.telemetry import READ
 
 MOUNTSTATS = """device proc mounted on /proc with fstype proc
 device filer:/home mounted on /home with fstype nfs4 statvers=1.1
@@ -41,23 +43,23 @@ def mountstats(monkeypatch, tmp_path):
 
 
 def test_what_an_nfs_client_exchanged_with_its_server_is_counted(mountstats):
-    assert by_type('nfs').fetched_bytes('/home') == 5120
-    assert by_type('nfs').sent_bytes('/home') == 600
+    assert by_type('nfs').exchanged('/home').fetched == 5120
+    assert by_type('nfs').exchanged('/home').sent == 600
 
 
 def test_a_mount_point_is_found_whole_and_with_its_spaces():
-    assert read_bytes(section_of(MOUNTSTATS, '/home/with space')) == 55
+    assert traffic(section_of(MOUNTSTATS, '/home/with space'))[READ] == 55
     assert section_of(MOUNTSTATS, '/hom') == section_of(MOUNTSTATS, '/proc') == ''
 
 
 def test_of_a_text_without_the_counters_nothing_is_known():
-    assert read_bytes('') is None
-    assert read_bytes('\tbytes:\t1 2 3\n') is None
+    assert traffic('') == {}
+    assert traffic('\tbytes:\t1 2 3\n') == {}
 
 
 @given(st.integers(0, len(MOUNTSTATS)))
 def test_mountstats_cut_short_anywhere_gives_the_number_or_none(length):
-    assert read_bytes(section_of(MOUNTSTATS[:length], '/home')) in (None, 5120)
+    assert traffic(section_of(MOUNTSTATS[:length], '/home')).get(READ) in (None, 5120)
 
 
 def test_the_state_of_nfs_has_the_options_in_effect(mountstats, tmp_path):
@@ -96,12 +98,12 @@ def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypa
     ],
 )
 def test_an_nfs_mount_that_gives_up_is_seen_by_its_options(options, said):
-    assert by_type('nfs').gives_up(HOME._replace(options=options)) == said
+    assert gives_up(HOME._replace(options=options)) == said
 
 
 def test_no_free_inode_of_rclone_is_no_full_file_system(monkeypatch):
     """What rclone 1.60 gave of an HDFS with room."""
     given = SimpleNamespace(f_bavail=51629463, f_frsize=4096, f_files=1000000000, f_favail=0)
     monkeypatch.setattr('os.statvfs', lambda path: given)
-    assert by_type('hdfs').capacity('/mnt') == (51629463 * 4096, None)
+    assert by_type('hdfs').capacity('/mnt') == Capacity(51629463 * 4096, None)
     assert by_type('posix').capacity('/mnt').inodes == 0

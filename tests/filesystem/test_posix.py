@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from seatrial.filesystem import posix
 from seatrial.filesystem.base import Meter
+from seatrial.filesystem.caches import forget
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Capacity, parse_quota
@@ -87,7 +88,7 @@ def test_a_type_without_layouts_refuses_them_before_during_and_after_with_its_re
     for said in (
         driver.layout_fault(wide, str(tmp_path)),
         driver.set_layout(str(tmp_path), wide),
-        driver.layout_differs('', wide),
+        driver.granted('', wide).differs,
     ):
         assert said is not None and 'wide' in said and type in said and driver.no_layout in said
 
@@ -97,13 +98,13 @@ def test_the_default_layout_is_possible_everywhere(type, tmp_path):
     driver = by_type(type)
     assert driver.layout_fault(Layout(), str(tmp_path)) is None
     assert driver.set_layout(str(tmp_path), Layout()) is None
-    assert driver.layout_differs(str(tmp_path), Layout()) is None
+    assert driver.granted(str(tmp_path), Layout()).differs is None
 
 
 def test_reads_are_counted_on_block_devices_only(tmp_path):
-    assert POSIX.reads_are_counted(str(tmp_path)) == (os.major(tmp_path.stat().st_dev) != 0)
+    assert POSIX.behaviour(str(tmp_path)).reads_are_counted == (os.major(tmp_path.stat().st_dev) != 0)
     if Path('/dev/shm').is_dir():
-        assert not POSIX.reads_are_counted('/dev/shm')
+        assert not POSIX.behaviour('/dev/shm').reads_are_counted
 
 
 @pytest.mark.parametrize(
@@ -112,19 +113,19 @@ def test_reads_are_counted_on_block_devices_only(tmp_path):
 )
 def test_a_close_can_fail_where_the_kernel_does_not_write_by_itself(monkeypatch, type_, can_fail):
     monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', ''), ''))
-    assert POSIX.close_can_fail('/') == can_fail
+    assert POSIX.behaviour('/').close_can_fail == can_fail
     monkeypatch.setattr(posix, 'look', lambda path: (None, 'no mount is seen'))
-    assert POSIX.close_can_fail('/')
+    assert POSIX.behaviour('/').close_can_fail
 
 
 def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
     file = tmp_path / 'data'
     file.write_bytes(b'x' * 8192)
-    POSIX.forget(str(file))
+    forget(str(file))
     assert file.read_bytes() == b'x' * 8192
     (tmp_path / 'link').symlink_to(file)
     with pytest.raises(OSError, match='link|symbolic'):
-        POSIX.forget(str(tmp_path / 'link'))
+        forget(str(tmp_path / 'link'))
 
 
 @pytest.mark.parametrize(
@@ -134,4 +135,4 @@ def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
 def test_what_was_sent_is_known_where_all_data_go_to_one_device(monkeypatch, type_, options, known):
     monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', options), ''))
     monkeypatch.setattr(posix.Mounted, 'meter', lambda self, path: Meter('', '', lambda deadline_s: {WRITTEN: 7}))
-    assert POSIX.sent_bytes('/') == (7 if known else None)
+    assert POSIX.exchanged('/').sent == (7 if known else None)

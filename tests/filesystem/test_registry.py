@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.base import Driver, type_fault
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted
@@ -31,20 +31,20 @@ class Weka(Mounted):
 
 def test_a_type_that_declares_no_kernel_types_accepts_no_directory():
     for mount in (ROOT, LUSTRE, ROOT._replace(type='wekafs'), None):
-        assert (Weka().type_fault(mount) or '').startswith('the site says type weka, but ')
+        assert (type_fault(Weka(), mount) or '').startswith('the site says type weka, but ')
     assert Weka().tried == '' and Weka().no_layout
 
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
 def test_only_posix_is_any_mount(driver):
     for mount in (ROOT, ROOT._replace(type='what'), None):
-        assert (driver.type_fault(mount) is None) == (driver.name == 'posix')
+        assert (type_fault(driver, mount) is None) == (driver.name == 'posix')
     for kernel_type in driver.kernel_types:
-        assert driver.type_fault(ROOT._replace(type=kernel_type)) is None
+        assert type_fault(driver, ROOT._replace(type=kernel_type)) is None
 
 
 def test_an_empty_mount_point_is_not_the_file_system_that_the_site_says():
-    said = by_type('lustre').type_fault(ROOT)
+    said = type_fault(by_type('lustre'), ROOT)
     assert said == 'the site says type lustre, but it lies on /dev/vda on / type ext4 (rw,discard)'
 
 
@@ -54,7 +54,7 @@ def test_a_type_says_all_that_depends_on_it(driver):
     assert bool(driver.kernel_types) == (driver.name != 'posix')
     assert (driver.recovery_limit_s > 0) != driver.recovery_source.endswith('no failover')
     for word, method in (('layouts', 'set_layout'), ('targets', 'targets'), ('request sizes', 'rpc_sizes')):
-        assert (word in driver.can) == (getattr(type(driver), method) is not getattr(FileSystem, method))
+        assert (word in driver.can) == (getattr(type(driver), method) is not getattr(Driver, method))
     assert ('layouts' in driver.can) == (driver.no_layout == '')
     assert not driver.no_layout or driver.no_layout.startswith('no layout: ')
 

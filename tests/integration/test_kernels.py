@@ -21,9 +21,9 @@ AT = 12_345_678
 USABLE = 0, 12  # exit codes of sessions that have given figures
 FETCH = """
 from seatrial.filesystem.registry import by_type
-before = by_type('nfs').fetched_bytes('{mount}')
+before = by_type('nfs').exchanged('{mount}').fetched
 open('{mount}/cold', 'rb').read()
-print(by_type('nfs').fetched_bytes('{mount}') - before)
+print(by_type('nfs').exchanged('{mount}').fetched - before)
 """
 REPLACE = """
 exportfs -ua && exportfs -f
@@ -50,10 +50,10 @@ with open('{path}', 'a') as stream:
 SEND = """
 import os
 from seatrial.filesystem.registry import by_type
-before = by_type('nfs').sent_bytes('{mount}')
+before = by_type('nfs').exchanged('{mount}').sent
 with open('{mount}/sent', 'wb') as stream:
     stream.write(os.urandom(16 << 20)), stream.flush(), os.fsync(stream.fileno())
-print(by_type('nfs').sent_bytes('{mount}') - before)
+print(by_type('nfs').exchanged('{mount}').sent - before)
 """
 COPYING = """#!/bin/sh
 case "$*" in *measured-write*)

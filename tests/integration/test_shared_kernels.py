@@ -32,8 +32,8 @@ SEEN = """
 from seatrial.filesystem.registry import by_type
 ceph = by_type('cephfs')
 same, other = (ceph.layout('wide', {'stripe_count': 2, 'object_size': size}) for size in ('1MiB', '2MiB'))
-assert ceph.layout_differs('/mnt/ceph/wide/file', same) is None
-assert 'object_size=1048576' in ceph.layout_differs('/mnt/ceph/wide/file', other)
+assert ceph.granted('/mnt/ceph/wide/file', same).differs is None
+assert 'object_size=1048576' in ceph.granted('/mnt/ceph/wide/file', other).differs
 print(ceph.quota('/mnt/ceph/wide').bytes, ceph.state('/mnt/ceph/wide')['default layout'])
 """
 EMPTY = """
@@ -42,9 +42,9 @@ assert by_type('{type}').empty_client_cache('{mount}') is None
 """
 FETCH = """
 from seatrial.filesystem.registry import by_type
-before = by_type('ocfs2').fetched_bytes('/mnt/ocfs2')
+before = by_type('ocfs2').exchanged('/mnt/ocfs2').fetched
 open('/mnt/ocfs2/cold', 'rb').read()
-print(by_type('ocfs2').fetched_bytes('/mnt/ocfs2') - before)
+print(by_type('ocfs2').exchanged('/mnt/ocfs2').fetched - before)
 """
 
 

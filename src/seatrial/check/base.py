@@ -18,7 +18,7 @@ from seatrial.check.darshan import keep_darshan_run
 from seatrial.check.declared import CheckError, Declared, declare, declared
 from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current, refuse
-from seatrial.check.staging import claim_records, job_lines, write_plan
+from seatrial.check.staging import claim_records, job_lines, write_plan, write_runner
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -90,8 +90,8 @@ class Check(rfm.RunOnlyRegressionTest):
         self.trial_criteria = criteria_of(_checked_session(), self.declared, self.case)
         if not _has_leader():
             raise SanityError('INCOMPLETE: the session has died before the case began')
-        self.trial_plan, runner = claim_records(self.trial_plan)
-        plan = write_plan(self.trial_plan)
+        self.trial_plan = claim_records(self.trial_plan)
+        plan, runner = write_plan(self.trial_plan), _runner(self.trial_session.folder)
         python = self.trial_session.site.partition(self.case.partition).python
         carry_out, remove = job_lines(python, runner, plan)
         # A job that is told to stop ends when its runner has: a shell that dies first takes the runner with it, and
@@ -209,6 +209,12 @@ def _checked_session() -> Session:
 def _leader() -> Any:
     """The heartbeat of a session of plain ReFrame, which this process leads."""
     return become_leader(_session().site.state, _session().id)
+
+
+@cache
+def _runner(session: Path) -> Path:
+    """The session's, which one process of ReFrame carries out."""
+    return write_runner(session)
 
 
 def _has_leader() -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.base import Capacity, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.history.store import ended, folder_of, read
@@ -143,7 +143,7 @@ def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
         free, room = UNKNOWN, 0
         if target:
             here = plan._replace(target=target)
-            free, room = capacity_for(here, by_type(target.type))[0], to_fullness(here)
+            free, room = capacity_for(here, by_type(target.type)), to_fullness(here)
             plan = filling(plan, room)
         like = earlier.get((plan.profile, plan.case), [])
         own = forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN))
@@ -159,7 +159,7 @@ def _seen(site: Site, target: Target) -> Target | None:
         path = path.parent
     if unresponsive(str(path)) is not None or not path.is_dir():
         return None
-    fault = by_type(target.type).type_fault(mount_of(str(path.resolve())))
+    fault = type_fault(by_type(target.type), mount_of(str(path.resolve())))
     return target._replace(path=str(path)) if fault is None else None
 
 

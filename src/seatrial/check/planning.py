@@ -10,6 +10,7 @@ from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session, contract_digest, references_of
 from seatrial.engine.registry import ENGINES
+from seatrial.filesystem.base import pinned
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
 from seatrial.job.sequence.confirm import needed
@@ -144,7 +145,7 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
     driver = by_type(entry.type)
     if declared.axis.equals in driver.pins:
         numbers = entry.numbers(declared.axis.equals) or ()
-        return Where(pinned=tuple(driver.pinned(declared.axis.equals, number) for number in numbers))
+        return Where(pinned=tuple(pinned(driver, declared.axis.equals, number) for number in numbers))
     osts = entry.numbers('OST')
     layouts = [each for each in layouts_in(_sweep(session, declared, case)) if driver.adopted(each) is not None]
     if declared.workload.actions:

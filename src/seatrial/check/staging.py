@@ -1,4 +1,4 @@
-"""What a job needs on its node: the plan, and the node rooms as one zipapp."""
+"""What a job needs on its node: its plan, and the node rooms as one zipapp a session."""
 
 import contextlib
 import itertools
@@ -8,6 +8,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import seatrial
+from seatrial.job.sequence.recorder import RAW
 from seatrial.model.codec import to_json
 from seatrial.model.plan import TrialPlan
 from seatrial.model.quoting import shell_line
@@ -27,8 +28,8 @@ def write_plan(plan: TrialPlan) -> Path:
     return file
 
 
-def claim_records(plan: TrialPlan) -> tuple[TrialPlan, Path]:
-    """The plan with a records directory that no job has had, and the runner in it.
+def claim_records(plan: TrialPlan) -> TrialPlan:
+    """The plan with a records directory that no job has had: its folder of raw output says that one has it now.
 
     ReFrame repeats a test on request; its record is then another one, and never the first one judged again.
     """
@@ -36,15 +37,20 @@ def claim_records(plan: TrialPlan) -> tuple[TrialPlan, Path]:
         folder = Path(plan.records if number == 1 else f'{plan.records}~{number}')
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
-            return plan._replace(records=str(folder)), write_runner(folder)
+            (folder / RAW).mkdir()
+            return plan._replace(records=str(folder))
     raise AssertionError('counting has no end')
 
 
 def write_runner(folder: Path) -> Path:
-    """Write the zipapp of the node rooms into the folder; returns the file. Raises FileExistsError if it is there."""
+    """Write the zipapp of the node rooms into the folder of a session, whose jobs all run it; returns the file.
+
+    Raises FileExistsError if it is there: what runs is what this process has written.
+    """
     file = folder / RUNNER
     package = Path(seatrial.__file__).parent
-    with zipfile.ZipFile(file, 'x') as archive:
+    with file.open('xb') as stream, contextlib.ExitStack() as unfinished, zipfile.ZipFile(stream, 'w') as archive:
+        unfinished.callback(file.unlink)
         archive.writestr('__main__.py', MAIN)
         archive.write(package / '__init__.py', 'seatrial/__init__.py')
         for room in NODE_ROOMS:
@@ -54,6 +60,7 @@ def write_runner(folder: Path) -> Path:
                 compiled = Path(cache_from_source(str(source)))
                 if compiled.exists():  # read by the same Python only, and only if it belongs to this source
                     archive.write(compiled, f'{name}c')
+        unfinished.pop_all()
     return file
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from seatrial.check.action_journal import entries, undone
 from seatrial.cli.options import site_option
+from seatrial.filesystem.base import type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import lock, orphans, rundir
@@ -205,7 +206,7 @@ def _not_mounted(entry: FileSystemEntry) -> str | None:
         outside = rundir.inside(entry.path, entry.mount)
         if outside is not None:
             return outside
-    fault = by_type(entry.type).type_fault(mount_of(os.path.realpath(entry.path)))
+    fault = type_fault(by_type(entry.type), mount_of(os.path.realpath(entry.path)))
     return None if fault is None else f'{entry.path}: {fault}; is the file system mounted?'
 
 

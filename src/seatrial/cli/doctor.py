@@ -19,6 +19,7 @@ from seatrial.check.settings import settings_fault
 from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
+from seatrial.filesystem.base import type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.job.directory.rundir import inside, open_to
@@ -218,7 +219,7 @@ def _file_system(site: Site, name: str, silence: str | None) -> Row:
         made = lies_in(entry.path, site.state)
         return made, label, f'{entry.path} {"is made by the first run" if made else "is not there; make or mount it"}'
     driver, mount = by_type(entry.type), mount_of(os.path.realpath(entry.path))
-    fault = driver.type_fault(mount)
+    fault = type_fault(driver, mount)
     if fault is not None:
         return WRONG, label, f'{entry.path}: {fault}'
     outside = inside(entry.path, entry.mount) if entry.mount else None
@@ -250,7 +251,7 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
             rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
-        if mount and (how := driver.gives_up(mount)):
+        if how := driver.behaviour(entry.path).gives_up:
             rows.append((None, '', f'P17c: {finding("P17c", how).sentence}'))
         lacking = [each for each in driver.capabilities(entry.path) if not each.available]
         rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]

@@ -1,7 +1,6 @@
 """`seatrial history`: what earlier sessions measured."""
 
 import io
-import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,16 +13,17 @@ from rich.text import Text
 
 from seatrial.check.session import contract_of
 from seatrial.cli.options import site_option
-from seatrial.history.archive import KEPT_APART, merge, without
 from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
 from seatrial.history.store import (
+    SESSION,
     UNSEALED,
     Skipped,
     content_of,
     folder_of,
     one_by_one,
     read,
+    remove,
     rows_in,
     sealed,
     sessions_in,
@@ -42,9 +42,6 @@ from seatrial.site.profile import ACCEPTANCE
 from seatrial.site.references import references_file
 from seatrial.site.yaml_file import read_text
 from seatrial.workload.words import counted
-
-SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
-"""What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
 
 FORMATS = ('.csv', '.parquet')
 SESSIONS_LISTED = 100
@@ -203,25 +200,6 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
 
 @history.command()
 @click.option(
-    '--apart', type=click.IntRange(0), default=KEPT_APART, show_default=True, help='The newest that are not merged.'
-)
-@site_option
-def compact(apart: int, site_folder: Path) -> None:
-    """Merge all but the newest sessions into yearly files, which are read much faster.
-
-    It may be killed at any time, and run twice at once. A scheduled job does it by itself from time to time.
-    """
-    screen = console()
-    done = merge(folder_of(answering(site_folder).state), apart)
-    for each in done.skipped:
-        _say(each, screen)
-    screen.print(f'{counted(done.sessions, "session")} merged', soft_wrap=True)
-    for file in done.archives:
-        screen.print(f'  {file}', soft_wrap=True)
-
-
-@history.command()
-@click.option(
     '--before', type=click.DateTime(('%Y-%m-%d',)), required=True, help='The day (UTC) that they began before.'
 )
 @click.option('--yes', is_flag=True, help='Remove what is shown; without it nothing is changed.')
@@ -252,7 +230,7 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
         screen.print(f'kept: {counted(number, "session")} {why}', soft_wrap=True)
     span = f', {removed[0]} to {removed[-1]}' if removed else ''
     if yes:
-        without(folder, removed)
+        remove(folder, removed)
         screen.print(f'{counted(len(removed), "session")} removed{span}', soft_wrap=True)
     else:
         screen.print(f'{counted(len(removed), "session")} would be removed{span}; --yes removes them', soft_wrap=True)

@@ -124,7 +124,7 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             continue
         driver, name = by_type(type), _unused(as_name(Path(mount.point).name), found)
         capacity, quota = driver.capacity(path), driver.quota(path)
-        rows = driver.targets(path)
+        rows = driver.targets(path).rows
         numbers = {kind: sorted(row.number for row in rows if row.kind == kind) for kind in driver.pins}
         found[name] = FoundFileSystem(
             name,
@@ -172,4 +172,5 @@ def _beside(home: Path) -> FoundFileSystem:
     there = next(path for path in (home, *home.parents) if path.is_dir())
     capacity = by_type('posix').capacity(str(there))
     why = 'of this machine: no other file system with a directory of yours was found'
-    return FoundFileSystem('scratch', 'posix', 'state/trials', '', *capacity, {}, records_on_target=True, why=why)
+    free = capacity.bytes, capacity.inodes
+    return FoundFileSystem('scratch', 'posix', 'state/trials', '', *free, {}, records_on_target=True, why=why)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from seatrial.filesystem.lustre.lfsck import TYPES, Run, parse_lfsck
+from seatrial.filesystem.lustre.lfsck import TYPES, LfsckRun, parse_lfsck
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.lfsck import MIN_S, fan_in, fan_out, linear, share, unsaturated, watched
@@ -26,7 +26,7 @@ _UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual
 
 class _LfsckOutput(NamedTuple):
     name: str
-    run: Run
+    run: LfsckRun
 
     @property
     def verdict(self) -> Verdict:
@@ -85,7 +85,7 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
     return EXIT_CODES[worst(each.verdict for each in read)]
 
 
-def _read(file: Path) -> Run:
+def _read(file: Path) -> LfsckRun:
     try:
         return parse_lfsck(file.read_text(errors='surrogateescape'))
     except NotUnderstood as error:

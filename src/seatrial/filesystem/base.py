@@ -6,7 +6,7 @@ Nothing here may hang: whatever asks a file system that may be dead asks through
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.filesystem.mounts import Mount
-from seatrial.model.layout import Layout
+from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import key_path
 from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import RpcSizes, Served
@@ -23,11 +23,19 @@ class LayoutError(ValueError):
         super().__init__(': '.join(part for part in (key_path(keys), sentence) if part))
 
 
+class NoAnswer(Exception):
+    """A file system or its program did not answer in time, refused, or is not there; the message is a sentence."""
+
+
 class Capacity(NamedTuple):
-    """What an ordinary user may still use: bytes and inodes; None is unknown or unlimited."""
+    """What an ordinary user may still use: bytes and inodes; None is unknown or unlimited.
+
+    narrowest: the target that limits it, as a clause; empty where none does
+    """
 
     bytes: Optional[int]
     inodes: Optional[int]
+    narrowest: str = ''
 
 
 class Capability(NamedTuple):
@@ -44,11 +52,13 @@ class Cold(NamedTuple):
     how:     what is emptied, and by what, for the record; empty where nothing can be
     why_not: empty where it is possible; else a sentence with what forbids it
     kept:    what this node answers from memory all the same, in a few words, or empty; what servers keep, P16 treats
+    forgets: whether caches.forget() reaches all that caches here; else only empty_client_cache() can make a read cold
     """
 
     how: str
     why_not: str = ''
     kept: str = ''
+    forgets: bool = True
 
     @property
     def possible(self) -> bool:
@@ -57,14 +67,67 @@ class Cold(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """What a file was given that asks for all targets.
+    """What a file was given of the layout that was asked for.
 
-    said:       how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
+    said:       of all targets how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
     everywhere: whether every target holds a part of it all the same, be it of another component
+    differs:    how its layout differs from the one that was asked for, both said; or None
     """
 
     said: str = ''
     everywhere: bool = True
+    differs: Optional[str] = None
+
+
+class Targets(NamedTuple):
+    """The targets that files can be put on.
+
+    rows:    with room and faults
+    servers: of each by its name (model.layout.target_name), as far as this node sees it
+    """
+
+    rows: Tuple[TargetRow, ...]
+    servers: Dict[str, str]
+
+
+class Lost(NamedTuple):
+    """Between two readings of connections.
+
+    said:   those that were lost, as a clause; empty if none, or if none is seen
+    unseen: why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
+    """
+
+    said: str = ''
+    unseen: Optional[str] = None
+
+
+class Behaviour(NamedTuple):
+    """How I/O behaves on a mount.
+
+    close_can_fail:    whether a write that was taken may be refused when the file is closed, as by a server
+    reads_are_counted: whether the kernel counts a process's reads from storage (rule P2)
+    allocates:         whether the blocks of a file that stat(2) counts are all that its synced data take
+    gives_up:          how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
+    """
+
+    close_can_fail: bool = True
+    reads_are_counted: bool = False
+    allocates: bool = False
+    gives_up: str = ''
+
+
+class Exchanged(NamedTuple):
+    """Bytes that this node has exchanged so far by its own counters, for all processes together; None is unknown.
+
+    fetched: read from the servers: the difference over a timed region is the proof of a cold read where the kernel
+             does not count reads (rule P2)
+    sent:    to the storage, with all that is written and synced (rule T25); None too where data can go another way
+    contradiction: what shows that the counters are wrong, as a clause; or empty
+    """
+
+    fetched: Optional[int] = None
+    sent: Optional[int] = None
+    contradiction: str = ''
 
 
 class Meter(NamedTuple):
@@ -81,11 +144,12 @@ class Meter(NamedTuple):
     look: Callable[[float], Dict[str, int]]
 
 
-class FileSystem:
-    """The interface of a type. It has no state; each method says what it does on a type that lacks it.
+class Driver:
+    """What a type can do. It has no state; each method says what it does on a type that lacks it.
 
     name:            as a site writes it
-    kernel_types:    what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory
+    kernel_types:    what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory,
+                     unless it takes any_mount
     recovery_limit_s: seconds for which a healthy failover may block I/O; recovery_source: where that is written
     can:             what the driver does beyond capacity, quota and settings, for docs/file-systems.md
     tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
@@ -99,6 +163,7 @@ class FileSystem:
 
     name = ''
     kernel_types: Tuple[str, ...] = ()
+    any_mount = False
     recovery_limit_s = 0.0
     recovery_source = ''
     can: Tuple[str, ...] = ()
@@ -109,13 +174,6 @@ class FileSystem:
     pins: Tuple[str, ...] = ()
     no_pinning = ''
     alike: Optional[Layout] = None
-
-    def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
-        """Why what is mounted cannot be a file system of this type, as a sentence, or None."""
-        if mount is not None and mount.type in self.kernel_types:
-            return None
-        what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
-        return f'the site says type {self.name}, but {what}'
 
     def same_source(self, one: str, other: str) -> bool:
         """Whether two mounts with these sources have one storage: a device, a server, a file system.
@@ -128,20 +186,9 @@ class FileSystem:
         """Free bytes and inodes, before the quota; less, where so many files of a layout find less. OSError."""
         raise NotImplementedError
 
-    def narrowest(self, path: str, layout: Layout, files: int) -> str:
-        """The target that limits what so many files of a layout find, as a clause; empty where none does."""
-        return ''
-
-    def targets(self, path: str) -> Tuple[TargetRow, ...]:
-        """The targets that files can be put on, with room and faults; none where the type has none. Never raises."""
-        return ()
-
-    def servers(self, path: str) -> Dict[str, str]:
-        """The server of each target that this node is connected to, by the target's name (model.layout.target_name).
-
-        Empty where the type has no targets, or where they cannot be seen. Never raises.
-        """
-        return {}
+    def targets(self, path: str) -> Targets:
+        """Empty where the type has none, or where they cannot be seen. Never raises."""
+        return Targets((), {})
 
     def placed(self, directory: str) -> str:
         """Where a directory itself lies, and what new files in it get, where that is not the same for all.
@@ -154,20 +201,13 @@ class FileSystem:
         """How this node is connected to its servers, for `lost` to compare with a later reading. Never raises."""
         return None
 
-    def lost(self, before: Any, after: Any) -> str:
-        """The connections that were lost between two readings, as a clause; empty if none, or if none is seen."""
-        return ''
+    def lost(self, before: Any, after: Any) -> Lost:
+        """What became of the connections between two readings."""
+        return Lost()
 
-    def unseen(self, before: Any, after: Any) -> Optional[str]:
-        """Why it is not known whether a connection was lost between two readings, as a clause; empty if it is known.
-
-        None where the type tells nothing of its connections, ever.
-        """
-        return None
-
-    def gives_up(self, mount: Mount) -> str:
-        """How I/O fails here while a server is away, instead of waiting, as a clause; empty where it waits."""
-        return ''
+    def behaviour(self, path: str) -> Behaviour:
+        """How I/O behaves there; what cannot be seen is as it is by default. Never raises."""
+        return Behaviour()
 
     def quota(self, path: str) -> Capacity:
         """What the quotas of the user leave; None where there is none or it cannot be asked."""
@@ -189,12 +229,11 @@ class FileSystem:
         """The layout of this type that asks for the same as one that a check declares, or None."""
         return layout if layout.type in ('', self.name) else None
 
-    def pinned(self, kind: str, number: int) -> Layout:
-        """The layout that puts files on one target alone; kind: one of `pins`. Its name is that of the target."""
-        raise ValueError(self.no_layout)
+    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
+        """The layout that spreads files over exactly these targets; kind: one of `pins`.
 
-    def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
-        """The layout that spreads files over exactly these data targets, in the stripes of another layout if any."""
+        like: a layout whose stripes it has, if any
+        """
         raise ValueError(self.no_layout)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
@@ -208,17 +247,13 @@ class FileSystem:
         """Give an empty directory the layout that new files in it are to have. What went wrong, or None."""
         return self.layout_fault(layout, directory)
 
-    def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
-        """How the layout that the file has differs from the one that was asked for, both said; or None."""
-        return self.layout_fault(layout, file)
-
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
         """The OSTs that the end of a file of this size may lie on; None where all of them, () if it is not known."""
         return None
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """How many targets a file has that asks for all of them."""
-        return Granted()
+        """What a file that was made under a layout has of it."""
+        return Granted(differs=self.layout_fault(layout, file))
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
         """Make an empty file with the layout in the directory `inside`, or below. What went wrong, or None."""
@@ -248,43 +283,9 @@ class FileSystem:
         """
         return self.cold(path).why_not or None
 
-    def forget(self, path: str) -> None:
-        """Ask this node to drop what it has cached of a file that is synced. Whether it did, only counters tell."""
-        raise NotImplementedError
-
-    def forgets(self, path: str) -> bool:
-        """Whether forget() reaches all that caches here; else only empty_client_cache() can make a read cold."""
-        return True
-
-    def close_can_fail(self, path: str) -> bool:
-        """Whether a write that was taken may be refused when the file is closed, as by a server or its client."""
-        return True
-
-    def reads_are_counted(self, path: str) -> bool:
-        """Whether the kernel counts a process's reads from storage for files under this path (rule P2)."""
-        raise NotImplementedError
-
-    def fetched_bytes(self, path: str) -> Optional[int]:
-        """Bytes that this node's client has read from its servers so far, all processes together; None is unknown.
-
-        The difference over a timed region is the proof of a cold read where reads_are_counted says no (rule P2).
-        """
-        return None
-
-    def contradiction(self, path: str) -> str:
-        """What shows that the counters of fetched_bytes are wrong, as a clause; or empty."""
-        return ''
-
-    def sent_bytes(self, path: str) -> Optional[int]:
-        """Bytes that this node has sent to the storage so far, all processes together; None is unknown.
-
-        What is written and synced is among them (rule T25): None too where data can go another way.
-        """
-        return None
-
-    def allocates(self, path: str) -> bool:
-        """Whether the blocks of a file that stat(2) counts are all that its synced data take, and no compression."""
-        return False
+    def exchanged(self, path: str) -> Exchanged:
+        """What the counters of this node say of the traffic with its servers. Never raises."""
+        return Exchanged()
 
     def meter(self, path: str) -> Meter:
         """The counters of this node's traffic with the file system under the path. Changes nothing, never raises."""
@@ -297,6 +298,19 @@ class FileSystem:
     def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
         """What servers count of a Slurm job, by the output of a site's command; and why that is not understood."""
         return (), ''
+
+
+def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
+    """Why what is mounted cannot be a file system of the driver's type, as a sentence, or None."""
+    if driver.any_mount or (mount is not None and mount.type in driver.kernel_types):
+        return None
+    what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
+    return f'the site says type {driver.name}, but {what}'
+
+
+def pinned(driver: Driver, kind: str, number: int) -> Layout:
+    """The layout that puts files on one target alone; its name is that of the target."""
+    return driver.on_targets(target_name(kind, number), kind, (number,))
 
 
 def no_meter(why_not: str) -> Meter:

@@ -28,6 +28,18 @@ def why_not() -> str:
     return ''
 
 
+def forget(path: str) -> None:
+    """Ask this node to drop what it has cached of a file that is synced. Whether it did, only counters tell.
+
+    posix_fadvise(2) POSIX_FADV_DONTNEED over the whole file: any user may, and clean pages go. Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
+
+
 def empty(path: str, deadline_s: float) -> Optional[str]:
     """Write what is dirty on the file system of the path, then drop. What went wrong, as a sentence, or None.
 

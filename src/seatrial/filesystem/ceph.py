@@ -24,7 +24,17 @@ import time
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem import caches
-from seatrial.filesystem.base import EMPTYING_S, Capacity, Cold, LayoutError, Meter, no_meter
+from seatrial.filesystem.base import (
+    EMPTYING_S,
+    Capacity,
+    Cold,
+    Exchanged,
+    Granted,
+    LayoutError,
+    Meter,
+    NoAnswer,
+    no_meter,
+)
 from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
@@ -90,10 +100,6 @@ except OSError as error:
 _QUOTA = ('quota.max_bytes', 'quota.max_files', 'dir.rbytes', 'dir.rentries')
 _METRIC = re.compile(r'^(read|write)(?:\s+\d+){4}\s+(\d+)\s*$', flags=re.MULTILINE)
 _POOL = re.compile(r'[A-Za-z0-9_-]+\Z', re.ASCII)
-
-
-class Refused(Exception):
-    """The file system or its client did not answer in time, or refused; the message is a sentence."""
 
 
 class CephLayout(NamedTuple):
@@ -177,20 +183,20 @@ class CephFs(Mounted):
             places.append(os.path.dirname(places[-1]))
         try:
             return left(_attributes(_QUOTA, *places))
-        except Refused:
+        except NoAnswer:
             return Capacity(None, None)
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         try:
             (seen,) = _attributes(('dir.layout', 'cluster_fsid'), path)
-        except Refused as error:
+        except NoAnswer as error:
             return {'default layout': unknown(str(error))}
         found = {'cluster': seen.get('cluster_fsid', unknown('this client does not show it'))}
         found['default layout'] = seen.get('dir.layout', 'that of the directory above')
         if mount.type == FUSE:
             try:
                 found.update(state_of(*_asked(path, ('status', {}), ('config show', {}))))
-            except Refused as error:
+            except NoAnswer as error:
                 found['client'] = unknown(str(error))
         return found
 
@@ -223,28 +229,32 @@ class CephFs(Mounted):
         """By the type alone: a user sees no list of the pools, and a wrong one is refused when it is set."""
         return None if layout.type == self.name else super().layout_fault(layout, path)
 
-    def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
+    def granted(self, file: str, layout: Layout) -> Granted:
         """By ceph.file.layout."""
         if layout.is_default:
-            return None
+            return Granted()
         try:
             (seen,) = _attributes(('file.layout',), file)
-        except Refused as error:
-            return f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
-        return difference(asked(layout), seen.get('file.layout', 'nothing'))
+        except NoAnswer as error:
+            said = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+            return Granted(differs=said)
+        return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def cold(self, path: str) -> Cold:
-        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers."""
+        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers.
+
+        posix_fadvise reaches the kernel's pages, and not ceph-fuse's objects.
+        """
         mount, why_not = look(path)
         if mount is None:
             return Cold('', why_not)
-        kernel = kernel_cold()
+        kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel
         try:
             _socket_of(path)
-        except Refused as error:
-            return Cold('', f'what ceph-fuse keeps itself stays: {error}')
+        except NoAnswer as error:
+            return Cold('', f'what ceph-fuse keeps itself stays: {error}', forgets=False)
         return kernel._replace(how=f'{kernel.how}; then {CACHE_SIZE} 0 in ceph-fuse until it has forgotten')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
@@ -255,23 +265,17 @@ class CephFs(Mounted):
             return fault or None
         try:
             return _forgotten(_socket_of(path))
-        except Refused as error:
+        except NoAnswer as error:
             return str(error)
 
-    def forgets(self, path: str) -> bool:
-        """posix_fadvise reaches the kernel's pages, and not ceph-fuse's objects."""
-        mount, _ = look(path)
-        return mount is None or mount.type != FUSE
+    def exchanged(self, path: str) -> Exchanged:
+        """What the client has received from all servers, names and attributes included; the kernel's: from OSDs.
 
-    def fetched_bytes(self, path: str) -> Optional[int]:
-        """What the client has received from all servers, names and attributes included; the kernel's: from OSDs."""
-        found, _ = _counters(path)
-        return found(ANSWER_S).get(READ) if found else None
-
-    def sent_bytes(self, path: str) -> Optional[int]:
-        """What ceph-fuse has sent to OSDs. That of the kernel's client is untried."""
+        What ceph-fuse has sent to OSDs; that of the kernel's client is untried.
+        """
         mount, _ = look(path)
-        return self.meter(path).look(ANSWER_S).get(WRITTEN) if mount and mount.type == FUSE else None
+        found = self.meter(path).look(ANSWER_S)
+        return Exchanged(found.get(READ), found.get(WRITTEN) if mount and mount.type == FUSE else None)
 
     def meter(self, path: str) -> Meter:
         """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""
@@ -365,9 +369,9 @@ def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
     """Of each path those of the attributes ceph.NAME that it has."""
     answer = ask([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S)
     if answer is None or answer.exit_status is None:
-        raise Refused(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
+        raise NoAnswer(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
     if answer.exit_status != 0:
-        raise Refused(answer.stderr.strip())
+        raise NoAnswer(answer.stderr.strip())
     found: List[Dict[str, str]] = json.loads(answer.stdout)
     return found
 
@@ -376,7 +380,7 @@ def _client(path: str) -> Dict[str, str]:
     """The numbers of cluster and client (Ceph 16 and Linux 5.11, and later)."""
     (seen,) = _attributes(('cluster_fsid', 'client_id'), path)
     if len(seen) < 2:
-        raise Refused('the client does not show its number (ceph.client_id)')
+        raise NoAnswer('the client does not show its number (ceph.client_id)')
     return seen
 
 
@@ -388,7 +392,7 @@ def _socket_of(path: str) -> str:
     own = _client(path)['client_id'].replace('client', '')
     folder = os.path.dirname(SOCKETS)
     if not os.access(folder, os.R_OK | os.X_OK):
-        raise Refused(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
+        raise NoAnswer(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
     why = f'no admin socket {SOCKETS} is that of this mount'
     points = {}
     for place in glob.glob(SOCKETS):
@@ -396,7 +400,7 @@ def _socket_of(path: str) -> str:
             status = _told(place, 'status', ANSWER_S)
             if str(status.get('id')) == own:
                 points[place] = status.get('metadata', {}).get('mount_point')
-        except Refused as error:
+        except NoAnswer as error:
             why = str(error)
     if len(points) > 1:
         mount, why = look(path)
@@ -404,7 +408,7 @@ def _socket_of(path: str) -> str:
         why = why or f'several ceph-fuse have number {own}, and not one of them says that it is mounted here'
     if len(points) == 1:
         return next(iter(points))
-    raise Refused(why)
+    raise NoAnswer(why)
 
 
 def _asked(path: str, *commands: Tuple[str, Dict[str, Any]]) -> List[Dict[str, Any]]:
@@ -429,9 +433,9 @@ def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str
                 said += piece
         answer = json.loads(said[4:].decode())
     except (OSError, ValueError) as error:
-        raise Refused(f'{place}: {error}') from None
+        raise NoAnswer(f'{place}: {error}') from None
     if not isinstance(answer, dict):
-        raise Refused(f'{place}: {command} is not understood')
+        raise NoAnswer(f'{place}: {command} is not understood')
     return answer
 
 
@@ -447,7 +451,7 @@ def _counters(path: str) -> Tuple[Optional[Callable[[float], Dict[str, int]]], s
                 place, deadline_s
             ), 'ceph-fuse: all that it receives, data that it sends'
         own = _client(path)
-    except Refused as error:
+    except NoAnswer as error:
         return None, str(error)
     file = os.path.join(DEBUGFS, f'{own["cluster_fsid"]}.{own["client_id"]}', 'metrics', 'size')
     if not _kernel_counters(file):
@@ -458,7 +462,7 @@ def _counters(path: str) -> Tuple[Optional[Callable[[float], Dict[str, int]]], s
 def _messages(place: str, deadline_s: float) -> Dict[str, int]:
     try:
         return traffic_of(_told(place, 'perf dump', deadline_s))
-    except Refused:
+    except NoAnswer:
         return {}
 
 
@@ -504,4 +508,4 @@ def _kept(place: str) -> Tuple[int, int, int]:
     try:
         return int(seen['dentry_count']), int(seen['dentry_pinned_count']), int(seen['inode_count'])
     except (KeyError, TypeError, ValueError):
-        raise Refused(f'{place}: it does not show how many names it keeps') from None
+        raise NoAnswer(f'{place}: it does not show how many names it keeps') from None

@@ -18,10 +18,11 @@ import os
 import re
 import sys
 import time
+from functools import partial
 from itertools import cycle
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Meter, no_meter
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Exchanged, Granted, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import unknown
@@ -45,7 +46,6 @@ SETTING = re.compile(r'(^max|size$|timeout$|limit$)')
 _PRINT = 'cd "$0/.meta/graphs/active" && for f in %s; do [ -f "$f" ] && printf "\\n=== %%s\\n" "$f" && cat "$f"; done'
 _OPTIONS = '$(grep -lE "^(%s)" */type | sed "s,type$,options/*,") */options/remote-*' % '|'.join(SHOWN)
 _STATE = _PRINT % f'../../version ../../cmdline */type */private {_OPTIONS}'
-_CONNECTIONS = _PRINT % '*/private'
 _INODES = _PRINT % '*-dht/meminfo'
 # One process for all files, because every launch asks for them.
 _BRICKS = r"""cd "$0/.meta/graphs/active" && exec awk 'FNR == 1 { print "\n=== " FILENAME } { print }' \
@@ -67,12 +67,11 @@ _TRAFFIC = 'exec cat "$0"/.meta/graphs/active/*-client-*/private'
 _MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
 
 
-class Connection(NamedTuple):
-    """The connection of the client to one brick. received: bytes since it was made."""
+class BrickConnection(NamedTuple):
+    """The connection of the client to one brick."""
 
     name: str
     connected: bool
-    received: int
 
 
 class Subvolume(NamedTuple):
@@ -96,7 +95,6 @@ class GlusterFS(Mounted):
     """The FUSE client; the layout of a volume is its distribution over bricks, which only its administrator sets."""
 
     name = 'glusterfs'
-    meters_all = True
     kernel_types = ('fuse.glusterfs', 'glusterfs')
     recovery_limit_s = 300.0
     recovery_source = 'above the 42 s of network.ping-timeout'
@@ -128,28 +126,21 @@ class GlusterFS(Mounted):
         mount = look(path)[0] if fault is None else None
         return fault if mount is None else _wait_until_forgotten(mount)
 
-    def targets(self, path: str) -> Tuple[TargetRow, ...]:
-        """The bricks, in the order in which the distribution has them; how full each is, the client does not show."""
-        rows = []
+    def targets(self, path: str) -> Targets:
+        """The bricks, in the order in which the distribution has them; how full each is, the client does not show.
+
+        The servers are the hosts of the bricks; of a set of bricks none.
+        """
+        rows, servers = [], {}
         for number, each in enumerate(_subvolumes(path)):
             away = [':'.join(brick) for brick, there in zip(each.bricks, each.connected) if not there]
             fault = f'{", ".join(away)} not connected' if away else ''
             rows.append(TargetRow('brick', number, each.name, any(each.connected), fault=fault))
-        return tuple(rows)
+            if len(each.bricks) == 1:
+                servers[target_name('brick', number)] = each.bricks[0][0]
+        return Targets(tuple(rows), servers)
 
-    def servers(self, path: str) -> Dict[str, str]:
-        """The hosts of the bricks; of a set of bricks none."""
-        return {
-            target_name('brick', number): each.bricks[0][0]
-            for number, each in enumerate(_subvolumes(path))
-            if len(each.bricks) == 1
-        }
-
-    def pinned(self, kind: str, number: int) -> Layout:
-        """Each file as a whole on one brick."""
-        return self.striped_over(target_name(kind, number), AS_IT_IS, [number])
-
-    def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
+    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
         """No stripes: the files are dealt out to these bricks, each as a whole."""
         return Layout(name, self.name, (f'brick{"_".join(map(str, numbers))}',), places_file=True)
 
@@ -177,10 +168,13 @@ class GlusterFS(Mounted):
             return f'{names}: no answer within {PLACING_S:.0f} s; is a server down?'
         return f'{names}: {answer.stderr.strip()}' if answer.exit_status else None
 
-    def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
+    def granted(self, file: str, layout: Layout) -> Granted:
         """By glusterfs.pathinfo of the file, which any user may read."""
         if layout.type != self.name:
-            return super().layout_differs(file, layout)
+            return super().granted(file, layout)
+        return Granted(differs=self._differs(file, layout))
+
+    def _differs(self, file: str, layout: Layout) -> Optional[str]:
         answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
         lies_on = _LIES_ON.findall(answer.stdout) if answer else []
         known = _subvolumes(os.path.dirname(file))
@@ -194,26 +188,21 @@ class GlusterFS(Mounted):
         found = ' + '.join(f'{host}:{place}' for place, host in lies_on)
         return f'{layout.name} ({names}) was asked for, and {file} lies on {found}'
 
-    def fetched_bytes(self, path: str) -> Optional[int]:
-        """What all bricks have sent to the client since its connections were made; made anew, they begin at 0."""
+    def exchanged(self, path: str) -> Exchanged:
+        """What all bricks and the client have exchanged; a connection that is made anew begins at 0."""
         mount, _ = look(path)
-        found = connections_of(_meta(mount, _CONNECTIONS)) if mount else []
-        return sum(each.received for each in found) if found else None
+        found = _traffic(mount, ANSWER_S) if mount else {}
+        return Exchanged(found.get(READ), found.get(WRITTEN))
 
     def meter(self, path: str) -> Meter:
         """What the client has exchanged with all bricks; a connection that is made anew begins at 0."""
         mount, why_not = look(path)
         if mount is None:
             return no_meter(why_not)
-        argv = ['sh', '-c', _TRAFFIC, mount.point]
-
-        def look_at(deadline_s: float) -> Dict[str, int]:
-            answer = ask(argv, deadline_s)
-            return {} if answer is None or answer.exit_status != 0 else traffic_of(answer.stdout)
-
-        if not look_at(ANSWER_S):
+        if not _traffic(mount, ANSWER_S):
             return no_meter(f'the client shows no counters below {mount.point}/.meta')
-        return Meter(f"this node's GlusterFS client of {mount.source}, names and attributes included", '', look_at)
+        whose = f"this node's GlusterFS client of {mount.source}, names and attributes included"
+        return Meter(whose, '', partial(_traffic, mount))
 
 
 def state_of(files: Dict[str, str]) -> Dict[str, str]:
@@ -237,14 +226,13 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
     return found
 
 
-def connections_of(files: Dict[str, str]) -> List[Connection]:
+def connections_of(files: Dict[str, str]) -> List[BrickConnection]:
     """The connections to the bricks, by what each protocol/client shows of itself."""
     found = []
     for name, text in files.items():
         values = dict(_values(text))
-        received = values.get('total_bytes_read', '')
-        if 'xlator.protocol.client' in text and received.isdigit():
-            found.append(Connection(name[: -len('/private')], values.get('connected') == '1', int(received)))
+        if 'xlator.protocol.client' in text and 'connected' in values:
+            found.append(BrickConnection(name[: -len('/private')], values['connected'] == '1'))
     return found
 
 
@@ -310,6 +298,11 @@ def _meta(mount: Mount, script: str) -> Dict[str, str]:
     """What the script prints of the client's files; empty if it shows none, or not in time."""
     answer = ask(['sh', '-c', script, mount.point], ANSWER_S)
     return {} if answer is None or answer.exit_status is None else parse_files(answer.stdout)
+
+
+def _traffic(mount: Mount, deadline_s: float) -> Dict[str, int]:
+    answer = ask(['sh', '-c', _TRAFFIC, mount.point], deadline_s)
+    return {} if answer is None or answer.exit_status != 0 else traffic_of(answer.stdout)
 
 
 def _subvolumes(path: str) -> Tuple[Subvolume, ...]:

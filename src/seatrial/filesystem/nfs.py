@@ -6,9 +6,9 @@ drop_caches empties them, except for a cache on a local disk (mount option fsc).
 """
 
 import re
-from typing import Dict, Optional
+from typing import Dict
 
-from seatrial.filesystem.base import Cold, Meter, no_meter
+from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import read_settings
@@ -24,7 +24,6 @@ class Nfs(Mounted):
     """A mount of type nfs or nfs4."""
 
     name = 'nfs'
-    meters_all = True  # with pNFS too: writes to data servers end in nfs_writeback_done (fs/nfs/write.c)
     kernel_types = ('nfs', 'nfs4')
     recovery_limit_s = 300.0
     recovery_source = 'above the 180 s of the NFSv4 grace period of Linux (90 s, extended once)'
@@ -38,11 +37,9 @@ class Nfs(Mounted):
         """One server, whatever it exports."""
         return one.partition(':/')[0] == other.partition(':/')[0]
 
-    def gives_up(self, mount: Mount) -> str:
-        options = mount.options.split(',')
-        how = [each for each in options if each in ('soft', 'softerr')]
-        after = [each for each in options if each.startswith(('timeo=', 'retrans='))]
-        return f'{mount.source} is mounted {how[0]} ({", ".join(after)})' if how else ''
+    def behaviour(self, path: str) -> Behaviour:
+        mount, _ = look(path)
+        return super().behaviour(path)._replace(gives_up=gives_up(mount) if mount else '')
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         section = section_of(_mountstats(), mount.point)
@@ -60,10 +57,14 @@ class Nfs(Mounted):
         local = 'fsc' in re.split('[,=]', mount.options)
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
-    def fetched_bytes(self, path: str) -> Optional[int]:
-        """Of all mounts of this export: they are one client."""
+    def exchanged(self, path: str) -> Exchanged:
+        """Of all mounts of this export: they are one client.
+
+        With pNFS too: writes to data servers end in nfs_writeback_done (fs/nfs/write.c).
+        """
         mount, _ = look(path)
-        return read_bytes(section_of(_mountstats(), mount.point)) if mount else None
+        found = traffic(section_of(_mountstats(), mount.point)) if mount else {}
+        return Exchanged(found.get(READ), found.get(WRITTEN))
 
     def meter(self, path: str) -> Meter:
         """Of all mounts of this export, by mountstats, which asks no server."""
@@ -77,16 +78,19 @@ class Nfs(Mounted):
         return Meter(what, '', lambda deadline_s: traffic(section_of(_mountstats(), point)))
 
 
+def gives_up(mount: Mount) -> str:
+    """How I/O fails on a soft mount, as a clause; empty where it waits."""
+    options = mount.options.split(',')
+    how = [each for each in options if each in ('soft', 'softerr')]
+    after = [each for each in options if each.startswith(('timeo=', 'retrans='))]
+    return f'{mount.source} is mounted {how[0]} ({", ".join(after)})' if how else ''
+
+
 def section_of(text: str, mount_point: str) -> str:
     """What mountstats says of this mount; '' if nothing. Its escapes are those of mountinfo."""
     place = re.sub(r'[ \t\n\\]', lambda match: f'\\{ord(match.group()):03o}', mount_point)
     sections = ('\n' + text).split('\ndevice ')
     return next((each for each in reversed(sections) if f' mounted on {place} with fstype nfs' in each), '')
-
-
-def read_bytes(section: str) -> Optional[int]:
-    """Bytes that came from the server by READ calls."""
-    return traffic(section).get(READ)
 
 
 def traffic(section: str) -> Dict[str, int]:

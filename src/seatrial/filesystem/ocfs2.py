@@ -5,13 +5,13 @@ theirs. So another node reads cold what this one wrote, and drop_caches makes it
 own counter on the node that reads: 16 MiB that another node wrote fetched 16.8 MB, and nothing the second time.
 """
 
-from typing import Dict, Optional
+from typing import Dict
 
-from seatrial.filesystem.base import Cold
+from seatrial.filesystem.base import Behaviour, Cold, Exchanged
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import read_settings
-from seatrial.model.telemetry import READ
+from seatrial.model.telemetry import READ, WRITTEN
 
 CLUSTER_SETTINGS = ('active_cluster_plugin', 'max_locking_protocol')
 ANSWER_S = 1.0  # sysfs asks nobody
@@ -21,7 +21,6 @@ class Ocfs2(Mounted):
     """A mount of type ocfs2, whether or not other nodes have it too."""
 
     name = 'ocfs2'
-    meters_all = True
     kernel_types = ('ocfs2',)
     recovery_limit_s = 300.0
     recovery_source = 'above the 120 s that users set for O2CB_HEARTBEAT_THRESHOLD (o2cb.sysconfig(5))'
@@ -38,10 +37,11 @@ class Ocfs2(Mounted):
         mount, why_not = look(path)
         return kernel_cold() if mount else Cold('', why_not)
 
-    def reads_are_counted(self, path: str) -> bool:
-        """Not of a process, which srun may have started, but of the disk: fetched_bytes()."""
-        return False
+    def behaviour(self, path: str) -> Behaviour:
+        """Reads are not counted of a process, which srun may have started, but of the disk: exchanged()."""
+        return super().behaviour(path)._replace(reads_are_counted=False)
 
-    def fetched_bytes(self, path: str) -> Optional[int]:
-        """What this node has read of the disk, for whatever process."""
-        return self.meter(path).look(ANSWER_S).get(READ)
+    def exchanged(self, path: str) -> Exchanged:
+        """What this node has read of the disk and written to it, for whatever process."""
+        found = self.meter(path).look(ANSWER_S)
+        return Exchanged(found.get(READ), found.get(WRITTEN))

@@ -10,7 +10,17 @@ import time
 from typing import Dict, Iterable, List, Optional, Tuple
 
 from seatrial.filesystem import caches
-from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capacity, Cold, FileSystem, Meter, no_meter
+from seatrial.filesystem.base import (
+    AS_IT_IS,
+    EMPTYING_S,
+    Behaviour,
+    Capacity,
+    Cold,
+    Driver,
+    Exchanged,
+    Meter,
+    no_meter,
+)
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.filesystem.settings import read_settings, unknown
 from seatrial.model.ask import ask, unresponsive
@@ -44,10 +54,8 @@ DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 
-class Mounted(FileSystem):
-    """What the kernel tells of any mount. meters_all: whether all that is written passes the counters of meter()."""
-
-    meters_all = False
+class Mounted(Driver):
+    """What the kernel tells of any mount."""
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """From statvfs(3): f_bavail and f_favail.
@@ -110,14 +118,19 @@ class Mounted(FileSystem):
         """With drop_caches, where cold() says that this is all."""
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
-    def close_can_fail(self, path: str) -> bool:
-        """By the kernel's type of the mount: one that writes by itself gives close(2) nothing to tell."""
-        mount, _ = look(path)
-        return mount is None or mount.type not in (*KERNEL_CACHED, *IN_MEMORY)
+    def behaviour(self, path: str) -> Behaviour:
+        """By the kernel's type of the mount: one that writes by itself gives close(2) nothing to tell.
 
-    def reads_are_counted(self, path: str) -> bool:
-        """True on a block device, by getrusage(2) ru_inblock; network file systems have an anonymous one, major 0."""
-        return os.major(os.stat(path).st_dev) != 0
+        Reads are counted on a block device (getrusage(2), ru_inblock); network file systems have an anonymous one,
+        major 0.
+        """
+        mount, _ = look(path)
+        type_ = mount.type if mount else ''
+        try:
+            counted = os.major(os.stat(path).st_dev) != 0
+        except OSError:
+            counted = False
+        return Behaviour(type_ not in (*KERNEL_CACHED, *IN_MEMORY), counted, type_ in UNCOMPRESSED)
 
     def meter(self, path: str) -> Meter:
         """Of the block device that the files lie on, by sysfs: reading it asks no file system."""
@@ -135,24 +148,12 @@ class Mounted(FileSystem):
         name = os.path.basename(os.path.realpath(place))
         return Meter(f'block device {name} of the whole machine', '', lambda deadline_s: _device_counters(place))
 
-    def sent_bytes(self, path: str) -> Optional[int]:
-        """By the counters of meter(), where they miss nothing."""
-        return self.meter(path).look(ANSWER_S).get(WRITTEN) if self.meters_all else None
-
-    def forget(self, path: str) -> None:
-        """posix_fadvise(2) POSIX_FADV_DONTNEED over the whole file: any user may, and clean pages go."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        try:
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)
-
 
 class Posix(Mounted):
     """A file system of the kernel, on a device or in memory; the only type that any mount may be."""
 
     name = 'posix'
-    meters_all = True
+    any_mount = True
     recovery_source = 'a local file system has no failover'
     can = ('cold reads', 'traffic')
     tried = 'ext4, xfs and tmpfs, Linux 6.18 and 6.1, one node'
@@ -160,19 +161,11 @@ class Posix(Mounted):
     sources = 'proc(5), statvfs(3), quota(1)'
     no_layout = 'no layout: it has none that a user could set'
 
-    def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
-        """None: any mount will do."""
-        return None
-
-    def sent_bytes(self, path: str) -> Optional[int]:
+    def exchanged(self, path: str) -> Exchanged:
         """Where all data go to the one device of the mount: others have several, and XFS perhaps a real-time one."""
         mount, _ = look(path)
         one = mount is not None and mount.type in ONE_DEVICE and 'rtdev=' not in mount.options
-        return super().sent_bytes(path) if one else None
-
-    def allocates(self, path: str) -> bool:
-        mount, _ = look(path)
-        return mount is not None and mount.type in UNCOMPRESSED
+        return Exchanged(sent=self.meter(path).look(ANSWER_S).get(WRITTEN)) if one else Exchanged()
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.type != 'ext4':

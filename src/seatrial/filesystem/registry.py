@@ -2,7 +2,7 @@
 
 from typing import Optional, Tuple
 
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.base import Driver
 from seatrial.filesystem.beegfs import BeeGfs
 from seatrial.filesystem.ceph import CephFs
 from seatrial.filesystem.glusterfs import GlusterFS
@@ -14,7 +14,7 @@ from seatrial.filesystem.nfs import Nfs
 from seatrial.filesystem.ocfs2 import Ocfs2
 from seatrial.filesystem.posix import Posix
 
-DRIVERS: Tuple[FileSystem, ...] = (
+DRIVERS: Tuple[Driver, ...] = (
     Posix(),
     Lustre(),
     Gpfs(),
@@ -29,7 +29,7 @@ DRIVERS: Tuple[FileSystem, ...] = (
 TYPES: Tuple[str, ...] = tuple(driver.name for driver in DRIVERS)
 
 
-def by_type(type: str) -> FileSystem:
+def by_type(type: str) -> Driver:
     """The driver of a type. Raises ValueError that names the known ones."""
     for driver in DRIVERS:
         if driver.name == type:

@@ -205,8 +205,12 @@ SUMMARY: dict[str, Any] = {
 }
 """The columns of a summary. value: the mean of what is valid and above zero; launches: how many measured."""
 
-SUMMED = (*(name for name in SUMMARY if name != 'launches'), 'valid', 'started')
-"""The columns of the rows that a summary needs."""
+
+def needed_by(columns: Sequence[str]) -> list[str]:
+    """The columns of the rows that a summary with these columns is made of, and those that fault_in() looks at."""
+    of_value = ('value', 'valid') if 'value' in columns else ()
+    of_all = ('schema', *NEEDED, 'unit', 'better', 'started', *columns, *of_value)
+    return [name for name in dict.fromkeys(of_all) if name != 'launches']
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
@@ -216,13 +220,16 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
     """
     key = [name for name in ('session', *OF_METRIC) if name in columns]
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
+    made = {
+        'value': pl.col('value').filter(usable).mean(),
+        'launches': pl.col('started').is_not_null().sum().cast(pl.Int64).alias('launches'),
+    }
     return (
         rows.lazy()
         .group_by(key, maintain_order=True)
         .agg(
-            *(pl.col(name).first() for name in columns if name not in (*key, 'value', 'launches')),
-            pl.col('value').filter(usable).mean(),
-            pl.col('started').is_not_null().sum().cast(pl.Int64).alias('launches'),
+            *(pl.col(name).first() for name in columns if name not in (*key, *made)),
+            *(expression for name, expression in made.items() if name in columns),
         )
         .select(columns)
         .collect()

@@ -1,8 +1,10 @@
 """The folder of the history. Safe on a shared file system without a server or a lock.
 
 A file is written whole under another name and renamed into place (rename(2) is atomic), and never changed afterwards:
-who reads while another session is written sees all of it or nothing. A file is of one session, or an archive of many
-(history/archive.py). A session that several files have counts once, so a session is never away while it is moved.
+who reads while another session is written sees all of it or nothing. A file is of one session.
+
+Seatrial 0.1 merged old ones into archives: files of many sessions, named after their year and a digest. They are read
+too; of a session that several files have, its own file counts, or else the first archive.
 """
 
 import hashlib
@@ -10,23 +12,31 @@ import io
 import os
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import IO
 
 import polars as pl
 
-from seatrial.history.rows import COLUMNS, SCHEMA, SUMMARY, SUMMED, as_of_today, columns_of, fault_in, summary
+from seatrial.history.rows import (
+    COLUMNS,
+    SCHEMA,
+    SUMMARY,
+    as_of_today,
+    columns_of,
+    fault_in,
+    needed_by,
+    summary,
+)
 
 SUFFIX = '.parquet'
-SUMMARY_SUFFIX = '.summary'
-"""Beside an archive: Parquet too, but no rows of the history, which other programs read by *.parquet."""
-
 REMOVED_SUFFIX = '.removed'
-"""Names of sessions that were removed, a line each: a merge that had read them before can still bring them back."""
+"""Of Seatrial 0.1: names of sessions that were removed, a line each, and that an archive may still have."""
 
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
@@ -37,11 +47,12 @@ AT_ONCE = 8
 """Sessions of an archive that are in memory together."""
 
 TOGETHER = 16
-"""Files of sessions whose summaries are made at once: to ask a table costs more than to go through its rows."""
+"""Files whose summaries are made at once: to begin a reading costs more than to go through the rows."""
 
-T = TypeVar('T')
+SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
+"""What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
+
 _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
-_TRIES = 3
 _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
 _ENDED = 'ended'
@@ -77,34 +88,42 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}
     rows.write_parquet(content, metadata={**UNSEALED, **known})
-    file = put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
-    for each in _removals(folder):
-        names = _names_in(each)
-        if session in names:
-            put_whole(each, ''.join(f'{name}\n' for name in names if name != session).encode())
-    return file
+    return _put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
 
 
-def mark_removed(folder: Path, sessions: Collection[str]) -> None:
-    """From now on nobody reads them here, whichever files still have them. Raises OSError."""
-    content = ''.join(f'{name}\n' for name in sorted(sessions)).encode()
-    put_whole(folder / f'{hashlib.sha256(content).hexdigest()[:12]}{REMOVED_SUFFIX}', content)
+def remove(folder: Path, sessions: Collection[str]) -> None:
+    """Remove these sessions, and no others, from the history. Raises OSError.
+
+    An archive that has one is taken apart: what else it has comes into files of their own first, which count before
+    it, so that nothing is lost wherever this is ended.
+    """
+    gone = _removed_from(folder)
+    for file in files_in(folder):
+        if not is_archive(file):
+            if file.stem in sessions and isinstance(table_in(file), pl.DataFrame):
+                file.unlink()
+            continue
+        held = _sessions_of(file)
+        if isinstance(held, str) or held.isdisjoint(sessions):
+            continue
+        for rows in _of_archive(file, sorted(held.difference(sessions, gone))):
+            if isinstance(rows, Skipped):
+                raise OSError(f'{file}: {rows.why}')
+            for (session,), own in rows.group_by('session', maintain_order=True):
+                if isinstance(table_in(folder / f'{session}{SUFFIX}'), str):
+                    write(folder, str(session), own)
+        file.unlink()
+        file.with_suffix('.summary').unlink(missing_ok=True)
 
 
-def removed_from(folder: Path) -> set[str]:
-    """The sessions that were removed and not written again. Raises OSError."""
-    return {name for file in _removals(folder) for name in _names_in(file)}
+def _removed_from(folder: Path) -> set[str]:
+    """The sessions that an archive may have although they were removed. Raises OSError."""
+    there = folder.iterdir() if folder.is_dir() else ()
+    files = [file for file in there if file.suffix == REMOVED_SUFFIX and file.is_file()]
+    return {name for file in files for name in file.read_text(errors='replace').splitlines()}
 
 
-def _removals(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if file.suffix == REMOVED_SUFFIX and file.is_file())
-
-
-def _names_in(file: Path) -> list[str]:
-    return file.read_text(errors='replace').splitlines()
-
-
-def put_whole(file: Path, content: bytes) -> Path:
+def _put_whole(file: Path, content: bytes) -> Path:
     """Write it under another name and rename it into place. Raises OSError."""
     temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
     try:
@@ -129,7 +148,8 @@ def ended(folder: Path, session: str) -> datetime | None:
 def files_in(folder: Path) -> list[Path]:
     """The files of the history, in their order. Raises OSError where it may not be read."""
     # Not glob(), which skips a folder that may not be read.
-    return sorted(file for file in folder.iterdir() if file.suffix == SUFFIX) if folder.is_dir() else []
+    found = [file for file in folder.iterdir() if file.suffix == SUFFIX] if folder.is_dir() else []
+    return sorted(found, key=lambda file: file.name)
 
 
 def is_archive(file: Path) -> bool:
@@ -157,133 +177,98 @@ def one_by_one(
     folder: Path, newest: int = 0, named: Collection[str] | None = None
 ) -> Iterator[pl.DataFrame | Skipped]:
     """The same, a session after the other: who keeps a part of each needs no memory for all."""
-    opened: dict[Path, bytes | str] = {}
-
-    def take(file: Path, own: Sequence[str]) -> pl.DataFrame | str:
-        if not is_archive(file):
-            return table_in(file)
-        if file not in opened:
-            opened.clear()
-            opened[file] = content_of(file)
-        content = opened[file]
-        return content if isinstance(content, str) else rows_in(content, sessions=own)
-
-    for found in _walk(folder, newest, named, AT_ONCE, take):
-        if isinstance(found, Skipped):
-            yield found
-        else:
-            # Of a file of its own there is nothing to part.
-            one = found['session'].n_unique() == 1
-            parts = [found] if one else found.partition_by('session', maintain_order=True)
-            yield from sorted(parts, key=lambda rows: str(rows['session'][0]))
+    places, skipped = _places(folder)
+    yield from skipped
+    wanted = [each for each in list(places)[-newest:] if named is None or each in named]
+    for file, own in groupby(wanted, lambda session: places[session]):
+        for rows in _of_archive(file, list(own)) if is_archive(file) else [_or_skipped(file, table_in(file))]:
+            yield from [rows] if isinstance(rows, Skipped) else rows.partition_by('session', maintain_order=True)
 
 
 def summaries(
     folder: Path, newest: int = 0, columns: Collection[str] = tuple(SUMMARY)
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """Of the sessions that `read` would read, the summaries, those of one archive or of TOGETHER files at a time.
+    """Of the sessions that `read` would read, the summaries, those of TOGETHER files at a time.
 
     columns: only these, with 'session'; a row can then stand for several metrics that are alike in them
     """
     columns = [name for name in SUMMARY if name in columns]
-
-    def take(file: Path, own: Sequence[str]) -> tuple[bool, pl.DataFrame] | str:
-        if not is_archive(file):
-            rows = table_in(file, SUMMED)
-            return rows if isinstance(rows, str) else (False, rows)
-        found = summary_of(file, columns)
-        if isinstance(found, str):
-            return found
-        # A filter copies what it keeps, of a year as much as there is.
-        whole = found['session'].is_in(own).all()
-        return True, found if whole else found.filter(pl.col('session').is_in(own))
-
-    waiting: list[pl.DataFrame] = []
-    for each in _walk(folder, newest, None, 0, take):
-        if isinstance(each, Skipped):
-            yield each
-            continue
-        summed, rows = each
-        if not summed:
-            waiting.append(rows)
-        if waiting and (summed or len(waiting) == TOGETHER):
-            yield summary(pl.concat(waiting), columns)
-            waiting = []
-        if summed:
-            yield rows
-    if waiting:
-        yield summary(pl.concat(waiting), columns)
-
-
-def _walk(
-    folder: Path,
-    newest: int,
-    named: Collection[str] | None,
-    at_once: int,
-    take: Callable[[Path, Sequence[str]], T | str],
-) -> Iterator[T | Skipped]:
-    """What is taken of each file for the sessions that are wanted of it, oldest first. at_once: 0: all of them"""
     places, skipped = _places(folder)
     yield from skipped
-    wanted = [each for each in list(places)[-newest:] if named is None or each in named]
-    at = tries = 0
-    while at < len(wanted):
-        file, end = _first(places, wanted[at]), at + 1
-        limit = min(len(wanted), at + at_once if at_once else len(wanted))
-        while end < limit and _first(places, wanted[end]) == file:
-            end += 1
-        found = take(file, wanted[at:end]) if file else None
-        if not isinstance(found, str):
-            at = end
-            if found is not None:
-                yield found
-        elif file and (file.exists() or file.is_symlink() or tries == _TRIES):
-            yield Skipped(file, found)
-            places = {each: [place for place in files if place != file] for each, files in places.items()}
-        else:  # merged into an archive since: look again
-            tries += 1
-            places = _places(folder)[0]
+    archives = {session: file for session, file in places.items() if is_archive(file)}
+    for archive, own in groupby(list(places)[-newest:], archives.get):
+        sessions, needed = list(own), needed_by(columns)
+        parts = [sessions[at : at + TOGETHER] for at in range(0, len(sessions), TOGETHER)]
+        found = (
+            _of_archive(archive, sessions, needed)
+            if archive
+            else (each for part in parts for each in _of_files([places[name] for name in part], needed))
+        )
+        for rows in found:
+            yield rows if isinstance(rows, Skipped) else summary(rows, columns)
 
 
-def _first(places: Mapping[str, Sequence[Path]], session: str) -> Path | None:
-    files = places.get(session)
-    return files[0] if files else None
-
-
-def _places(folder: Path) -> tuple[dict[str, list[Path]], list[Skipped]]:
-    """By session the files that have it, the one to read first; and the archives that cannot be read."""
-    found: dict[str, list[Path]] = {}
-    skipped = []
-    files = files_in(folder)
-    for file in filter(is_archive, files):
-        sessions = summary_of(file, ('session',))
-        if isinstance(sessions, str):
-            skipped.append(Skipped(file, sessions))
-            continue
-        for session in sessions['session'].unique().to_list():
-            found.setdefault(session, []).append(file)
-    for file in files:
-        if not is_archive(file):
-            # Its own file is as new as what an archive has of a session, or newer.
-            found.setdefault(file.stem, []).insert(0, file)
-    gone = removed_from(folder) if files else ()
-    return {session: found[session] for session in sorted(found) if session not in gone}, skipped
-
-
-def summary_of(archive: Path, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame | str:
-    """These columns of an archive's summary, which is made of the rows where need be; or why there is none."""
-    content = content_of(archive.with_suffix(SUMMARY_SUFFIX))
-    if isinstance(content, bytes) and _SEAL in content:
-        lazy = pl.scan_parquet(io.BytesIO(content))
-        if lazy.collect_schema() == pl.Schema(SUMMARY):
-            found = lazy.select(list(dict.fromkeys((*columns, 'schema')))).collect()
-            if found['schema'].unique().to_list() == [SCHEMA]:
-                return found.select(columns)
+def _sessions_of(archive: Path) -> set[str] | str:
+    """Or why it has none. Whether its rows are those of a history shows when they are read."""
     content = content_of(archive)
     if isinstance(content, str):
         return content
-    rows = rows_in(content, SUMMED)
-    return rows if isinstance(rows, str) else summary(rows).select(columns)
+    if _SEAL in content:
+        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            held = pl.read_parquet(io.BytesIO(content), columns=['session'])['session'].cast(pl.String).unique()
+            if all(name and SESSION.fullmatch(name) for name in held):
+                return set(held)
+    return DAMAGED
+
+
+def _of_archive(
+    file: Path, sessions: Sequence[str], columns: Sequence[str] | None = None
+) -> Iterator[pl.DataFrame | Skipped]:
+    """The rows of these sessions, of AT_ONCE at a time."""
+    content = content_of(file)
+    for at in range(0, len(sessions), AT_ONCE):
+        part = sessions[at : at + AT_ONCE]
+        rows = content if isinstance(content, str) else rows_in(content, columns, part)
+        if isinstance(rows, str):
+            yield Skipped(file, rows)
+            return
+        yield rows.sort('session', maintain_order=True)
+
+
+def _of_files(files: Sequence[Path], columns: Sequence[str]) -> list[pl.DataFrame | Skipped]:
+    """These columns of files of sessions, read at once where nothing is wrong with any of them."""
+    contents = [content_of(file) for file in files]
+    whole: list[IO[bytes]] = [io.BytesIO(each) for each in contents if isinstance(each, bytes) and _SEAL in each]
+    if len(whole) == len(files):
+        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            if all(pl.read_parquet_schema(each) == _schema_of(SCHEMA) for each in whole):
+                rows = pl.scan_parquet(whole).select(columns).collect()
+                held = rows['session'].unique(maintain_order=True).to_list()
+                if held == [each.stem for each in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
+                    return [rows]
+    return [_or_skipped(file, table_in(file, columns)) for file in files]
+
+
+def _or_skipped(file: Path, rows: pl.DataFrame | str) -> pl.DataFrame | Skipped:
+    return Skipped(file, rows) if isinstance(rows, str) else rows
+
+
+def _places(folder: Path) -> tuple[dict[str, Path], list[Skipped]]:
+    """By session, oldest first, the file to read it from; and the archives that cannot be read."""
+    found: dict[str, Path] = {}
+    skipped = []
+    files = files_in(folder)
+    archives = list(filter(is_archive, files))
+    gone = _removed_from(folder) if archives else set[str]()
+    for file in archives:
+        held = _sessions_of(file)
+        if isinstance(held, str):
+            skipped.append(Skipped(file, held))
+            continue
+        for session in held - gone:
+            found.setdefault(session, file)
+    found.update({file.stem: file for file in files if not is_archive(file)})
+    return dict(sorted(found.items())), skipped
 
 
 def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame | str:

@@ -13,8 +13,6 @@ from types import FrameType
 from rich.console import Console
 
 from seatrial.engine.base import ending
-from seatrial.history.archive import merge_if_many
-from seatrial.history.store import folder_of
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.nights.notify import news_lock, send_notification
 from seatrial.nights.page_file import LATER, write_year
@@ -62,7 +60,6 @@ def night(
                 faults.append(f'seatrial run of {when} {ending(status)} and left nothing in the history; see the log')
             past = send_notification(screen, site, watch, faults)
         _tried(screen, 'the page of the nights was not written', lambda: write_year(site, profile, watch, past))
-        _tried(screen, 'old sessions were not merged', lambda: merge_if_many(folder_of(site.state)))
         code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
         return code

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lustre_stand import INSTANCE, OPTIONS, TESTS, standing
-from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.base import Capacity, Lost
 from seatrial.filesystem.lustre import driver as lustre
-from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout, progressive, striped
+from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout, progressive, striped
 from seatrial.filesystem.lustre.params import States, incidents, parse_params, parse_states, turned_over
 from seatrial.filesystem.lustre.striping import (
     BY_DESIGN,
@@ -67,7 +67,7 @@ def run(argv: list[str]) -> 'subprocess.CompletedProcess[str]':
     return subprocess.run(argv, capture_output=True, text=True, timeout=30)
 
 
-def reached(layout: LustreLayout, size: int) -> list[Component]:
+def reached(layout: LustreLayout, size: int) -> list[LayoutComponent]:
     """The pieces of a file of this size that have objects on OSTs."""
     starts = [0, *(piece.end for piece in layout.pieces[:-1])]
     return [
@@ -137,10 +137,14 @@ sizes = st.none() | st.sampled_from([65536, MIB, 4 * MIB])
 counts = st.none() | st.just(ALL) | st.integers(1, 4)
 ends = st.lists(st.sampled_from([4 * MIB, 8 * MIB, 64 * MIB]), unique=True, max_size=2).map(sorted)
 plain = st.one_of(
-    st.tuples(counts, sizes, st.none() | st.integers(0, 3)).map(lambda t: Component(None, False, *t[:2], None, t[2])),
-    st.tuples(counts.map(lambda n: n and min(n, 2)), sizes).map(lambda t: Component(None, False, *t, 'flash')),
-    st.tuples(st.permutations(range(4)), sizes).map(lambda t: Component(stripe_size=t[1], osts=tuple(t[0][:2]))),
-    st.integers(1, 12).map(lambda count: Component(overstripe_count=count)),
+    st.tuples(counts, sizes, st.none() | st.integers(0, 3)).map(
+        lambda t: LayoutComponent(None, False, *t[:2], None, t[2])
+    ),
+    st.tuples(counts.map(lambda n: n and min(n, 2)), sizes).map(lambda t: LayoutComponent(None, False, *t, 'flash')),
+    st.tuples(st.permutations(range(4)), sizes).map(
+        lambda t: LayoutComponent(stripe_size=t[1], osts=tuple(t[0][:2]))
+    ),
+    st.integers(1, 12).map(lambda count: LayoutComponent(overstripe_count=count)),
 )
 
 
@@ -151,7 +155,7 @@ def possible_layouts(draw):
     if is_plain:
         return LustreLayout(*draw(plain)[2:8], mirrors=mirrors)
     found = [draw(plain)._replace(end=end) for end in [*draw(ends), None]]
-    dom = [Component(MIB, True)] if draw(st.booleans()) else []
+    dom = [LayoutComponent(MIB, True)] if draw(st.booleans()) else []
     return LustreLayout(components=tuple(dom + found), mirrors=mirrors)
 
 
@@ -192,18 +196,18 @@ class TestLayouts:
         directory = stand.directory()
         assert DRIVER.layout_fault(layout, directory) is None
         assert DRIVER.set_layout(directory, layout) is None
-        assert DRIVER.layout_differs(stand.written(directory), layout) is None
+        assert DRIVER.granted(stand.written(directory), layout).differs is None
 
     @pytest.mark.parametrize('size', [1, 5 * MIB, 65 * MIB])
     def test_of_a_growing_layout_the_pieces_that_were_reached_are_proved(self, stand, size):
         directory = stand.directory()
         DRIVER.set_layout(directory, PROGRESSIVE)
-        assert DRIVER.layout_differs(stand.written(directory, size), PROGRESSIVE) is None
+        assert DRIVER.granted(stand.written(directory, size), PROGRESSIVE).differs is None
 
     def test_more_targets_than_there_are_is_found_though_lfs_accepts_it(self, stand):
         five, directory = striped('five', 5), stand.directory()
         assert DRIVER.set_layout(directory, five) is None
-        said = DRIVER.layout_differs(stand.written(directory), five)
+        said = DRIVER.granted(stand.written(directory), five).differs
         assert said is not None and 'asked for c5, and the file has c4.S4M' in said
         assert '5 OSTs are asked for, and the file system has 4' in (DRIVER.layout_fault(five, directory) or '')
 
@@ -211,7 +215,7 @@ class TestLayouts:
         stand.now(full=[3])
         directory, layout = stand.directory(), striped('hint', 1, start_ost=3)
         assert DRIVER.set_layout(directory, layout) is None
-        assert 'instead of 3' in (DRIVER.layout_differs(stand.written(directory), layout) or '')
+        assert 'instead of 3' in (DRIVER.granted(stand.written(directory), layout).differs or '')
 
     def test_all_targets_without_the_one_that_is_retired_on_the_mds_are_told(self, stand):
         directory, wide = stand.directory(), striped('wide', ALL)
@@ -220,7 +224,7 @@ class TestLayouts:
         stand.now(retired=[3])
         file = stand.written(stand.directory('below'))
         assert DRIVER.make_file(f'{file}1', wide, str(stand.mount)) is None
-        assert DRIVER.layout_differs(f'{file}1', wide) is None
+        assert DRIVER.granted(f'{file}1', wide).differs is None
         assert DRIVER.granted(f'{file}1', wide).said == f'all = 3 of 4 OSTs ({RETIRED})'
 
     def test_all_targets_of_a_later_component_are_those_that_no_other_has(self, stand):
@@ -228,11 +232,8 @@ class TestLayouts:
         layout = progressive('pfl', {'end': 4 * MIB, 'stripe_count': 1}, {'stripe_count': ALL})
         assert DRIVER.set_layout(directory, layout) is None
         file = stand.written(directory, 64 * MIB)
-        assert DRIVER.layout_differs(file, layout) is None
+        assert DRIVER.granted(file, layout).differs is None
         assert DRIVER.granted(file, layout).said == f'all = 3 of 4 OSTs ({BY_DESIGN})'
-
-    def test_who_asks_for_no_number_of_all_is_not_looked_at_again(self, stand):
-        assert DRIVER.granted(str(stand.mount / 'file'), striped('two', 2)).said == '' and stand.asked() == []
 
     def test_a_target_that_is_retired_on_the_mds_is_found_by_a_file_and_not_by_a_directory(self, stand):
         stand.now(retired=[3])
@@ -248,12 +249,12 @@ class TestLayouts:
         file = stand.written(directory)
         word = 'lmm_mdt_index' if version == '2.17.0' else 'lmm_stripe_offset: 0'
         assert word in run(['lfs', 'getstripe', '-y', file]).stdout
-        assert DRIVER.layout_differs(file, DOM) is None
+        assert DRIVER.granted(file, DOM).differs is None
 
     def test_a_directory_on_an_mdt_is_proved_without_the_layout_of_the_file(self, stand):
         directory, second = stand.directory(), striped('second', mdt_index=1)
         assert DRIVER.set_layout(directory, second) is None
-        assert DRIVER.layout_differs(stand.written(directory), second) is None
+        assert DRIVER.granted(stand.written(directory), second).differs is None
         assert not any(argv[1] == 'getstripe' for argv in stand.asked())
 
     def test_a_busy_metadata_server_is_asked_again(self, stand, monkeypatch):
@@ -268,7 +269,7 @@ class TestLayouts:
             return answer(argv, deadline_s) if len(looks) > 1 else Answer('', None)
 
         monkeypatch.setattr(lustre, '_answer', busy)
-        assert DRIVER.layout_differs(file, two) is None
+        assert DRIVER.granted(file, two).differs is None
         assert looks[:2] == [lustre.ANSWER_S, lustre.SETTING_S]
 
     @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ class TestLayouts:
         directory = stand.directory()
         assert DRIVER.set_layout(directory, layout) is None
         os.makedirs(os.path.join(directory, below))
-        assert DRIVER.layout_differs(stand.written(os.path.join(directory, below)), layout) is None
+        assert DRIVER.granted(stand.written(os.path.join(directory, below)), layout).differs is None
 
     def test_a_version_that_knows_no_levels_is_not_asked_for_them(self, stand):
         stand.now(lacks=['--max-inherit'])
@@ -296,7 +297,7 @@ class TestLayouts:
         directory = stand.directory()
         assert DRIVER.set_layout(directory, DOM) is None
         assert 'component 1: it ends at 64k instead of 1M' in (
-            DRIVER.layout_differs(stand.written(directory), DOM) or ''
+            DRIVER.granted(stand.written(directory), DOM).differs or ''
         )
 
     def test_a_directory_on_fewer_metadata_targets_than_asked_for_is_found(self, stand):
@@ -305,14 +306,14 @@ class TestLayouts:
     def test_a_layout_on_another_file_than_the_one_asked_for_is_found(self, stand):
         directory = stand.directory()
         DRIVER.set_layout(directory, PROGRESSIVE)
-        said = DRIVER.layout_differs(stand.written(directory), striped('plain', 2))
+        said = DRIVER.granted(stand.written(directory), striped('plain', 2)).differs
         assert said is not None and '3 components instead of 1' in said
 
     def test_the_default_needs_no_call(self, stand):
         directory = stand.directory()
         assert DRIVER.layout_fault(Layout(), directory) is None
         assert DRIVER.set_layout(directory, Layout()) is None
-        assert DRIVER.layout_differs(stand.written(directory), Layout()) is None
+        assert DRIVER.granted(stand.written(directory), Layout()).differs is None
         assert stand.asked() == []
 
     @pytest.mark.parametrize('told', [{'df': '311'}, {'inactive': [3]}, {'df': '320'}], ids=str)
@@ -373,7 +374,7 @@ class TestLayouts:
         assert os.path.isdir(directory)
 
     def test_a_file_without_a_readable_layout_is_not_proved(self, stand):
-        said = DRIVER.layout_differs(str(stand.mount / 'missing'), striped('x', 2))
+        said = DRIVER.granted(str(stand.mount / 'missing'), striped('x', 2)).differs
         assert said is not None and 'what' in said and 'is not known' in said
 
 
@@ -381,7 +382,7 @@ class TestFilesThatAreMadeEmpty:
     def test_a_file_is_pinned_to_a_target(self, stand):
         file, pinned = str(stand.mount / 'on2'), striped('on2', osts=(2,))
         assert DRIVER.make_file(file, pinned, str(stand.mount)) is None
-        assert DRIVER.layout_differs(file, pinned) is None
+        assert DRIVER.granted(file, pinned).differs is None
 
     def test_what_a_refused_lfs_leaves_is_removed(self, stand):
         file = str(stand.mount / 'on9')
@@ -445,8 +446,8 @@ class TestRoom:
         assert [row.number for row in in_use(LustreLayout(ALL), 1, self.spaces(9, 5, 7), there)] == [1, 2, 0]
 
     def test_the_driver_names_the_target_that_limits(self, stand):
-        assert DRIVER.narrowest(str(stand.mount), striped('x', osts=(2,)), 1) == 'OST 2 has 5.28 GiB free'
-        assert DRIVER.narrowest(str(stand.mount), striped('x', pool='nopool'), 1) == ''
+        assert DRIVER.capacity(str(stand.mount), striped('x', osts=(2,)), 1).narrowest == 'OST 2 has 5.28 GiB free'
+        assert DRIVER.capacity(str(stand.mount), striped('x', pool='nopool'), 1).narrowest == ''
 
     def test_the_fullest_target_of_a_layout_ends_the_writing(self):
         spaces = parse_df(
@@ -496,7 +497,7 @@ class TestRoom:
 
     def test_a_version_without_projects_has_the_other_quotas(self, stand, monkeypatch):
         def refused(path):
-            raise lustre.Refused('unknown command')
+            raise lustre.NoAnswer('unknown command')
 
         stand.now(root=False)
         monkeypatch.setattr(lustre, '_project_quota', refused)
@@ -587,14 +588,14 @@ class TestState:
 
     def test_which_targets_are_flash_is_told(self, stand):
         stand.now(flash=[0, 1])
-        rows = DRIVER.targets(str(stand.mount))
+        rows = DRIVER.targets(str(stand.mount)).rows
         assert [(row.kind, row.number) for row in rows if FLASH in row.flags] == [('OST', 0), ('OST', 1)]
         assert all(row.takes_objects for row in rows)
 
     def test_a_target_that_is_away_ends_lfs_df_at_its_deadline_and_is_told(self, stand, monkeypatch):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)
         stand.now(df='320')
-        rows = DRIVER.targets(str(stand.mount))
+        rows = DRIVER.targets(str(stand.mount)).rows
         assert [(row.number, row.fault) for row in rows if row.kind == 'OST'][2:] == [(2, ''), (3, 'does not answer')]
         assert next(row.bytes_free for row in rows if row.name == 'lustre-OST0001') == 5358592 * 1024
 
@@ -603,7 +604,7 @@ class TestState:
         stand.now(df='320')
         path = str(stand.mount)
         DRIVER.capacity(path, striped('x', 2), 4), DRIVER.layout_fault(striped('x', 2), path)
-        DRIVER.targets(path), DRIVER.state(path), DRIVER.connections(path), DRIVER.fetched_bytes(path)
+        DRIVER.targets(path).rows, DRIVER.state(path), DRIVER.connections(path), DRIVER.exchanged(path).fetched
         asked = [argv[1] for argv in stand.asked()]
         assert (asked.count('df'), asked.count('getname')) == (1, 1)
 
@@ -615,7 +616,7 @@ class TestState:
 
         def now(state, df):
             stand.now(df=df, params={import_: f'\ncurrent_state: {state}\nstate_history:\n'})
-            return DRIVER.targets(path)[-1].fault
+            return DRIVER.targets(path).rows[-1].fault
 
         monkeypatch.setattr(time, 'monotonic', lambda real=time.monotonic: real() + shift)
         shift = 0.0
@@ -628,7 +629,7 @@ class TestState:
     def test_what_lies_behind_a_target_that_is_away_is_not_said_to_be_away(self, stand, monkeypatch):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)
         stand.now(away=[1])
-        rows = [row for row in DRIVER.targets(str(stand.mount)) if row.kind == 'OST']
+        rows = [row for row in DRIVER.targets(str(stand.mount)).rows if row.kind == 'OST']
         assert [row.fault for row in rows[:2]] == ['', 'does not answer']
         assert {row.fault for row in rows[2:]} == {'not seen, because lfs df waits for lustre-OST0001'}
 
@@ -644,7 +645,7 @@ class TestState:
         state = DRIVER.state(str(stand.mount))
         assert state['client version'] == 'unknown: lfs is not installed on this node'
         assert state['targets'].startswith('unknown: ') and state['client parameters'].startswith('unknown: ')
-        assert DRIVER.targets(str(stand.mount)) == ()
+        assert DRIVER.targets(str(stand.mount)).rows == ()
         assert DRIVER.capacity(str(stand.mount), files=1).bytes is not None
         assert 'not installed' in (DRIVER.layout_fault(striped('x', 2), str(stand.mount)) or '')
 
@@ -670,13 +671,13 @@ class TestConnections:
     def test_a_target_that_stays_away_is_said_once(self):
         lines = ''.join(f' - [ {time}, {state} ]\n' for time in range(7) for state in ('CONNECTING', 'DISCONN'))
         after = lustre.Connections(self.states_of(f'current_state: DISCONN\nstate_history:\n{lines}'))
-        said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
+        said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after).said
         assert re.fullmatch(r'OST0003 was DISCONN at [\d:]{8} and 6 times more until [\d:]{8}', said)
 
     def test_of_a_loss_that_may_have_begun_earlier_it_is_said_once(self):
         text = lustre_step('540').stdout.partition('\n')[2]
         after = lustre.Connections({'MDT0001': parse_states(text)})
-        said = DRIVER.lost(lustre.Connections({'MDT0001': States('FULL', ())}), after)
+        said = DRIVER.lost(lustre.Connections({'MDT0001': States('FULL', ())}), after).said
         assert re.fullmatch(
             r'MDT0001 was DISCONN at [\d:]{8} and 4 times more until [\d:]{8}, and maybe earlier', said
         )
@@ -686,7 +687,7 @@ class TestConnections:
             f' - [ {time}, {state} ]\n' for time, state in enumerate(('DISCONN', 'DISCONN', 'EVICTED', 'FULL'))
         )
         after = lustre.Connections(self.states_of(f'current_state: FULL\nstate_history:\n{lines}'))
-        said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
+        said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after).said
         assert re.fullmatch(
             r'OST0003 was EVICTED at [\d:]{8}; OST0003 was DISCONN at [\d:]{8} and once more until [\d:]{8}', said
         )
@@ -702,9 +703,9 @@ class TestConnections:
                 lustre.Connections({device: parse_states(text) for device in devices}),
             )
 
-        assert re.fullmatch(r'lustre-OST0000, lustre-OST0001 were EVICTED at [\d:]{8}', DRIVER.lost(*at(2)))
+        assert re.fullmatch(r'lustre-OST0000, lustre-OST0001 were EVICTED at [\d:]{8}', DRIVER.lost(*at(2)).said)
         assert re.fullmatch(
-            r'lustre-OST0000, .*, lustre-OST0007 and 92 more were EVICTED at .{8}', DRIVER.lost(*at(100))
+            r'lustre-OST0000, .*, lustre-OST0007 and 92 more were EVICTED at .{8}', DRIVER.lost(*at(100)).said
         )
 
     def test_going_idle_and_coming_back_is_no_incident(self):
@@ -731,10 +732,10 @@ class TestConnections:
             return lustre.Connections({'OST0003': States('FULL', tuple(times)[-16:])})
 
         before = lustre.Connections(self.states_of(self.EVICTED))
-        assert DRIVER.lost(before, idled()) == ''
-        assert 'OST0003 has idled so often' in DRIVER.unseen(before, idled())
+        assert DRIVER.lost(before, idled()).said == ''
+        assert 'OST0003 has idled so often' in DRIVER.lost(before, idled()).unseen
         other = idled(cycle[0]._replace(state='REPLAY'))
-        assert 'changed state so often' in DRIVER.lost(before, other) and DRIVER.unseen(before, other) == ''
+        assert 'changed state so often' in DRIVER.lost(before, other).said and DRIVER.lost(before, other).unseen == ''
 
     def test_the_driver_reads_them_for_its_own_mount(self, stand):
         found = DRIVER.connections(str(stand.mount))
@@ -754,14 +755,14 @@ class TestConnections:
 
     def test_a_look_that_told_nothing_is_no_look_at_no_loss(self, stand):
         seen, unknown = DRIVER.connections(str(stand.mount)), lustre.Connections({}, 'lctl did not answer')
-        assert DRIVER.unseen(seen, seen) == '' == DRIVER.lost(seen, seen)
+        assert DRIVER.lost(seen, seen) == Lost('', '')
         for before, after in ((seen, unknown), (unknown, seen), (unknown, unknown)):
-            assert DRIVER.unseen(before, after) == 'lctl did not answer' and DRIVER.lost(before, after) == ''
+            assert DRIVER.lost(before, after) == Lost('', 'lctl did not answer')
 
     def test_after_a_look_that_told_nothing_a_loss_of_long_ago_is_none_of_now(self):
         after = lustre.Connections(self.states_of(self.EVICTED))
-        assert DRIVER.lost(lustre.Connections({}, 'lctl did not answer'), after) == ''
-        assert 'EVICTED' in DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
+        assert DRIVER.lost(lustre.Connections({}, 'lctl did not answer'), after).said == ''
+        assert 'EVICTED' in DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after).said
 
     def test_without_those_of_the_object_targets_the_connections_are_not_known(self, stand):
         state = 'current_state: FULL\nstate_history:\n - [ 5, FULL ]\n'
@@ -772,12 +773,12 @@ class TestConnections:
     def test_a_target_that_is_added_has_lost_nothing(self):
         added = {**self.states_of(self.EVICTED), 'OST0004': States('FULL', parse_states(self.EVICTED).changes[:1])}
         before, after = (lustre.Connections(each) for each in (self.states_of(self.EVICTED), added))
-        assert len(added['OST0004'].changes) == 1 and DRIVER.lost(before, after) == '' == DRIVER.unseen(before, after)
+        assert len(added['OST0004'].changes) == 1 and DRIVER.lost(before, after) == Lost('', '')
 
     def test_a_device_that_is_gone_has_taken_its_history_with_it(self, stand):
         seen = DRIVER.connections(str(stand.mount))
         left = seen._replace(states=dict(sorted(seen.states.items())[2:]))
-        assert DRIVER.unseen(seen, left) == 'lustre-OST0000-osc-ffff888105ab7000 and 1 more: no longer there'
+        assert DRIVER.lost(seen, left).unseen == 'lustre-OST0000-osc-ffff888105ab7000 and 1 more: no longer there'
 
     @pytest.mark.parametrize('version', ['2.12.9', '2.16.1', '2.17.0'])
     def test_no_other_mount_is_asked_for_the_name_of_this_one(self, stand, version):
@@ -824,44 +825,44 @@ class TestCaches:
             if before.endswith('ffff888105ab7000.stats=') and after.startswith(counter)
         ]
         monkeypatch.setattr(os, 'geteuid', lambda: 0)
-        ask = DRIVER.fetched_bytes if counter == 'read_bytes' else DRIVER.sent_bytes
-        assert ask(str(stand.mount)) == sum(own) > 0
+        seen = DRIVER.exchanged(str(stand.mount))
+        assert (seen.fetched if counter == 'read_bytes' else seen.sent) == sum(own) > 0
 
     def test_a_user_who_is_not_root_does_not_know_what_was_sent(self, stand, monkeypatch):
         monkeypatch.setattr(os, 'geteuid', lambda: 1000)
-        assert DRIVER.sent_bytes(str(stand.mount)) is None
+        assert DRIVER.exchanged(str(stand.mount)).sent is None
 
     def test_an_ordinary_users_bytes_are_roots(self, stand):
         """By a wildcard lctl would give him the counters of each device under the names of another's."""
         path = str(stand.mount)
-        ours, traffic = DRIVER.fetched_bytes(path), DRIVER.meter(path).look(30.0)
+        ours, traffic = DRIVER.exchanged(path).fetched, DRIVER.meter(path).look(30.0)
         stand.now(root=False, shifts=True)
         assert run(['lctl', 'get_param', 'osc.*.stats']).stdout != lustre_step('101').stdout
-        assert DRIVER.fetched_bytes(path) == ours and DRIVER.meter(path).look(30.0) == traffic
+        assert DRIVER.exchanged(path).fetched == ours and DRIVER.meter(path).look(30.0) == traffic
 
     def test_bytes_that_no_request_has_moved_are_unknown_with_the_reason(self, stand):
         device = 'osc.lustre-OST0002-osc-ffff888105ab7000.stats'
         line = 'read_bytes                8 samples [bytes] 1048576 1048576 8388608 8796093022208'
         stand.now(params={device: f'\nsnapshot_time             1795220834.583034670 secs.nsecs\n{line}\n'})
         path = str(stand.mount)
-        assert DRIVER.fetched_bytes(path) is None
+        assert DRIVER.exchanged(path).fetched is None
         wrong = f"{device} contradicts itself: '8 read_bytes in bytes of 0 ost_read'"
         assert DRIVER.meter(path).why_not == wrong
         (proof,) = [each for each in DRIVER.capabilities(path) if 'proof' in each.name]
         assert (proof.available, proof.detail) == (False, wrong)
-        assert DRIVER.contradiction(path) == wrong
+        assert DRIVER.exchanged(path).contradiction == wrong
 
     def test_before_each_read_locks_are_cancelled_where_the_site_allows_it(self, stand):
         """Evidence asks so: posix_fadvise alone leaves up to all of a file cached."""
-        assert not DRIVER.forgets(str(stand.mount))
+        assert not DRIVER.cold(str(stand.mount)).forgets
 
     def test_without_counters_the_bytes_are_unknown(self, stand, monkeypatch):
         stand.now(unreadable=['*.stats'])
-        assert DRIVER.fetched_bytes(str(stand.mount)) is None
-        assert DRIVER.contradiction(str(stand.mount)) == ''
+        assert DRIVER.exchanged(str(stand.mount)).fetched is None
+        assert DRIVER.exchanged(str(stand.mount)).contradiction == ''
         monkeypatch.setattr(lustre, 'ANSWER_S', 0.3)
         stand.now(unreadable=[], unresponsive=True)
-        assert DRIVER.fetched_bytes(str(stand.mount)) is None
+        assert DRIVER.exchanged(str(stand.mount)).fetched is None
         stand.now(unresponsive=False)
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.base import LayoutError
+from seatrial.filesystem.base import LayoutError, pinned
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import (
     ALL,
-    Component,
+    LayoutComponent,
     LustreLayout,
     asked,
     binary,
@@ -23,8 +23,12 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.layout import Layout
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-PROGRESSIVE = (Component(4 * MIB, stripe_count=1, stripe_size=MIB), Component(64 * MIB, stripe_count=2), Component())
-DOM = (Component(MIB, True), Component(stripe_count=2))
+PROGRESSIVE = (
+    LayoutComponent(4 * MIB, stripe_count=1, stripe_size=MIB),
+    LayoutComponent(64 * MIB, stripe_count=2),
+    LayoutComponent(),
+)
+DOM = (LayoutComponent(MIB, True), LayoutComponent(stripe_count=2))
 
 striping = {
     'stripe_count': st.none() | st.just(ALL) | st.integers(1, 2000),
@@ -40,7 +44,7 @@ whole = {
     'mdt_index': st.none() | st.integers(0, 9),
 }
 components = st.builds(
-    Component, end=st.none() | st.integers(1, 99).map(lambda n: n * 65536), on_mdt=st.booleans(), **striping
+    LayoutComponent, end=st.none() | st.integers(1, 99).map(lambda n: n * 65536), on_mdt=st.booleans(), **striping
 )
 layouts = st.one_of(
     st.builds(LustreLayout, components=st.just(()), **striping, **whole),
@@ -102,11 +106,11 @@ def test_a_component_has_what_it_leaves_out_from_the_one_before():
 
 
 def test_nothing_comes_from_a_component_on_the_metadata_target():
-    assert LustreLayout(components=DOM).pieces[1] == Component(stripe_count=2)
+    assert LustreLayout(components=DOM).pieces[1] == LayoutComponent(stripe_count=2)
 
 
 def test_a_plain_layout_is_one_piece_to_the_end_of_the_file():
-    assert LustreLayout(4, MIB, 'p', 1).pieces == (Component(None, False, 4, MIB, 'p', 1),)
+    assert LustreLayout(4, MIB, 'p', 1).pieces == (LayoutComponent(None, False, 4, MIB, 'p', 1),)
 
 
 @pytest.mark.parametrize(
@@ -197,13 +201,15 @@ def test_what_no_lustre_takes_is_said_with_its_key(settings, key, said):
 
 def test_a_target_alone_is_named_as_records_name_it():
     driver = Lustre()
-    assert driver.pinned('OST', 3) == striped('ost0003', osts=(3,))
-    assert driver.pinned('MDT', 1) == striped('mdt0001', mdt_index=1)
+    assert pinned(driver, 'OST', 3) == striped('ost0003', osts=(3,))
+    assert pinned(driver, 'MDT', 1) == striped('mdt0001', mdt_index=1)
 
 
 def test_a_group_of_targets_is_striped_as_the_case_is():
     driver = Lustre()
     grown = progressive('grown', {'end': '4MiB', 'stripe_count': 1, 'stripe_size': '1MiB'}, {})
-    assert driver.striped_over('g', striped('wide', ALL, '4MiB'), [2, 5]) == striped('g', None, '4MiB', osts=(2, 5))
+    assert driver.on_targets('g', 'OST', [2, 5], striped('wide', ALL, '4MiB')) == striped(
+        'g', None, '4MiB', osts=(2, 5)
+    )
     for like in (Layout(), grown):
-        assert driver.striped_over('g', like, [2, 5]) == striped('g', osts=(2, 5))
+        assert driver.on_targets('g', 'OST', [2, 5], like) == striped('g', osts=(2, 5))

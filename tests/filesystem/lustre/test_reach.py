@@ -3,7 +3,7 @@
 import pytest
 
 from lustre_stand import standing
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.base import Driver
 from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.lustre.striping import Inventory
@@ -57,4 +57,4 @@ def test_what_cannot_be_asked_is_nowhere(monkeypatch):
 
 
 def test_other_types_have_no_such_places():
-    assert FileSystem().reach('/home', Layout(), MIB) is None
+    assert Driver().reach('/home', Layout(), MIB) is None

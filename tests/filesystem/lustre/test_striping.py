@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout
+from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.striping import (
     BY_DESIGN,
     RETIRED,
     DirectoryStriping,
+    FoundPiece,
     Inventory,
-    Piece,
     Striping,
     difference,
     directory_difference,
@@ -27,18 +27,18 @@ from seatrial.filesystem.lustre.text import NotUnderstood
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1), 'empty': ()})
-DOM = LustreLayout(components=(Component(MIB, True), Component(stripe_count=2)))
+DOM = LustreLayout(components=(LayoutComponent(MIB, True), LayoutComponent(stripe_count=2)))
 PROGRESSIVE = LustreLayout(
     components=(
-        Component(4 * MIB, stripe_count=1, stripe_size=MIB),
-        Component(64 * MIB, stripe_count=2),
-        Component(stripe_count=ALL, stripe_size=4 * MIB),
+        LayoutComponent(4 * MIB, stripe_count=1, stripe_size=MIB),
+        LayoutComponent(64 * MIB, stripe_count=2),
+        LayoutComponent(stripe_count=ALL, stripe_size=4 * MIB),
     )
 )
 
 
 def plain(*osts, size=4 * MIB, pool=None, pattern=('raid0',)):
-    return Striping((Piece(0, None, pattern, len(osts), size, osts, pool),))
+    return Striping((FoundPiece(0, None, pattern, len(osts), size, osts, pool),))
 
 
 def progressive(*osts_of_each):
@@ -47,7 +47,9 @@ def progressive(*osts_of_each):
     pieces = []
     for place, (start, end, count, size) in enumerate(wished):
         osts = osts_of_each[place] if place < len(osts_of_each) else ()
-        pieces.append(Piece(start, end, ('raid0',), len(osts) or count, size, osts, flags=('init',) if osts else ()))
+        pieces.append(
+            FoundPiece(start, end, ('raid0',), len(osts) or count, size, osts, flags=('init',) if osts else ())
+        )
     return Striping(tuple(pieces))
 
 
@@ -88,7 +90,7 @@ def test_the_command_line_of_a_directory_on_metadata_targets():
         (LustreLayout(mdt_count=5), 'a directory over 5 MDTs is asked for, and the file system has 2'),
         (LustreLayout(mdt_index=7), 'MDT 7 is asked for, and the file system has MDT 0-1'),
         (
-            LustreLayout(components=(Component(MIB, stripe_count=1), Component(stripe_count=5))),
+            LustreLayout(components=(LayoutComponent(MIB, stripe_count=1), LayoutComponent(stripe_count=5))),
             '5 OSTs are asked for',
         ),
     ],
@@ -168,12 +170,12 @@ def test_asked_is_got(asked, got):
         (PROGRESSIVE, progressive((2,), (0,)), 'component 2: stripe count 1 instead of 2'),
         (
             DOM,
-            Striping((Piece(0, MIB, ('raid0',), 1, MIB, (0,)), Piece(MIB, None, ('raid0',), 2, MIB))),
+            Striping((FoundPiece(0, MIB, ('raid0',), 1, MIB, (0,)), FoundPiece(MIB, None, ('raid0',), 2, MIB))),
             'lies on OSTs',
         ),
         (
             DOM,
-            Striping((Piece(0, 65536, ('mdt',), 0, 65536), Piece(65536, None, ('raid0',), 2, 4 * MIB))),
+            Striping((FoundPiece(0, 65536, ('mdt',), 0, 65536), FoundPiece(65536, None, ('raid0',), 2, 4 * MIB))),
             'component 1: it ends at 64k instead of 1M',
         ),
     ],
@@ -207,7 +209,7 @@ def test_on_an_ldiskfs_without_large_attributes_all_of_500_targets_are_160():
     there = Inventory(tuple(range(500)), (), {})
     assert difference(LustreLayout(stripe_count=ALL), plain(*range(160)), there) is None
     found = granted(LustreLayout(stripe_count=ALL), plain(*range(160)), there)
-    assert found == (f'all = 160 of 500 OSTs ({RETIRED})', False)
+    assert (found.said, found.everywhere) == (f'all = 160 of 500 OSTs ({RETIRED})', False)
 
 
 def test_all_targets_cannot_be_proved_without_knowing_how_many_there_are():

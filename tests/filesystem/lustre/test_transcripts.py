@@ -29,7 +29,7 @@ from seatrial.filesystem.lustre.params import (
 )
 from seatrial.filesystem.lustre.striping import DirectoryStriping, Striping, parse_getdirstripe, parse_getstripe
 from seatrial.filesystem.lustre.targets import (
-    Connection,
+    CheckedDevice,
     parse_check,
     parse_df,
     parse_interfaces,
@@ -79,7 +79,7 @@ def part(text: str, first: str, stop: str) -> str:
     return ''.join(lines[begin : next(ends, len(lines))])
 
 
-def connections(text: str) -> tuple[Connection, ...]:
+def connections(text: str) -> tuple[CheckedDevice, ...]:
     """`lfs check` of which stdout and stderr were captured together."""
     lines = text.splitlines(keepends=True)
     errors = [line for line in lines if line.startswith('lfs check: ')]
@@ -161,7 +161,7 @@ SHOWN = [
     Shown('012', parse_df, lambda v: (v.rows[0].total, v.rows[0].used), (1254426, 340)),
     Shown('013', parse_df, same, refused('not the heading of lfs df')),
     Shown('014', connections, lambda v: (len(v), any(each.fault for each in v)), (15, False)),
-    Shown('015', connections, lambda v: v[2], Connection(f'lustre-OST0000-osc-{CLIENT}')),
+    Shown('015', connections, lambda v: v[2], CheckedDevice(f'lustre-OST0000-osc-{CLIENT}')),
     Shown('016', parse_mounted, same, (('lustre', CLIENT, '/mnt/lustre'),), '', 'ffff'),
     Shown('016', parse_mounted, same, refused('not the name of a mount')),
     Shown(

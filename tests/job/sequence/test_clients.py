@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from builders import plan_of
-from seatrial.filesystem.base import Cold
+from seatrial.filesystem.base import Cold, Exchanged
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.clients import EMPTY, FORGET, KEEP, MARK, Clients, clients, main
 from seatrial.model.plan import Launcher
@@ -50,9 +50,10 @@ def asked(data, tmp_path, monkeypatch):
 def task(data, monkeypatch, capsys):
     """The answer of a node's task to an order, and what its driver was asked to forget."""
 
-    def ordered(order, **instead):
+    def ordered(order, forget=None, **instead):
         seen = []
-        driver = type('Driver', (Posix,), {'forget': lambda _, path: seen.append(path), **instead})()
+        driver = type('Driver', (Posix,), instead)()
+        monkeypatch.setattr('seatrial.filesystem.caches.forget', forget or seen.append)
         monkeypatch.setattr('seatrial.job.sequence.clients.by_type', lambda type_: driver)
         assert main(['posix', str(data), order]) == 0
         mark, host, answer = capsys.readouterr().out.split(None, 2)
@@ -68,12 +69,12 @@ def test_a_task_forgets_every_file_and_follows_no_link(data, task):
 
 
 def test_a_task_that_only_counts_forgets_nothing(task):
-    answer, seen = task(KEEP, fetched_bytes=lambda *_: 4096)
+    answer, seen = task(KEEP, exchanged=lambda *_: Exchanged(4096))
     assert (answer['fetched'], seen) == (4096, [])
 
 
 def test_a_file_that_cannot_be_forgotten_is_told(data, task):
-    def denied(_, path):
+    def denied(path):
         raise PermissionError(13, os.strerror(13), path)
 
     assert task(FORGET, forget=denied)[0]['fault'] == f'{data}/data: Permission denied'

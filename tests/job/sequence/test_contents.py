@@ -56,7 +56,7 @@ def test_a_hole_of_half_a_file_is_always_seen(tmp_path):
 
 @pytest.mark.parametrize('hole', [0, BLOCK, 2 * BLOCK])
 def test_a_hole_that_no_block_of_the_sample_shows_is_not_allocated(tmp_path, hole):
-    if not Posix().allocates(str(tmp_path)):
+    if not Posix().behaviour(str(tmp_path)).allocates:
         pytest.skip('the blocks of a file tell what was written on ext and XFS')
     with open(tmp_path / 'data', 'wb') as stream:
         stream.write(os.urandom(64 * BLOCK))

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from builders import FLAT, FLAT_TREE, SIZE, plan_of, records_of
+from seatrial.filesystem import base
 from seatrial.filesystem.glusterfs import GlusterFS
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import asked, striped
@@ -26,10 +27,7 @@ class Targets(Lustre):
         self.rows = rows
 
     def targets(self, path):
-        return self.rows
-
-    def servers(self, path):
-        return {'ost0000': 'a', 'ost0001': 'b'}
+        return base.Targets(self.rows, {'ost0000': 'a', 'ost0001': 'b'})
 
     def reach(self, path, layout, size):
         self.asked = layout, size
@@ -154,10 +152,8 @@ class Bricks(GlusterFS):
     """Four, of two hosts."""
 
     def targets(self, path):
-        return tuple(row(n, kind='brick') for n in range(4))
-
-    def servers(self, path):
-        return {f'brick{n:04d}': f'node{n // 2}' for n in range(4)}
+        rows = tuple(row(n, kind='brick') for n in range(4))
+        return base.Targets(rows, {f'brick{n:04d}': f'node{n // 2}' for n in range(4)})
 
 
 def test_bricks_are_searched_in_groups_that_the_files_of_a_launch_fill():

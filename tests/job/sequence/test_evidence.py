@@ -11,7 +11,7 @@ from seatrial.engine.base import Command, EngineError
 from seatrial.engine.base import Engine as AnyEngine
 from seatrial.engine.fio.access import Fio
 from seatrial.engine.ior import Ior
-from seatrial.filesystem.base import Cold
+from seatrial.filesystem.base import Cold, Exchanged
 from seatrial.filesystem.posix import Posix
 from seatrial.job.directory import rundir
 from seatrial.job.sequence import evidence
@@ -146,9 +146,8 @@ def test_before_a_read_on_one_node_its_caches_are_emptied_where_that_is_allowed_
     run, forgets, cold, emptied
 ):
     driver, plan = Driver(), plan_of(READS)
-    driver.forgets = lambda path: forgets
     lay(run, plan.points[0])
-    setup = Setup(plan, Engine(), run, driver, False, cold, '')
+    setup = Setup(plan, Engine(), run, driver, False, cold, '', forgets)
     Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
     assert driver.emptied == emptied * [run.path_of('data')]
 
@@ -172,7 +171,7 @@ def read(run, monkeypatch):
 
         monkeypatch.setattr(evidence, 'clients', answer)
         driver = Driver()
-        driver.fetched_bytes = lambda path: None if share is None else 0
+        driver.exchanged = lambda path: Exchanged(None if share is None else 0)
         plan = plan_of(workload)
         point = plan.points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
         lay(run, point)
@@ -230,7 +229,7 @@ def test_the_counters_of_all_clients_tell_where_a_read_came_from(read, workload,
 
 def test_counters_that_contradict_themselves_make_a_read_unknown_with_the_reason(run):
     driver, plan = Driver(), plan_of(READS)
-    driver.contradiction = lambda path: f'those of {path} contradict themselves'
+    driver.exchanged = lambda path: Exchanged(contradiction=f'those of {path} contradict themselves')
     lay(run, plan.points[0])
     of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('read', plan.points[0]), 'data')
     of.make_ready(NOTHING)
@@ -403,7 +402,7 @@ def test_a_launch_that_was_counted_wrong_is_said_beside_its_cache_state(run, wat
 def test_what_left_the_node_during_a_write_is_compared_with_what_is_claimed(run, counted, host, broken):
     plan, driver = plan_of(), Driver()
     counts = iter(counted)
-    driver.sent_bytes = lambda path: next(counts)
+    driver.exchanged = lambda path: Exchanged(sent=next(counts))
     point = plan.points[0]
     of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('write', point), 'data')
     of.make_ready(NOTHING)

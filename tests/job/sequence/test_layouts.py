@@ -6,7 +6,7 @@ import os
 import pytest
 
 from seatrial.engine.base import EngineError
-from seatrial.filesystem.base import AS_IT_IS, FileSystem, Granted
+from seatrial.filesystem.base import AS_IT_IS, Driver, Granted, Targets
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.directory import rundir
 from seatrial.job.sequence.layouts import Layouts
@@ -26,7 +26,7 @@ FEWER = Granted('all = 7 of 8 OSTs', everywhere=False)
 SHARED = Granted('all = 7 of 8 OSTs (the others hold other components of the file)')
 
 
-class Recording(FileSystem):
+class Recording(Driver):
     """A type with layouts that writes down what it is asked, and answers as a test wants."""
 
     def __init__(self, refuses=None, differs=None):
@@ -37,12 +37,9 @@ class Recording(FileSystem):
         self.given.append((layout.name, os.stat(directory).st_ino))
         return self.refuses
 
-    def layout_differs(self, file, layout):
-        self.read_back.append((os.path.basename(file), layout.name))
-        return self.differs
-
     def granted(self, file, layout):
-        return next(self.grants)
+        self.read_back.append((os.path.basename(file), layout.name))
+        return Granted(differs=self.differs) if self.differs else next(self.grants)
 
     def place_files(self, files, layout):
         self.placed.append(([os.path.basename(file) for file in files], layout.name))
@@ -226,7 +223,7 @@ def on_target(lab, run, driver):
 )
 def test_a_target_that_is_closed_is_not_tested_and_nothing_is_set(lab, run, row, why):
     driver = Recording()
-    driver.targets = lambda path: (TargetRow('OST', 3, 'x-OST0003', **{'active': True, **row}),)
+    driver.targets = lambda path: Targets((TargetRow('OST', 3, 'x-OST0003', **{'active': True, **row}),), {})
     layouts, point = on_target(lab, run, driver)
     with pytest.raises(EngineError, match=why) as raised:
         layouts.give('data', point)
@@ -238,7 +235,7 @@ def test_a_target_that_is_closed_is_not_tested_and_nothing_is_set(lab, run, row,
 )
 def test_a_target_of_which_nothing_bad_is_known_is_tested(lab, run, rows):
     driver = Recording()
-    driver.targets = lambda path: rows
+    driver.targets = lambda path: Targets(rows, {})
     layouts, point = on_target(lab, run, driver)
     layouts.give('data', point)
     assert [name for name, _ in driver.given] == ['ost0003']
@@ -246,7 +243,7 @@ def test_a_target_of_which_nothing_bad_is_known_is_tested(lab, run, rows):
 
 def test_the_targets_are_read_once_and_only_for_a_sweep_over_them(lab, run):
     driver, asked = Recording(), []
-    driver.targets = lambda path: asked.append(path) or ()
+    driver.targets = lambda path: asked.append(path) or Targets((), {})
     layouts_of(lab, run, driver, WIDE).give('data', POINT)
     assert asked == []
     run.renew('data')

@@ -21,7 +21,7 @@ import pytest
 
 from seatrial.engine.dispatch import inodes_of
 from seatrial.engine.fio.access import Fio
-from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.base import Capacity, Lost
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
@@ -862,7 +862,7 @@ def test_a_call_between_launches_that_was_long_in_returning_is_a_stall_too(lab, 
 def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
     looks = iter(range(10**6))
     monkeypatch.setattr(Posix, 'connections', lambda self, path: next(looks))
-    monkeypatch.setattr(Posix, 'lost', lambda self, before, after: 'OST0003 was EVICTED' if before == 9 else '')
+    monkeypatch.setattr(Posix, 'lost', lambda self, before, after: Lost('OST0003 was EVICTED' if before == 9 else ''))
     ran = lab.run(lab.plan(stub_fio()))
     broken = [sample for sample in ran.measured if not sample.valid]
     assert [each.rule for sample in broken for each in sample.findings if each.effect == 'invalid'] == ['P20']
@@ -879,7 +879,7 @@ def evicting(monkeypatch):
     def evict(plan):
         measured = Path(plan.records, 'raw')
         monkeypatch.setattr(Posix, 'connections', lambda self, path: list(measured.glob('*-measured-*')) != [])
-        monkeypatch.setattr(Posix, 'lost', lambda self, before, after: EVICTED if after and not before else '')
+        monkeypatch.setattr(Posix, 'lost', lambda self, before, after: Lost(EVICTED if after and not before else ''))
         return plan
 
     return evict

@@ -6,6 +6,7 @@ import pytest
 
 from builders import plan_of, sample_of
 from seatrial.engine.fio.access import Fio
+from seatrial.filesystem.base import Lost
 from seatrial.filesystem.posix import Posix
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import sampling
@@ -123,7 +124,7 @@ def p20a(ran):
 
 
 def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, monkeypatch):
-    monkeypatch.setattr(Posix, 'unseen', lambda self, before, after: 'osc/*/state: Permission denied')
+    monkeypatch.setattr(Posix, 'lost', lambda *_: Lost(unseen='osc/*/state: Permission denied'))
     ran = lab.run(lab.plan(stub_fio()))
     labels, at_start, samples = p20a(ran)
     assert len(labels) == len(at_start) == 1 and samples == [] and 'Permission denied' in labels[0]
@@ -133,7 +134,8 @@ def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, mon
 def test_connections_that_could_not_be_checked_once_are_said_of_that_launch(lab, stub_fio, monkeypatch):
     checks = iter(range(10**6))
     monkeypatch.setattr(Posix, 'connections', lambda self, path: next(checks))
-    monkeypatch.setattr(Posix, 'unseen', lambda self, before, after: 'lctl did not answer' if before == 7 else '')
+    unseen = Lost(unseen='lctl did not answer')
+    monkeypatch.setattr(Posix, 'lost', lambda self, before, after: unseen if before == 7 else Lost(unseen=''))
     labels, at_start, samples = p20a(lab.run(lab.plan(stub_fio())))
     assert at_start == [] and len(labels) == len(samples) == 1
     assert samples[0].valid and 'lost: lctl did not answer; ' in labels[0]

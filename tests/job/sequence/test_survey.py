@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.base import Behaviour, Capacity
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.survey import filling, survey, to_fullness, used_percent
 from seatrial.model.plan import EngineChoice, Limits
@@ -24,7 +24,7 @@ def chosen(lab, stub_fio, monkeypatch):
     """The engine, and why others were skipped, where a close(2) can fail or not."""
 
     def with_bytes(bytes_per_file, can_fail):
-        monkeypatch.setattr(Posix, 'close_can_fail', lambda *_: can_fail)
+        monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(can_fail))
         engines = (EngineChoice('fio', stub_fio()), EngineChoice('posixops', sys.executable))
         tree = metadata_tree(PHASES, files_per_directory=5, bytes_per_file=bytes_per_file, scales=True)
         seen = survey(lab.plan_of_metadata(tree, Sweep('tree', (('flat', {}),)), 5, engines=engines), None)
@@ -69,7 +69,7 @@ def test_trees_are_sized_to_the_fullness_that_is_meant(lab, monkeypatch):
 def test_a_mount_that_gives_up_when_its_server_is_away_is_labelled(lab, stub_fio, monkeypatch):
     plan = lab.plan(stub_fio())
     assert 'P17c' not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
-    monkeypatch.setattr(Posix, 'gives_up', lambda *_: 'filer:/home is mounted soft')
+    monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
     (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P17c']
     assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'filer:/home is mounted soft')
 

@@ -10,7 +10,7 @@ import platform
 import pytest
 
 from lustre_stand import imports, standing
-from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.base import Capacity, Exchanged, pinned
 from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
@@ -54,15 +54,15 @@ def lustre(lab, tmp_path, monkeypatch):
         lab.target.mkdir()
         stand.now(params=imports(SERVERS))
         # No counter of the stand-in for lctl has what the one for fio writes.
-        monkeypatch.setattr(Lustre, 'sent_bytes', lambda self, path: None)
+        monkeypatch.setattr(Lustre, 'exchanged', lambda self, path: Exchanged())
         lab.stand = stand
         yield lab
 
 
 def on(lab, fio, sweep, **changes):
     """The plan of a sweep over targets or layouts, with two tasks."""
-    pinned = tuple(by_type('lustre').pinned('OST', number) for number in range(4))
-    points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), Site(pinned)))
+    each = tuple(pinned(by_type('lustre'), 'OST', number) for number in range(4))
+    points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), Site(each)))
     target = {'type': 'lustre', 'path': str(lab.target), 'osts': 4, **changes.pop('target', {})}
     return lab.plan(fio, target=target, stopping=REPEATED, axis=AXES[sweep.axis], points=points, **changes)
 
@@ -139,7 +139,7 @@ def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, s
 
 def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
     def capacity(driver, path, layout=None, files=None):
-        return Capacity(7 if layout == by_type('lustre').pinned('OST', 2) else GIB, None)
+        return Capacity(7 if layout == pinned(by_type('lustre'), 'OST', 2) else GIB, None)
 
     monkeypatch.setattr(Lustre, 'capacity', capacity)
     full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
@@ -176,8 +176,8 @@ def test_the_size_is_found_on_the_next_target_where_the_first_is_dead(lustre, st
 
 def mdts(lab):
     """The plan of a sweep over both MDTs."""
-    pinned = tuple(by_type('lustre').pinned('MDT', number) for number in range(2))
-    points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), Site(pinned)))
+    each = tuple(pinned(by_type('lustre'), 'MDT', number) for number in range(2))
+    points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), Site(each)))
     target = {'type': 'lustre', 'path': str(lab.target), 'mdts': 2}
     return lab.plan_of_metadata(TREE, Sweep('mdt'), 20, target=target, points=points)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builders import plan_of
-from seatrial.filesystem.base import FileSystem, Meter, no_meter
+from seatrial.filesystem.base import Driver, Exchanged, Meter, no_meter
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import telemetry
 from seatrial.job.sequence.telemetry import Log, Watching, observed, telemetry_in
@@ -53,7 +53,7 @@ class Kept(Log):
         return self.of(kind)
 
 
-class Counting(FileSystem):
+class Counting(Driver):
     """A type with this meter; it notes what it was asked."""
 
     def __init__(self, meter=READY):
@@ -320,7 +320,7 @@ class TestInARun:
 
     def test_it_begins_before_the_first_launch_and_ends_after_the_last(self, lab, stub_fio, often, monkeypatch):
         monkeypatch.setattr(Posix, 'meter', lambda self, path: READY)
-        monkeypatch.setattr(Posix, 'sent_bytes', lambda self, path: None)  # rule T25 would see what it counts
+        monkeypatch.setattr(Posix, 'exchanged', lambda self, path: Exchanged())  # rule T25 would see what it counts
         ran = lab.run(lab.plan(stub_fio()))
         found = telemetry_in(ran.plan.records)
         launches = ran.records.samples
@@ -340,7 +340,9 @@ class TestInARun:
         fio = stub_fio()
         alone = lab.run(lab.plan(fio, check='Alone'))
         monkeypatch.setattr(Posix, 'meter', lambda self, path: Meter('what hangs', '', look))
-        monkeypatch.setattr(Posix, 'sent_bytes', lambda self, path: None)  # rule T25 asks a meter with a deadline
+        monkeypatch.setattr(
+            Posix, 'exchanged', lambda self, path: Exchanged()
+        )  # rule T25 asks a meter with a deadline
         ran = lab.run(lab.plan(fio))
         assert [ran.end.reason, ran.result.verdict] == ['finished', alone.result.verdict]
         assert len(ran.records.samples) == len(alone.records.samples)

@@ -24,7 +24,7 @@ from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 
 RAW = '/state/sessions/s/cases/c/raw'
-RUNNER = '/state/sessions/s/cases/c/runner.pyz'
+RUNNER = '/state/sessions/s/runner.pyz'
 FILES = metadata_tree(files_per_directory=10)
 
 words = st.text(st.characters(blacklist_categories=('Cs', 'Cc', 'Zl', 'Zp')), max_size=20)

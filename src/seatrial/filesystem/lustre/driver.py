@@ -14,7 +14,21 @@ import stat
 import time
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capability, Capacity, Cold, Granted, Meter, no_meter
+from seatrial.filesystem.base import (
+    AS_IT_IS,
+    EMPTYING_S,
+    Behaviour,
+    Capability,
+    Capacity,
+    Cold,
+    Exchanged,
+    Granted,
+    Lost,
+    Meter,
+    NoAnswer,
+    Targets,
+    no_meter,
+)
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre import counters, params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
@@ -73,10 +87,6 @@ NO_CONNECTION = '<none>'
 """What an import shows in place of the server that it is not connected to (lprocfs_import_seq_show)."""
 
 
-class Refused(Exception):
-    """lfs or lctl is not installed, did not answer in time, or refused; the message is a sentence."""
-
-
 class Connections(NamedTuple):
     """The states of this mount's imports by device, for incidents() and turned_over(); why they are not known."""
 
@@ -123,21 +133,14 @@ class Lustre(Mounted):
         if not files:  # none is planned: a workload that fills what there is, or names alone
             return whole
         try:
-            spaces = _spaces(path)
             wished = _wished(path, layout)
-            room = targets.room(wished, files, spaces.of('OST'), _inventory(path, wished))
-        except (Refused, NotUnderstood):
+            about = wished, files, _spaces(path).of('OST'), _inventory(path, wished)
+            room, used = targets.room(*about), targets.in_use(*about)
+        except (NoAnswer, NotUnderstood):
             return whole
-        return whole if room is None or whole.bytes is None else whole._replace(bytes=min(whole.bytes, room))
-
-    def narrowest(self, path: str, layout: Layout, files: int) -> str:
-        """By the fullest of the object targets that these files may come to lie on."""
-        try:
-            wished = _wished(path, layout)
-            used = targets.in_use(wished, files, _spaces(path).of('OST'), _inventory(path, wished))
-        except (Refused, NotUnderstood):
-            return ''
-        return f'OST {used[0].number} has {approximate_size(used[0].free)} free' if used else ''
+        free = whole.bytes if room is None or whole.bytes is None else min(whole.bytes, room)
+        narrowest = f'OST {used[0].number} has {approximate_size(used[0].free)} free' if used else ''
+        return whole._replace(bytes=free, narrowest=narrowest)
 
     def quota(self, path: str) -> Capacity:
         """From `lfs quota` of the user, the primary group and the project of the directory. Root has none."""
@@ -145,30 +148,19 @@ class Lustre(Mounted):
             return Capacity(None, None)
         rows: List[targets.QuotaRow] = []
         for ask_for in (_own_quota, _project_quota):
-            with contextlib.suppress(Refused, NotUnderstood):
+            with contextlib.suppress(NoAnswer, NotUnderstood):
                 rows += ask_for(path)
         return Capacity(*targets.left(rows))
 
-    def targets(self, path: str) -> Tuple[TargetRow, ...]:
-        """All metadata and object targets, as far as lfs tells them; empty where it tells nothing. Never raises."""
-        try:
-            return _target_rows(path)
-        except (Refused, NotUnderstood):
-            return ()
+    def targets(self, path: str) -> Targets:
+        """All metadata and object targets, and the servers of this mount's imports, as far as lfs and lctl tell them.
 
-    def servers(self, path: str) -> Dict[str, str]:
-        """By the connections of this mount's imports: after a failover the node that serves in the other's place."""
-        try:
-            instance = _mounted(path).instance
-            values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')])
-            known = [params.parse_import(param.value) for param in values]
-        except (Refused, NotUnderstood):
-            return {}
-        return {
-            target_name(target[:3], int(target[3:], 16)): each.connection
-            for each, target in ((each, _target(each.name)) for each in known)
-            if _TARGET.match(target) and each.connection not in ('', NO_CONNECTION)
-        }
+        After a failover the server is the node that serves in the other's place.
+        """
+        rows: Tuple[TargetRow, ...] = ()
+        with contextlib.suppress(NoAnswer, NotUnderstood):
+            rows = _target_rows(path)
+        return Targets(rows, _servers(path))
 
     def placed(self, directory: str) -> str:
         """Its MDTs, over which a default of the root may spread new directories, and the layout of new files."""
@@ -191,11 +183,11 @@ class Lustre(Mounted):
             rows = _target_rows(path, inodes=False)
             for kind in ('MDT', 'OST'):
                 found[f'{kind}s'] = _listing([row for row in rows if row.kind == kind])
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             found['targets'] = unknown(str(error))
         try:
             found.update(_client_state(_mounted(path).instance, mount.options))
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             found['client parameters'] = unknown(str(error))
         return found
 
@@ -203,41 +195,12 @@ class Lustre(Mounted):
         """The states of the imports of this mount with their last changes; before and after a run, to compare."""
         return _connections(path)
 
-    def lost(self, before: Connections, after: Connections) -> str:
-        """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
-        if before.unknown or after.unknown:  # against nothing every loss since the mount would be one of meanwhile
-            return ''
-        times: Dict[Tuple[str, str], List[str]] = {}
-        for each in params.incidents(before.states, after.states):
-            at = time.strftime('%H:%M:%S', time.localtime(each.time_s))
-            times.setdefault((each.device, each.state), []).append(at)
-        turned = params.turned_over(before.states, after.states)
-        forgotten = {device for device in turned if not params.only_idled(after.states[device])}
-        # What an eviction lost is gone; a connection that only broke off goes on where it was.
-        ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
-        alike: Dict[str, List[str]] = {}
-        for (device, state), when in ordered:
-            how = f'{state} at {when[0]}{_and_again(when)}{", and maybe earlier" if device in forgotten else ""}'
-            alike.setdefault(how, []).append(device)
-        found = [
-            f'{_targets_of(devices)} {"was" if len(devices) == 1 else "were"} {how}' for how, devices in alike.items()
-        ]
-        silent = sorted(forgotten - {device for device, _ in times})
-        if silent:
-            found.append(f'{_targets_of(silent)} changed state so often that it is not known how')
-        return '; '.join(found)
-
-    def unseen(self, before: Connections, after: Connections) -> Optional[str]:
-        """By the readings that failed, and the devices of which history is gone, with them or by much idling."""
+    def lost(self, before: Connections, after: Connections) -> Lost:
+        """By the states of the imports; what is not known, by readings that failed and devices without a history."""
         why = before.unknown or after.unknown
-        if why:
-            return why
-        gone = sorted(set(before.states) - set(after.states))
-        if gone:
-            return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there'
-        turned = params.turned_over(before.states, after.states)
-        idled = [device for device in turned if params.only_idled(after.states[device])]
-        return f'{idled[0]} has idled so often that it is not known what was before' if idled else ''
+        if why:  # against nothing every loss since the mount would be one of meanwhile
+            return Lost(unseen=why)
+        return Lost(_lost(before, after), _unseen(before, after))
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """What this version and this user can do, found by asking and not by the version's number."""
@@ -246,7 +209,7 @@ class Lustre(Mounted):
             try:
                 has = option in _options_of(command)
                 why = '' if has else f'lfs {command} has no {option} in this version'
-            except (Refused, NotUnderstood) as error:
+            except (NoAnswer, NotUnderstood) as error:
                 has, why = False, str(error)
             found.append(Capability(what, has, why))
         try:
@@ -255,7 +218,7 @@ class Lustre(Mounted):
                 values, errors = _params([pattern.format(instance=instance)])
                 found.append(Capability(what, bool(values), '' if values else _why_none(errors)))
             found.append(_proof(path))
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             found += [Capability(what, False, str(error)) for what in (*(each for _, each in _READABLE), PROOF)]
         cold = self.cold(path)
         return (*found, Capability('emptying the cache of this client', cold.possible, cold.why_not))
@@ -264,13 +227,10 @@ class Lustre(Mounted):
         """With the keys of LustreLayout."""
         return from_settings(settings).named(name)
 
-    def pinned(self, kind: str, number: int) -> Layout:
-        """Files with all their stripes on one OST, or a directory on one MDT."""
-        own = LustreLayout(osts=(number,)) if kind == 'OST' else LustreLayout(mdt_index=number)
-        return own.named(target_name(kind, number))
-
-    def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
-        """Plain stripes; their size is the other's where that has no components."""
+    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
+        """Plain stripes, whose size is the other's where that has no components; of MDTs a directory on one."""
+        if kind == 'MDT':
+            return LustreLayout(mdt_index=numbers[0]).named(name)
         own = asked(like)
         size = None if own.components else own.stripe_size
         return LustreLayout(stripe_size=size, osts=tuple(numbers)).named(name)
@@ -282,7 +242,7 @@ class Lustre(Mounted):
         own = asked(layout)
         try:
             why = _missing_option(own) or striping.impossible(own, _open_inventory(path, own))
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             why = f'it could not be proved: {error}'
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
@@ -310,33 +270,27 @@ class Lustre(Mounted):
                 _set_striping(directory, own, mode)
         except OSError as error:
             return f'{directory}: {error.strerror or error}'
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             return str(error)
         return None
 
-    def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
+    def granted(self, file: str, layout: Layout) -> Granted:
         """By lfs getstripe -y of the file, and lfs getdirstripe of the directory that it lies in."""
-        own, difference = asked(layout), None
+        own, found = asked(layout), Granted()
         if layout.is_default:
-            return None
+            return found
         try:
             if own.places_file:
-                difference = striping.difference(own, _striping_of(file), _inventory(file, own))
-            if difference is None and own.places_directory:
-                difference = _directory_difference(os.path.dirname(file), own)
-        except (Refused, NotUnderstood) as error:
-            return f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
-        return difference
-
-    def granted(self, file: str, layout: Layout) -> Granted:
-        """By the objects of the file and the list of the targets; nothing is asked where the layout has no ALL."""
-        own = asked(layout)
-        if not any(piece.stripe_count == ALL for piece in own.pieces):
-            return Granted()
-        try:
-            return striping.granted(own, _striping_of(file), _inventory(file, own))
-        except (Refused, NotUnderstood) as error:
-            return Granted(f'all = an unknown number of OSTs ({error})', everywhere=False)
+                got, there = _striping_of(file), _inventory(file, own)
+                found = found._replace(differs=striping.difference(own, got, there))
+                if found.differs is None and any(piece.stripe_count == ALL for piece in own.pieces):
+                    found = striping.granted(own, got, there)
+            if found.differs is None and own.places_directory:
+                found = found._replace(differs=_directory_difference(os.path.dirname(file), own))
+        except (NoAnswer, NotUnderstood) as error:
+            said = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+            return Granted(differs=said)
+        return found
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
         """By pool or OSTs of the piece in which the file ends; where none is asked for, of the directory's own."""
@@ -346,7 +300,7 @@ class Lustre(Mounted):
             if piece.osts or piece.on_mdt:
                 return piece.osts
             return None if piece.pool is None else _inventory(path, wished).reach(piece.pool)
-        except (Refused, NotUnderstood, StopIteration):
+        except (NoAnswer, NotUnderstood, StopIteration):
             return ()
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
@@ -362,20 +316,23 @@ class Lustre(Mounted):
             return f'{file} does not lie in {inside}'
         try:
             _output(striping.setstripe_argv(asked(layout), file), SETTING_S)
-        except Refused as error:
+        except NoAnswer as error:
             _remove_left_over(os.path.join(parent, os.path.basename(file)))
             return str(error)
         return None
 
     def cold(self, path: str) -> Cold:
-        """Cancelling the locks of the mount drops what was cached under them; only root may (transcript 077)."""
-        if not _is_root():
-            return Cold('', 'only root may cancel the locks of a Lustre client (lctl set_param ldlm.namespaces)')
-        try:
-            instance = _mounted(path).instance
-        except (Refused, NotUnderstood) as error:
-            return Cold('', str(error))
-        return Cold(f'the locks of the mount cancelled: {shell_line(_clear_argv(instance))}')
+        """Cancelling the locks of the mount drops what was cached under them; only root may (transcript 077).
+
+        posix_fadvise leaves any part of a file cached, from none to all (seen on 2.17); cancelled locks none.
+        """
+        why_not, how = 'only root may cancel the locks of a Lustre client (lctl set_param ldlm.namespaces)', ''
+        if _is_root():
+            try:
+                why_not, how = '', shell_line(_clear_argv(_mounted(path).instance))
+            except (NoAnswer, NotUnderstood) as error:
+                why_not = str(error)
+        return Cold(how and f'the locks of the mount cancelled: {how}', why_not, forgets=False)
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
         """sync(1), then the locks are cancelled; done only if the client then counts no cached page."""
@@ -391,41 +348,29 @@ class Lustre(Mounted):
             if not values:
                 return f'it cannot be seen whether the cache is empty: {_why_none(errors)}'
             kept = params.parse_fields(values[0].value).get('used_mb', 'an unknown number of')
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             return str(error)
         return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
 
-    def forgets(self, path: str) -> bool:
-        """posix_fadvise leaves any part of a file cached, from none to all (seen on 2.17); cancelled locks none."""
-        return False
+    def behaviour(self, path: str) -> Behaviour:
+        """Reads are not counted for a process: the counters of the client are (exchanged)."""
+        return super().behaviour(path)._replace(reads_are_counted=False)
 
-    def reads_are_counted(self, path: str) -> bool:
-        """Not for a process: the counters of the client are (fetched_bytes)."""
-        return False
+    def exchanged(self, path: str) -> Exchanged:
+        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs.
 
-    def fetched_bytes(self, path: str) -> Optional[int]:
-        """The sum of read_bytes over osc.*.stats and mdc.*.stats. Who clears them makes a difference negative.
-
-        None too where they contradict themselves (counters.check).
+        Who clears them makes a difference negative. What was sent equalled what the servers counted (2.17, to the
+        byte); it is for root alone: to other users lctl gave counters under the names of others. Counters that
+        contradict themselves (counters.check) are not used; which a user may not read is `seatrial doctor`'s to say.
         """
-        return _exchanged(path, READ)
-
-    def contradiction(self, path: str) -> str:
-        """As counters.check finds it. Which of them a user may not read is `seatrial doctor`'s to say."""
         try:
-            _stats(_stats_names(path))
+            found, _ = _stats(_stats_names(path))
+            seen = counters.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
         except NotUnderstood as error:
-            return str(error)
-        except Refused:
-            pass
-        return ''
-
-    def sent_bytes(self, path: str) -> Optional[int]:
-        """The same of write_bytes, which equalled what the servers counted (2.17, to the byte).
-
-        For root alone: to other users lctl gave counters under the names of others.
-        """
-        return None if os.geteuid() else _exchanged(path, WRITTEN)
+            return Exchanged(contradiction=str(error))
+        except NoAnswer:
+            return Exchanged()
+        return Exchanged(seen.get(READ), None if os.geteuid() else seen.get(WRITTEN))
 
     def meter(self, path: str) -> Meter:
         """Of this mount: osc and mdc, and what llite tells beside; whichever of them this user may read."""
@@ -433,7 +378,7 @@ class Lustre(Mounted):
             mount = _mounted(path)
             names = [f'llite.{mount.fsname}-{mount.instance}.stats', *_stats_names(path)]
             found, errors = _stats(names)
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             return no_meter(str(error))
         kinds = {param.name.partition('.')[0] for param in found}
         if not kinds & {'osc', 'llite'}:
@@ -443,7 +388,7 @@ class Lustre(Mounted):
         def look_at(deadline_s: float) -> Dict[str, int]:
             try:
                 return counters.traffic(_stats(names, deadline_s)[0])
-            except (Refused, NotUnderstood):
+            except (NoAnswer, NotUnderstood):
                 return {}
 
         return Meter(f"this node's Lustre client on this mount, {whose}", '', look_at)
@@ -453,7 +398,7 @@ class Lustre(Mounted):
         try:
             found, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
             sizes = counters.rpc_sizes(found)
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             return RpcSizes(when, (), str(error))
         return RpcSizes(when, sizes, '' if found else _why_none(errors))
 
@@ -490,6 +435,54 @@ _FORBIDDEN = re.compile('Permission denied|Operation not permitted')
 _NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
 
 
+def _servers(path: str) -> Dict[str, str]:
+    """By the target's name; empty where the imports cannot be read."""
+    try:
+        instance = _mounted(path).instance
+        values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')])
+        known = [params.parse_import(param.value) for param in values]
+    except (NoAnswer, NotUnderstood):
+        return {}
+    return {
+        target_name(target[:3], int(target[3:], 16)): each.connection
+        for each, target in ((each, _target(each.name)) for each in known)
+        if _TARGET.match(target) and each.connection not in ('', NO_CONNECTION)
+    }
+
+
+def _lost(before: Connections, after: Connections) -> str:
+    """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
+    times: Dict[Tuple[str, str], List[str]] = {}
+    for each in params.incidents(before.states, after.states):
+        at = time.strftime('%H:%M:%S', time.localtime(each.time_s))
+        times.setdefault((each.device, each.state), []).append(at)
+    turned = params.turned_over(before.states, after.states)
+    forgotten = {device for device in turned if not params.only_idled(after.states[device])}
+    # What an eviction lost is gone; a connection that only broke off goes on where it was.
+    ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
+    alike: Dict[str, List[str]] = {}
+    for (device, state), when in ordered:
+        how = f'{state} at {when[0]}{_and_again(when)}{", and maybe earlier" if device in forgotten else ""}'
+        alike.setdefault(how, []).append(device)
+    found = [
+        f'{_targets_of(devices)} {"was" if len(devices) == 1 else "were"} {how}' for how, devices in alike.items()
+    ]
+    silent = sorted(forgotten - {device for device, _ in times})
+    if silent:
+        found.append(f'{_targets_of(silent)} changed state so often that it is not known how')
+    return '; '.join(found)
+
+
+def _unseen(before: Connections, after: Connections) -> str:
+    """The devices of which history is gone, with them or by much idling."""
+    gone = sorted(set(before.states) - set(after.states))
+    if gone:
+        return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there'
+    turned = params.turned_over(before.states, after.states)
+    idled = [device for device in turned if params.only_idled(after.states[device])]
+    return f'{idled[0]} has idled so often that it is not known what was before' if idled else ''
+
+
 def _and_again(at: Sequence[str]) -> str:
     often = len(at) - 1
     return '' if not often else f' and {"once" if often == 1 else f"{often} times"} more until {at[-1]}'
@@ -516,28 +509,28 @@ def _is_root() -> bool:
 
 
 def _answer(argv: List[str], deadline_s: float) -> Answer:
-    """What the command said, by its deadline at the latest. Raises Refused if it is not installed."""
+    """What the command said, by its deadline at the latest. Raises NoAnswer if it is not installed."""
     program = shutil.which(argv[0]) or os.path.join(SBIN, argv[0])
     answer = ask([program, *argv[1:]], deadline_s)
     if answer is None:
-        raise Refused(f'{argv[0]} is not installed on this node')
+        raise NoAnswer(f'{argv[0]} is not installed on this node')
     return answer
 
 
 def _ended(argv: List[str], deadline_s: float = ANSWER_S) -> Answer:
-    """All that the command said. Raises Refused unless it ended in time."""
+    """All that the command said. Raises NoAnswer unless it ended in time."""
     answer = _answer(argv, deadline_s)
     if answer.exit_status is None:
-        raise Refused(f'`{shell_line(argv)}` did not answer within {deadline_s:.0f} s; is a server down?')
+        raise NoAnswer(f'`{shell_line(argv)}` did not answer within {deadline_s:.0f} s; is a server down?')
     return answer
 
 
 def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
-    """What the command printed. Raises Refused unless it ended in time and with 0."""
+    """What the command printed. Raises NoAnswer unless it ended in time and with 0."""
     answer = _ended(argv, deadline_s)
     if answer.exit_status != 0:
         last = (answer.stderr.strip() or answer.stdout.strip()).split('\n')[-1]
-        raise Refused(f'`{shell_line(argv)}` failed with exit status {answer.exit_status}: {last}')
+        raise NoAnswer(f'`{shell_line(argv)}` failed with exit status {answer.exit_status}: {last}')
     return answer.stdout
 
 
@@ -577,7 +570,7 @@ def _stats_names(path: str) -> List[str]:
 def _proof(path: str) -> Capability:
     try:
         values, errors = _stats(_stats_names(path))
-    except (Refused, NotUnderstood) as error:
+    except (NoAnswer, NotUnderstood) as error:
         return Capability(PROOF, False, str(error))
     return Capability(PROOF, bool(values), '' if values else _why_none(errors))
 
@@ -589,41 +582,31 @@ def _why_none(errors: Dict[str, str]) -> str:
 def _told(question: Callable[[], str]) -> str:
     try:
         return question()
-    except (Refused, NotUnderstood) as error:
+    except (NoAnswer, NotUnderstood) as error:
         return unknown(str(error))
 
 
 def _interfaces() -> str:
     answer = _ended(['lnetctl', 'net', 'show', '-v'])
     if _FORBIDDEN.search(answer.stderr):
-        raise Refused('only root may read it')
+        raise NoAnswer('only root may read it')
     return '; '.join(targets.parse_interfaces(answer.stdout))
 
 
-def _exchanged(path: str, what: str) -> Optional[int]:
-    """Bytes over all targets of this mount, READ or WRITTEN; None where those of its OSTs cannot be read."""
-    try:
-        found, _ = _stats(_stats_names(path))
-        osts = any(param.name.startswith('osc.') for param in found)
-        return counters.traffic(found)[what] if osts else None
-    except (Refused, NotUnderstood):
-        return None
-
-
-_MOUNTED: Dict[Mount, targets.Mounted] = {}
+_MOUNTED: Dict[Mount, targets.ClientMount] = {}
 _INSTANCES: Dict[str, str] = {}
-_DEVICES: Dict[targets.Mounted, List[str]] = {}
+_DEVICES: Dict[targets.ClientMount, List[str]] = {}
 """What lfs has told of a mount; it is asked once: each call takes up to half a second, and a job holds its mount."""
 
 
-def _mounted(path: str) -> targets.Mounted:
+def _mounted(path: str) -> targets.ClientMount:
     """The mount that the path lies on, with its instance, by which its devices are called.
 
     By the path itself: without one lfs opens the root of every mount, and one may hang or be closed to this user.
     """
     mount, why_not = look(path)
     if mount is None:
-        raise Refused(why_not)
+        raise NoAnswer(why_not)
     if mount not in _MOUNTED:
         _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))[0]._replace(path=mount.point)
     return _MOUNTED[mount]
@@ -633,7 +616,7 @@ def _instance_of(path: str) -> str:
     """As devices of its mount are called: as they were last, where the path does not answer now."""
     try:
         _INSTANCES[path] = _mounted(path).instance
-    except Refused:
+    except NoAnswer:
         if path not in _INSTANCES:
             raise
     return _INSTANCES[path]
@@ -654,7 +637,7 @@ def _connections(path: str) -> Connections:
         instance = _instance_of(path)
         found, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
         states = {_device(param.name): params.parse_states(param.value) for param in found}
-    except (Refused, NotUnderstood) as error:
+    except (NoAnswer, NotUnderstood) as error:
         return Connections({}, str(error))
     return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
 
@@ -752,10 +735,10 @@ def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
     """Make it with lfs mkdir; a plain one is made in its place if that is refused."""
     try:
         _output(striping.mkdir_argv(layout, directory), SETTING_S)
-    except Refused as error:
+    except NoAnswer as error:
         os.mkdir(directory, mode)
         who = ' (only root may, or the group of mdt.*.enable_remote_dir_gid)' if _FORBIDDEN.search(str(error)) else ''
-        raise Refused(f'{error}{who}') from None
+        raise NoAnswer(f'{error}{who}') from None
     os.chmod(directory, mode)
 
 
@@ -774,7 +757,7 @@ def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
         if removed:
             os.mkdir(directory, mode)
     if removed:
-        raise Refused(f'lfs setstripe removed {directory}: it is restricted (llite.*.enable_setstripe_gid)')
+        raise NoAnswer(f'lfs setstripe removed {directory}: it is restricted (llite.*.enable_setstripe_gid)')
 
 
 def _directory_difference(directory: str, layout: LustreLayout) -> Optional[str]:
@@ -920,7 +903,7 @@ def _checked(instance: str) -> str:
         try:
             answer = _ended(['lfs', 'check', kind])
             seen = targets.parse_check(answer.stdout, answer.stderr)
-        except (Refused, NotUnderstood) as error:
+        except (NoAnswer, NotUnderstood) as error:
             return unknown(str(error))
         lost += [f'{_target(each.device)}: {each.fault}' for each in seen if each.fault and instance in each.device]
     return '; '.join(lost) or 'all in order'

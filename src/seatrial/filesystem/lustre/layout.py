@@ -39,7 +39,7 @@ _Fault = Optional[Tuple[str, str]]
 """A key, and what is wrong there with its remedy."""
 
 
-class Component(NamedTuple):
+class LayoutComponent(NamedTuple):
     """One piece of a file: from where the one before ends (the first: from 0) to `end`.
 
     end:    bytes; None is the end of the file
@@ -85,7 +85,7 @@ class LustreLayout(NamedTuple):
     start_ost: Optional[int] = None
     osts: Tuple[int, ...] = ()
     overstripe_count: Optional[int] = None
-    components: Tuple[Component, ...] = ()
+    components: Tuple[LayoutComponent, ...] = ()
     mirrors: int = 1
     mdt_count: Optional[int] = None
     mdt_index: Optional[int] = None
@@ -101,10 +101,10 @@ class LustreLayout(NamedTuple):
         return self.mdt_count is not None or self.mdt_index is not None
 
     @property
-    def pieces(self) -> Tuple[Component, ...]:
+    def pieces(self) -> Tuple[LayoutComponent, ...]:
         """The file's pieces from front to back, each with what it has from the one before; a plain file has one."""
-        found: List[Component] = []
-        for piece in self.components or (Component(None, False, *self[:6]),):
+        found: List[LayoutComponent] = []
+        for piece in self.components or (LayoutComponent(None, False, *self[:6]),):
             found.append(_inherited(piece, found[-1]) if found and not piece.on_mdt else piece)
         return tuple(found)
 
@@ -155,7 +155,7 @@ def asked(layout: Layout) -> LustreLayout:
         else:
             key, _, read = _WORDS[letters]
             (pieces[-1] if pieces else whole)[key] = read(value)
-    return LustreLayout(components=tuple(Component(**piece) for piece in pieces), **whole)
+    return LustreLayout(components=tuple(LayoutComponent(**piece) for piece in pieces), **whole)
 
 
 def from_settings(settings: Any) -> LustreLayout:
@@ -190,7 +190,7 @@ def progressive(name: str, *components: Dict[str, Any], **settings: Any) -> Layo
     return striped(name, components=components, **settings)
 
 
-def _inherited(piece: Component, before: Component) -> Component:
+def _inherited(piece: LayoutComponent, before: LayoutComponent) -> LayoutComponent:
     counted = piece.stripe_count is not None or piece.osts or piece.overstripe_count is not None
     return piece._replace(
         stripe_count=piece.stripe_count if counted else before.stripe_count,
@@ -199,11 +199,11 @@ def _inherited(piece: Component, before: Component) -> Component:
     )
 
 
-def _piece_fault(piece: Component, place: int) -> _Fault:
+def _piece_fault(piece: LayoutComponent, place: int) -> _Fault:
     if piece.on_mdt:
         if place > 0:
             return 'on_mdt', 'only the first component can lie on the metadata target'
-        if piece != Component(piece.end, True):
+        if piece != LayoutComponent(piece.end, True):
             return 'on_mdt', 'a component on the metadata target has nothing else to choose; take the other keys out'
         if piece.end is None or piece.end > MOST_ON_MDT:
             return 'end', f'a component on the metadata target ends at {binary(MOST_ON_MDT)} at the latest'
@@ -220,7 +220,7 @@ def _piece_fault(piece: Component, place: int) -> _Fault:
     return None
 
 
-def _end_fault(piece: Component, start: int, is_last: bool) -> _Fault:
+def _end_fault(piece: LayoutComponent, start: int, is_last: bool) -> _Fault:
     if piece.end is None and is_last:
         return None
     if is_last:
@@ -266,11 +266,11 @@ def _osts(value: Any) -> Tuple[int, ...]:
     return osts
 
 
-def _components(value: Any) -> Tuple[Component, ...]:
+def _components(value: Any) -> Tuple[LayoutComponent, ...]:
     found = []
     for place, each in enumerate(_list(value)):
         try:
-            found.append(Component(**read_keys(each, _COMPONENT_KEYS)))
+            found.append(LayoutComponent(**read_keys(each, _COMPONENT_KEYS)))
         except LayoutError as error:
             raise LayoutError([place, *error.keys], error.sentence) from None
     return tuple(found)

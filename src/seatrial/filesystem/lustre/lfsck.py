@@ -59,7 +59,7 @@ class Scan(NamedTuple):
     unclear: Tuple[Tuple[str, int], ...]
 
 
-class Run(NamedTuple):
+class LfsckRun(NamedTuple):
     """The scans of all targets, in the order of the text."""
 
     scans: Tuple[Scan, ...]
@@ -121,7 +121,7 @@ def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
     return sums
 
 
-def parse_lfsck(text: str) -> Run:
+def parse_lfsck(text: str) -> LfsckRun:
     """A run from the outputs of all servers, one after another, in any order.
 
     Raises NotUnderstood: another output, a target twice, no MDT, or a text that was cut short.
@@ -143,7 +143,7 @@ def parse_lfsck(text: str) -> Run:
             raise NotUnderstood(f'no MDT says how its {kind} scan went; ask the MDS for mdd.*.lfsck_{kind}')
     if not scans:
         raise NotUnderstood('no run of LFSCK is shown')
-    return Run(tuple(scans))
+    return LfsckRun(tuple(scans))
 
 
 def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:

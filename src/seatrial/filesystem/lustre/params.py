@@ -74,7 +74,7 @@ class Bucket(NamedTuple):
     writes: int
 
 
-class Histogram(NamedTuple):
+class RpcHistogram(NamedTuple):
     """One table of rpc_stats or brw_stats, as 'pages per rpc', in 'rpcs', 'ios' or 'count'."""
 
     title: str
@@ -87,7 +87,7 @@ class Histograms(NamedTuple):
 
     taken_s: float
     gauges: Dict[str, int]
-    tables: Tuple[Histogram, ...]
+    tables: Tuple[RpcHistogram, ...]
 
 
 class Import(NamedTuple):
@@ -129,7 +129,7 @@ class Incident(NamedTuple):
     state: str
 
 
-class Job(NamedTuple):
+class JobCounters(NamedTuple):
     """What one job has asked of one target; id is the Slurm job where jobid_var is SLURM_JOB_ID."""
 
     id: str
@@ -194,13 +194,13 @@ def parse_histograms(value: str) -> Histograms:
     """The tables of rpc_stats or brw_stats; percentages are left out, and reckoned where they are wanted."""
     times: Dict[str, float] = {}
     gauges: Dict[str, int] = {}
-    tables: List[Histogram] = []
+    tables: List[RpcHistogram] = []
     for line in value.split('\n'):
         time, title, bucket, gauge = (form.match(line) for form in (_TIME, _TITLE, _BUCKET, _GAUGE))
         if time is not None:
             times[time.group(1)] = float(time.group(2))
         elif title is not None:
-            tables.append(Histogram(title.group(1), title.group(2), ()))
+            tables.append(RpcHistogram(title.group(1), title.group(2), ()))
         elif bucket is not None and tables:
             label, reads, writes = bucket.groups()
             added = (*tables[-1].buckets, Bucket(label, int(reads), int(writes)))
@@ -262,13 +262,13 @@ def parse_fields(value: str) -> Dict[str, str]:
     return found
 
 
-def parse_job_stats(value: str) -> Tuple[Job, ...]:
+def parse_job_stats(value: str) -> Tuple[JobCounters, ...]:
     """The value of obdfilter.*.job_stats or mdt.*.job_stats; empty where nothing is kept."""
-    jobs: List[Job] = []
+    jobs: List[JobCounters] = []
     for line in value.split('\n'):
         counter, time = _JOB_COUNTER.match(line), _TIME.match(line.strip())
         if line.startswith('- job_id:'):
-            jobs.append(Job(line[len('- job_id:') :].strip().strip('"'), 0.0, {}))
+            jobs.append(JobCounters(line[len('- job_id:') :].strip().strip('"'), 0.0, {}))
         elif time is not None and jobs:
             if time.group(1) == 'snapshot_time':
                 jobs[-1] = jobs[-1]._replace(taken_s=float(time.group(2)))

@@ -9,7 +9,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.base import Granted
 from seatrial.filesystem.layout_words import ALL, binary
-from seatrial.filesystem.lustre.layout import Component, LustreLayout
+from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 
 _IGNORED = re.compile(r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*)?\s*\Z')
@@ -36,7 +36,7 @@ class Inventory(NamedTuple):
         return self.osts if pool is None else self.pools.get(pool, ())
 
 
-class Piece(NamedTuple):
+class FoundPiece(NamedTuple):
     """One component of a file, or the whole of a plain one. A directory's default has pieces without objects.
 
     end:          None is the end of the file
@@ -66,7 +66,7 @@ class Piece(NamedTuple):
 class Striping(NamedTuple):
     """The layout that lfs getstripe shows of one file, or of a directory for the files to come."""
 
-    pieces: Tuple[Piece, ...]
+    pieces: Tuple[FoundPiece, ...]
     mirrors: int = 1
     of_directory: bool = False
 
@@ -266,13 +266,13 @@ def _directory_options(layout: LustreLayout) -> List[str]:
     return [word for option, value in offered if value is not None for word in (option, str(value))]
 
 
-def _striping_options(piece: Component) -> List[str]:
+def _striping_options(piece: LayoutComponent) -> List[str]:
     """lfs has a comma between OSTs."""
     values = ((word[0], word[1:].replace('_', ',') if word[0] == 'o' else word[1:]) for word in piece.words)
     return [part for letter, value in values for part in (f'-{letter}', value)]
 
 
-def _reach_fault(piece: Component, there: Inventory) -> Optional[str]:
+def _reach_fault(piece: LayoutComponent, there: Inventory) -> Optional[str]:
     reach = there.reach(piece.pool)
     among = f"the pool '{piece.pool}' has" if piece.pool else 'the file system has'
     if not reach:
@@ -323,7 +323,7 @@ def _striping(header: Dict[str, str], told: List[Tuple[Dict[str, str], List[int]
     return Striping(pieces, mirrors, 'stripe_count' in told[0][0])
 
 
-def _piece(keys: Dict[str, str], osts: List[int]) -> Piece:
+def _piece(keys: Dict[str, str], osts: List[int]) -> FoundPiece:
     shown = str(keys)
     prefix = '' if 'stripe_count' in keys else 'lmm_'  # of a directory's default
     pattern = tuple(_take(keys, f'{prefix}pattern').split(','))
@@ -343,13 +343,13 @@ def _piece(keys: Dict[str, str], osts: List[int]) -> Piece:
     if (instantiated or osts) and count != len(osts):
         raise NotUnderstood(f'{count} objects are announced, and {len(osts)} shown', shown)
     bounds = number(start, shown), None if end == 'EOF' else number(end, shown)
-    return Piece(*bounds, pattern, count, size, tuple(osts), keys.get(f'{prefix}pool'), mirror, flags)
+    return FoundPiece(*bounds, pattern, count, size, tuple(osts), keys.get(f'{prefix}pool'), mirror, flags)
 
 
-def _as_component(piece: Piece) -> Component:
+def _as_component(piece: FoundPiece) -> LayoutComponent:
     if piece.on_mdt:
-        return Component(piece.end, True)
-    return Component(piece.end, False, piece.stripe_count, piece.stripe_size, piece.pool, None, piece.osts)
+        return LayoutComponent(piece.end, True)
+    return LayoutComponent(piece.end, False, piece.stripe_count, piece.stripe_size, piece.pool, None, piece.osts)
 
 
 def _differences(asked: LustreLayout, got: Striping, there: Inventory) -> List[str]:
@@ -368,7 +368,7 @@ def _differences(asked: LustreLayout, got: Striping, there: Inventory) -> List[s
     return found
 
 
-def _piece_differences(wish: Component, piece: Piece, there: Inventory) -> List[str]:
+def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventory) -> List[str]:
     found = []
     if piece.end != wish.end:
         found.append(f'it ends at {_end_word(piece.end)} instead of {_end_word(wish.end)}')
@@ -405,12 +405,12 @@ def _piece_differences(wish: Component, piece: Piece, there: Inventory) -> List[
     return found
 
 
-def _may_be_all(piece: Piece, most: int) -> bool:
+def _may_be_all(piece: FoundPiece, most: int) -> bool:
     """Without objects the servers have not decided yet."""
     return 1 <= piece.stripe_count <= most or (piece.stripe_count == ALL and not piece.osts)
 
 
-def _wished_count(wish: Component) -> Optional[int]:
+def _wished_count(wish: LayoutComponent) -> Optional[int]:
     if wish.osts:
         return len(wish.osts)
     if wish.overstripe_count is not None:

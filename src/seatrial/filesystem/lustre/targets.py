@@ -8,7 +8,7 @@ import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.layout_words import ALL
-from seatrial.filesystem.lustre.layout import Component, LustreLayout
+from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.striping import Inventory
 from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 
@@ -97,7 +97,7 @@ class TargetState(NamedTuple):
     active: bool
 
 
-class Connection(NamedTuple):
+class CheckedDevice(NamedTuple):
     """One device of `lfs check`; fault is 'inactive', or the error: 'Transport endpoint is not connected (107)'."""
 
     device: str
@@ -123,7 +123,7 @@ class QuotaRow(NamedTuple):
     exact: bool = True
 
 
-class Mounted(NamedTuple):
+class ClientMount(NamedTuple):
     """A mount as `lfs getname` names it: 'lustre' and 'ffff888105ab7000' at /mnt/lustre, or at '' if not reported."""
 
     fsname: str
@@ -168,7 +168,7 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
     return tuple(found)
 
 
-def parse_check(stdout: str, stderr: str) -> Tuple[Connection, ...]:
+def parse_check(stdout: str, stderr: str) -> Tuple[CheckedDevice, ...]:
     """`lfs check`: it exits with 0 whatever it finds, and tells what is wrong on stderr.
 
     But of what is not connected it says 'inactive' on stdout (do_target_check of liblustreapi.c, for ENOTCONN).
@@ -178,12 +178,12 @@ def parse_check(stdout: str, stderr: str) -> Tuple[Connection, ...]:
         match = _ACTIVE.match(line)
         if match is None:
             raise NotUnderstood('not a connection', line)
-        found.append(Connection(match.group(1), 'inactive' if match.group(2) else ''))
+        found.append(CheckedDevice(match.group(1), 'inactive' if match.group(2) else ''))
     for line in whole_lines(stderr):
         match = _CHECK_ERROR.match(line)
         if match is None:
             raise NotUnderstood('not the fault of a connection', line)
-        found.append(Connection(match.group(1), f'{match.group(2)} ({match.group(3)})'))
+        found.append(CheckedDevice(match.group(1), f'{match.group(2)} ({match.group(3)})'))
     if not found:
         raise NotUnderstood('no connection is shown', stdout)
     return tuple(found)
@@ -244,7 +244,7 @@ def parse_project(text: str) -> int:
     return int(match.group(1)) if match.group(2) == 'P' else 0
 
 
-def parse_mounted(text: str) -> Tuple[Mounted, ...]:
+def parse_mounted(text: str) -> Tuple[ClientMount, ...]:
     """`lfs getname`: the Lustre mounts of this node, or the one of the path that was given.
 
     Of one path 2.17 prints the name alone, as 2.12 to 2.16 do not (print_instance and lfs_getname in lfs.c).
@@ -254,7 +254,7 @@ def parse_mounted(text: str) -> Tuple[Mounted, ...]:
         match = _INSTANCE.match(line)
         if match is None:
             raise NotUnderstood('not the name of a mount', line)
-        found.append(Mounted(match.group(1), match.group(2), match.group(3) or ''))
+        found.append(ClientMount(match.group(1), match.group(2), match.group(3) or ''))
     if not found:
         raise NotUnderstood('no mount is shown', text)
     return tuple(found)
@@ -366,7 +366,7 @@ def left(rows: Iterable[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
     return min(of_bytes) if of_bytes else None, min(of_inodes) if of_inodes else None
 
 
-def _width(piece: Component, targets: int) -> int:
+def _width(piece: LayoutComponent, targets: int) -> int:
     if piece.osts or piece.stripe_count == ALL:
         return targets
     return piece.overstripe_count or piece.stripe_count or 1

@@ -11,6 +11,7 @@ import sys
 from typing import List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.node_program import module_argv
+from seatrial.filesystem import caches
 from seatrial.filesystem.registry import by_type
 from seatrial.job.launch.placement import said_by_nodes
 from seatrial.model.plan import TrialPlan
@@ -34,7 +35,7 @@ def main(arguments: List[str]) -> int:
     """The task of one node. `arguments`: the type, the directory of the files, and what may be forgotten."""
     type_, directory, order = arguments
     fault = None if order == KEEP else _forget(type_, directory, order == EMPTY)
-    answer = {'fault': fault, 'fetched': by_type(type_).fetched_bytes(directory), 'kernel': _kernel()}
+    answer = {'fault': fault, 'fetched': by_type(type_).exchanged(directory).fetched, 'kernel': _kernel()}
     print(MARK, platform.node(), json.dumps(answer), flush=True)
     return 0
 
@@ -66,7 +67,7 @@ def _forget(type_: str, directory: str, may_empty: bool) -> Optional[str]:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if entry.is_file(follow_symlinks=False):
-                    driver.forget(entry.path)
+                    caches.forget(entry.path)
     except OSError as error:
         fault = f'{error.filename or directory}: {error.strerror}'
     return driver.empty_client_cache(directory) if may_empty and driver.cold(directory).possible else fault

@@ -7,7 +7,7 @@ have a stage of their own and a record that says what was found.
 import random
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.base import Driver
 from seatrial.job.sequence.layouts import FREE_SHARE
 from seatrial.model.layout import target_name
 from seatrial.model.plan import TrialPlan, metric
@@ -31,7 +31,7 @@ class Begun(NamedTuple):
     """
 
     plan: TrialPlan
-    driver: FileSystem
+    driver: Driver
     breach: Breach
     point: Point
     numbers: Dict[str, int]
@@ -46,7 +46,7 @@ Measure = Callable[[Point, int], Optional[float]]
 """Given a point and the number of the repetition, the figure of the metric that is too low; None if not valid."""
 
 
-def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Begun]:
+def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[Begun]:
     """What there is to be searched for and among, or None: all may meet its bound, or there is nothing to compare."""
     kind = kind_of(plan.kind)
     if not plan.floors or plan.axis.named or not kind.moves_data:
@@ -64,9 +64,10 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
     point = launched[worst.point][0].point
     layout = point.layout or plan.target.layout
     reach = driver.reach(plan.target.path, layout, max(file.size for file in kind.files(point)))
+    targets = driver.targets(plan.target.path)
     usable = [
         row
-        for row in driver.targets(plan.target.path)
+        for row in targets.rows
         if row.kind in ('OST', 'brick') and row.takes_files and (reach is None or row.number in reach)
     ]
     numbers = {target_name(row.kind, row.number): row.number for row in usable if not row.fault}
@@ -82,8 +83,8 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
     flash = {row.number for row in usable if FLASH in row.flags}
     mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
     whole = len(kind.files(point)) if usable[0].kind == 'brick' else 0
-    servers = driver.servers(plan.target.path)
-    return Begun(plan, driver, worst, kind.resized(point, moved), numbers, servers, mixed, whole)
+    resized = kind.resized(point, moved)
+    return Begun(plan, driver, worst, resized, numbers, targets.servers, mixed, whole)
 
 
 def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
@@ -135,7 +136,8 @@ def _round(
 def _pinned(begun: Begun, group: Group, number: int) -> Point:
     """The point with its files striped over the group, in the case's own stripes where these are plain."""
     like, numbers = begun.point.layout or begun.plan.target.layout, [begun.numbers[name] for name in group.targets]
-    layout = begun.driver.striped_over(f'drill{number}{group.label}', like, numbers)
+    kind = 'brick' if begun.whole else 'OST'
+    layout = begun.driver.on_targets(f'drill{number}{group.label}', kind, numbers, like)
     return begun.point._replace(label=layout.name, layout=layout)
 
 

@@ -5,7 +5,8 @@ import platform
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem import caches
+from seatrial.filesystem.base import Driver
 from seatrial.job.directory.rundir import RunDirectory, explained
 from seatrial.job.sequence.clients import clients
 from seatrial.job.sequence.contents import contents
@@ -26,16 +27,17 @@ class Setup(NamedTuple):
     """Where launches take place, and with what. counted: whether the kernel counts reads from storage on this target.
 
     cold: whether this node's caches can be emptied, and the site allows it; kept: what answers from memory even then,
-    or why they cannot be emptied although the site allows it
+    or why they cannot be emptied although the site allows it; forgets: as in Cold
     """
 
     plan: TrialPlan
     engine: Engine
     run: RunDirectory
-    driver: FileSystem
+    driver: Driver
     counted: bool
     cold: bool
     kept: str
+    forgets: bool = True
 
 
 class Seen(NamedTuple):
@@ -125,13 +127,14 @@ class Evidence:
     def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
         setup = self._setup
         try:
-            lies = contents(self._path, files, setup.driver.allocates(setup.plan.target.path))
+            lies = contents(self._path, files, setup.driver.behaviour(setup.plan.target.path).allocates)
         except OSError as error:
             return [
                 finding('F1', f'{self._phase}@{self._point.label}: the data cannot be synced and read back: {error}')
             ]
         written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
-        here, now = short(platform.node()) in map(short, measurement.hosts), self._sent_here()
+        here = short(platform.node()) in map(short, measurement.hosts)
+        now = None if self._sent is None else self._sent_here()
         # Where a block was written several times before the sync, it leaves the node once.
         once = self._kind.exact_bytes(self._point) is not None
         # A counter that has begun anew has counted less.
@@ -141,7 +144,7 @@ class Evidence:
         return findings(WRITTEN, written)
 
     def _sent_here(self) -> Optional[int]:
-        return self._setup.driver.sent_bytes(self._setup.plan.target.path)
+        return self._setup.driver.exchanged(self._setup.plan.target.path).sent
 
     def _check_files(self) -> None:
         """Nothing is read that is not there in full: fio unlinks a file that is too short. Nothing is written where
@@ -163,8 +166,8 @@ class Evidence:
         if self._here:
             if forget:
                 for file in self._kind.files(self._point):
-                    setup.driver.forget(os.path.join(self._path, file.name))
-                if setup.cold and not setup.driver.forgets(self._path):
+                    caches.forget(os.path.join(self._path, file.name))
+                if setup.cold and not setup.forgets:
                     setup.driver.empty_client_cache(self._path)  # whether it did, the counters tell
             if not setup.counted:
                 self._fetched = self._fetched_here()
@@ -204,13 +207,13 @@ class Evidence:
 
     def _fetched_here(self) -> Optional[int]:
         """What the client of this node counts, where it does."""
-        return self._setup.driver.fetched_bytes(self._setup.plan.target.path)
+        return self._setup.driver.exchanged(self._setup.plan.target.path).fetched
 
     def _contradiction(self) -> str:
         """Of the client's counters, where a read has nothing else to show where its bytes came from."""
         if self._setup.counted or not self._kind.reads(self._phase):
             return ''
-        return self._setup.driver.contradiction(self._setup.plan.target.path)
+        return self._setup.driver.exchanged(self._setup.plan.target.path).contradiction
 
     def _may_count(self) -> bool:
         """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only

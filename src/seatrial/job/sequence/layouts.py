@@ -4,7 +4,7 @@ import os
 from typing import Dict, List, Optional, Sequence, Set
 
 from seatrial.engine.base import EngineError
-from seatrial.filesystem.base import FileSystem, Granted
+from seatrial.filesystem.base import Driver, Granted
 from seatrial.job.directory.rundir import RunDirectory
 from seatrial.model.layout import TARGETS, Layout, target_name
 from seatrial.model.plan import TrialPlan
@@ -23,7 +23,7 @@ MAX_PROVED = 8
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 
 
-def without_closed(plan: TrialPlan, driver: FileSystem) -> TrialPlan:
+def without_closed(plan: TrialPlan, driver: Driver) -> TrialPlan:
     """The plan, and of a node sweep over all targets that over those which take files now.
 
     A file over all has a part on one that is away too, and whoever writes there waits until it is back.
@@ -31,18 +31,18 @@ def without_closed(plan: TrialPlan, driver: FileSystem) -> TrialPlan:
     layout = plan.points[0].layout
     if plan.axis.equals != 'node' or layout is None:
         return plan
-    rows = [row for row in driver.targets(plan.target.path) if row.kind == 'OST']
+    rows = [row for row in driver.targets(plan.target.path).rows if row.kind == 'OST']
     numbers = [row.number for row in rows if row.takes_files]
     if len(numbers) in (0, len(rows)):
         return plan
-    own = driver.striped_over(layout.name, layout, numbers)
+    own = driver.on_targets(layout.name, 'OST', numbers, layout)
     return plan._replace(points=tuple(point._replace(layout=own) for point in plan.points))
 
 
 class Layouts:
     """Which directory of a run has which layout. A directory that has been emptied keeps its own."""
 
-    def __init__(self, plan: TrialPlan, driver: FileSystem, run: RunDirectory) -> None:
+    def __init__(self, plan: TrialPlan, driver: Driver, run: RunDirectory) -> None:
         self._plan, self._driver, self._run = plan, driver, run
         self._of_targets = plan.axis.equals in TARGETS
         self._given: Dict[str, Layout] = {}
@@ -95,13 +95,12 @@ class Layouts:
         if wanted.is_default:
             return []
         for file in self._to_prove(directory, wanted, launch):
-            differs = self._driver.layout_differs(file, wanted)
-            if differs is None:
-                differs = self._other_than_before(wanted, self._driver.granted(file, wanted))
+            granted = self._driver.granted(file, wanted)
+            differs = granted.differs or self._other_than_before(wanted, granted)
             if differs is not None:
                 return [finding('P5a', f'not the layout that was asked for: {differs}')]
-        granted = self._granted.get(wanted.canonical)
-        return [finding('P5c', f'{wanted.canonical}: {granted.said}')] if granted and granted.said else []
+        known = self._granted.get(wanted.canonical)
+        return [finding('P5c', f'{wanted.canonical}: {known.said}')] if known and known.said else []
 
     def _refused(self, point: Point, wanted: Layout, fault: str) -> EngineError:
         if self._of_targets:
@@ -152,7 +151,7 @@ class Layouts:
         if not self._of_targets or point.layout is None:
             return ''
         if self._targets is None:
-            rows = self._driver.targets(self._plan.target.path)
+            rows = self._driver.targets(self._plan.target.path).rows
             self._targets = {target_name(row.kind, row.number): row for row in rows}
         row = self._targets.get(point.layout.name)
         return '' if row is None else _why_closed(row, point)

@@ -8,6 +8,7 @@ from typing import Any, List, Optional
 
 from seatrial.engine.base import Command, EngineError, Outcome, measured
 from seatrial.engine.failed_call import NO_ROOM, FailedCall, failed_call
+from seatrial.filesystem.base import Lost
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
 from seatrial.job.launch import stall
@@ -168,7 +169,7 @@ class _Attempt:
         except LaunchGivenUp as error:
             if self.trial.signals.stopping():
                 raise
-            lost = self._lost(self._connections())
+            lost = self._lost().said
             said = self._where(str(error)) + self._read_only() + (f'; {lost}' if lost else '')
             self.findings = [finding('E2', said)]
 
@@ -177,7 +178,7 @@ class _Attempt:
 
         A connection that was lost meanwhile comes first: an evicted client gives its programs errors.
         """
-        failed, lost = failed_call(error.sentence), self._lost(self._connections())
+        failed, lost = failed_call(error.sentence), self._lost().said
         if failed is None:
             own = [self._of_lost(lost)] if lost else []
             return [*own, finding(error.rule, self._where(error.sentence), error.evidence)]
@@ -191,7 +192,7 @@ class _Attempt:
         """The arithmetic of a file system that is full all the same: what is short, or all that was told."""
         plan, point = self.trial.plan, self.launch.point
         driver, path, before = self.trial.setup.driver, plan.target.path, self.trial.seen.environment
-        free, quota = capacity_for(plan, driver)[0], driver.quota(path)
+        free, quota = capacity_for(plan, driver), driver.quota(path)
         own = None if point.layout is None else driver.capacity(path, point.layout, point.tasks).bytes
         told = ''
         if own is not None and free.bytes is not None and own < free.bytes:  # room on other targets is of no use
@@ -289,9 +290,11 @@ class _Attempt:
     def _connections(self) -> Any:
         return self.trial.setup.driver.connections(self.trial.plan.target.path)
 
-    def _lost(self, now: Any) -> str:
-        """The connections that were lost since the launch began; empty where it did not begin."""
-        return '' if self.connections is None else self.trial.setup.driver.lost(self.connections, now)
+    def _lost(self) -> Lost:
+        """The connections that were lost since the launch began; none where it did not begin."""
+        if self.connections is None:
+            return Lost()
+        return self.trial.setup.driver.lost(self.connections, self._connections())
 
     def _of_lost(self, lost: str) -> Finding:
         """An action that takes a server away takes connections with it."""
@@ -299,8 +302,7 @@ class _Attempt:
 
     def _after(self) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
-        now = self._connections()
-        lost, unseen = self._lost(now), self.trial.setup.driver.unseen(self.connections, now)
+        lost, unseen = self._lost()
         found = [self._of_lost(lost)] if lost else []
         if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
             found.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))

@@ -140,7 +140,7 @@ def max_per_task(plan: TrialPlan, capacity: Capacity) -> int:
     """What limits and free space allow, in whole granules; P9 has made sure that it is not nothing."""
     granule = plan.sizing.granule
     allowed = plan.target.limits._asdict()
-    for what, free in capacity._asdict().items():
+    for what, free in (('bytes', capacity.bytes), ('inodes', capacity.inodes)):
         if free is not None:
             allowed[what] = min(allowed[what], int(FREE_SHARE * free))
     one, two = peak(plan, granule), peak(plan, 2 * granule)

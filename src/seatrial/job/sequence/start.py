@@ -36,8 +36,10 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     """Write the start record; the engine that measures. Raises Refused with the first rule that forbids the run."""
     found = findings(BEFORE, seen.environment)
     chosen = seen.chosen
-    capacity = {**seen.capacity._asdict(), 'used_percent': seen.environment.used_percent}
+    free, inodes, _ = seen.capacity
+    capacity = {'bytes': free, 'inodes': inodes, 'used_percent': seen.environment.used_percent}
     driver = by_type(plan.target.type)
+    targets = driver.targets(plan.target.path)
     recorder.write(
         Start(
             session=plan.session,
@@ -60,9 +62,9 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             capacity={name: size for name, size in capacity.items() if size is not None},
             findings=tuple(found),
             state=driver.state(plan.target.path),
-            targets=driver.targets(plan.target.path),
+            targets=targets.rows,
             not_tested=_not_tested(plan),
-            servers=driver.servers(plan.target.path),
+            servers=targets.servers,
             provenance=_provenance(plan, chosen),
             oversubscribe=nodes.oversubscribe() if plan.contract else '',
         )
@@ -95,10 +97,10 @@ def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Se
     """Where the launches will take place, and what can be known of their reads there."""
     driver, path = by_type(plan.target.type), plan.target.path
     cold = driver.cold(path)
-    counted = driver.reads_are_counted(path)
+    counted = driver.behaviour(path).reads_are_counted
     allowed = plan.target.drop_caches
     kept = (cold.kept or cold.why_not) if allowed else ''
-    return Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept)
+    return Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept, cold.forgets)
 
 
 def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:

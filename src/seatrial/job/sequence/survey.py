@@ -9,7 +9,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
-from seatrial.filesystem.base import Capacity, FileSystem
+from seatrial.filesystem.base import Capacity, Driver, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
@@ -61,7 +61,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     mount = mount_of(os.path.realpath(target.path))
     room = to_fullness(plan)
     sized = filling(plan, room)
-    (capacity, narrowest), quota = capacity_for(plan, driver), driver.quota(target.path)
+    capacity, quota = capacity_for(plan, driver), driver.quota(target.path)
     chosen, skipped = _choose(plan)
     memory = memory_bytes()
     needed = peak(sized, min_per_task(sized, memory))
@@ -80,13 +80,13 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         same_device=_same_file_system(plan.records, target.path),
         raw_inside=_is_under(plan.records, target.path),
         layout_fault=_layout_fault(plan, driver),
-        wrong_type=driver.type_fault(mount),
+        wrong_type=type_fault(driver, mount),
         still_working=still_working(target.path),
-        narrowest=driver.narrowest(target.path, *narrowest) if _too_few(capacity.bytes, needed['bytes']) else '',
+        narrowest=capacity.narrowest if _too_few(capacity.bytes, needed['bytes']) else '',
         unseen=_unseen(plan, driver),
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=rundir.open_to(target.path),
-        gives_up=driver.gives_up(mount) if mount else '',
+        gives_up=driver.behaviour(target.path).gives_up,
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
@@ -141,24 +141,25 @@ def _layouts(plan: TrialPlan) -> List[Layout]:
     return list(dict.fromkeys(layout for layout in (plan.target.layout, *own) if layout is not None))
 
 
-def _layout_fault(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
+def _layout_fault(plan: TrialPlan, driver: Driver) -> Optional[str]:
     # So that nodes are alike their files lie on all targets, and those that take none now are the same for all.
     layouts = [plan.target.layout] if plan.axis.equals == 'node' else _layouts(plan)
     faults = (driver.layout_fault(layout, plan.target.path) for layout in layouts)
     return next((fault for fault in faults if fault is not None), None)
 
 
-def _unseen(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
+def _unseen(plan: TrialPlan, driver: Driver) -> Optional[str]:
     connections = driver.connections(plan.target.path)
-    return driver.unseen(connections, connections)
+    return driver.lost(connections, connections).unseen
 
 
-def capacity_for(plan: TrialPlan, driver: FileSystem) -> Tuple[Capacity, Tuple[Layout, int]]:
-    """What is free for the case's files in the layout that has the least room, with that layout and their number."""
+def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
+    """What is free for the case's files in the layout that has the least room."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
-    seen = [(driver.capacity(plan.target.path, layout, files), layout) for layout in _layouts(plan)]
-    tightest = Capacity(_min(*(each.bytes for each, _ in seen)), _min(*(each.inodes for each, _ in seen)))
-    return tightest, (next(layout for each, layout in seen if each.bytes == tightest.bytes), files)
+    seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
+    free = _min(*(each.bytes for each in seen))
+    narrowest = next(each.narrowest for each in seen if each.bytes == free)
+    return Capacity(free, _min(*(each.inodes for each in seen)), narrowest)
 
 
 def _too_few(offered: Optional[int], needed: int) -> bool:
@@ -219,7 +220,7 @@ def _loses_errors(plan: TrialPlan, engine: Engine) -> bool:
     if engine.checks_close:
         return False
     writes = any(point.bytes_per_file or point.bytes_per_task for point in plan.points)
-    return writes and by_type(plan.target.type).close_can_fail(plan.target.path)
+    return writes and by_type(plan.target.type).behaviour(plan.target.path).close_can_fail
 
 
 def version_of(engine: Engine, program: str) -> str:

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any, Dict, Iterator, List, Optional
 
-from seatrial.filesystem.base import FileSystem, Meter, no_meter
+from seatrial.filesystem.base import Driver, Meter, no_meter
 from seatrial.job.sequence.monitors import Monitoring
 from seatrial.model.ask import ask
 from seatrial.model.plan import Target
@@ -58,7 +58,7 @@ def telemetry_in(directory: str) -> Optional[Telemetry]:
 
 
 @contextlib.contextmanager
-def observed(target: Target, records: str, driver: FileSystem, background: Dict[str, float]) -> Iterator[None]:
+def observed(target: Target, records: str, driver: Driver, background: Dict[str, float]) -> Iterator[None]:
     """Watch the traffic with the target while the body runs; what was seen goes to telemetry.jsonl in `records`.
 
     Sizes of requests and the site's command to the servers are asked before it and, unless it raises, after it.
@@ -167,7 +167,7 @@ class Watching:
             self._log.write(Pace(time.time(), self._interval_s, why))
 
 
-def _meter(target: Target, driver: FileSystem) -> Meter:
+def _meter(target: Target, driver: Driver) -> Meter:
     try:
         return driver.meter(target.path)
     except Exception as error:  # as for a reading
@@ -175,7 +175,7 @@ def _meter(target: Target, driver: FileSystem) -> Meter:
 
 
 def _ask_beside(
-    log: Log, target: Target, records: str, driver: FileSystem, when: str, background: Dict[str, float]
+    log: Log, target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]
 ) -> None:
     """What is asked once before and once after the case. It may take its deadlines, and must not fail the run."""
     with contextlib.suppress(Exception):
@@ -185,7 +185,7 @@ def _ask_beside(
             log.write(_servers(target, records, driver, when, background))
 
 
-def _servers(target: Target, records: str, driver: FileSystem, when: str, background: Dict[str, float]) -> Servers:
+def _servers(target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]) -> Servers:
     """Run the site's command; its output is kept as it came."""
     job = os.environ.get('SLURM_JOB_ID', '')
     raw = f'telemetry-{when}'
