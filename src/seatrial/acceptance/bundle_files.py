@@ -114,16 +114,15 @@ def _session(folder: Path) -> _Session | None:
     procedure = contract_of(folder)
     files = sorted(folder.glob(f'cases/*/{PLAN}')) if procedure else []
     plans = [plan_in(file) for file in files]
-    records = {plan.case: records_in(str(file.parent)) for plan, file in zip(plans, files, strict=True)}
+    cases = [(plan, records_in(str(file.parent))) for plan, file in zip(plans, files, strict=True)]
     criteria = {plan.case: criteria_of_allocation(folder, plan) for plan in plans}
-    judged = judge_cases(plans, lambda plan: records[plan.case], criteria)
+    judged = judge_cases(cases, criteria)
     if not judged:
         return None
     kept = []
-    for plan, result in zip(plans, judged, strict=True):
+    for (plan, records), result in zip(cases, judged, strict=True):
         metrics = {each.metric: (each.verdict.value, each.why) for each in result.metrics}
-        own = records[plan.case]
-        kept.append(Kept(plan, own, measured(plan, own), result.verdict.value, metrics))
+        kept.append(Kept(plan, records, measured(plan, records), result.verdict.value, metrics))
     report = folder / REPORT / REPORT_PAGE
     return _Session(
         folder.name,

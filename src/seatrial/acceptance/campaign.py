@@ -21,7 +21,7 @@ from seatrial.check.contract import (
 )
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import plan_of
-from seatrial.check.session import began, contract_digest, contract_of, new_id
+from seatrial.check.session import FILE, began, contract_digest, contract_of, new_id
 from seatrial.check.verified import verified
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -30,7 +30,7 @@ from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import PLAN, Records, Sample
+from seatrial.model.record import PLAN, SAMPLES, Records, Sample
 from seatrial.model.units import duration, format_size, unit_for
 from seatrial.report.acceptance.protocol import Protocol, Remark, Row, protocol
 from seatrial.rules.case import measured
@@ -61,9 +61,46 @@ class Made(NamedTuple):
     at: datetime | None = None
 
 
-def protocol_at(state: Path, contract: Contract, criteria: Sequence[Criterion], made: Made) -> Protocol:
-    """What all attempts in a state directory come to, judged anew. Raises UsageError."""
-    attempts, remarks = attempts_at(state, criteria), remarks_in(state)
+class _Judged(NamedTuple):
+    """What a session comes to: its attempts, each at a criterion by its id.
+
+    stamps: sizes and times of what was read for it, but for the raw output; empty where a job of it has not ended
+    """
+
+    stamps: Mapping[Path, tuple[int, int] | None]
+    attempts: Sequence[tuple[str, Attempt]]
+
+
+class Campaign:
+    """The sessions in a state directory that were begun for these criteria.
+
+    Each is judged from its records, and its raw output compared with them, when its attempts are asked for first, and
+    again where a file of it has changed. Nothing of that outlives the process.
+    """
+
+    def __init__(self, state: Path, criteria: Sequence[Criterion]) -> None:
+        self.state, self.criteria = state, criteria
+        self._known: dict[Path, _Judged] = {}
+
+    def attempts(self) -> dict[str, list[Attempt]]:
+        """Every attempt at each criterion, oldest first. Raises UsageError.
+
+        A session belongs to a criterion if it was begun for the same procedure: one that was begun before the
+        contract was changed does so only where the change does not touch how it is measured.
+        """
+        found: dict[str, list[Attempt]] = {each.written.id: [] for each in self.criteria}
+        for folder in sorted((self.state / SESSIONS).glob('*')):
+            known = self._known.get(folder)
+            if not known or not known.stamps or any(_stamp(file) != seen for file, seen in known.stamps.items()):
+                known = self._known[folder] = _judged(folder, self.criteria)
+            for id, attempt in known.attempts:
+                found[id].append(attempt)
+        return found
+
+
+def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
+    """What all attempts come to. Raises UsageError."""
+    criteria, attempts, remarks = campaign.criteria, campaign.attempts(), remarks_in(campaign.state)
     outcomes = judge_contract([_planned(each, criteria) for each in criteria], attempts)
     rows = [
         _row(made.units, each, outcomes[each.written.id], attempts[each.written.id], remarks) for each in criteria
@@ -117,7 +154,7 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         kept = json.loads((folder / KEPT).read_text(encoding='utf-8'))
         criteria = [criterion_again(contract, each, kept['criteria'].get(each.id)) for each in contract.criteria]
         made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
-        page = protocol_at(state, contract, criteria, made)
+        page = protocol_at(Campaign(state, criteria), contract, made)
         same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
         why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
     except FileNotFoundError as error:
@@ -134,10 +171,13 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
 
 
 def missing(
-    state: Path, criteria: Sequence[Criterion], chosen: Sequence[Criterion], again: bool = False
+    criteria: Sequence[Criterion],
+    chosen: Sequence[Criterion],
+    attempts: Mapping[str, Sequence[Attempt]],
+    again: bool = False,
 ) -> dict[Procedure, int]:
     """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is."""
-    outcomes = judge_contract([each.asked for each in criteria], attempts_at(state, criteria))
+    outcomes = judge_contract([each.asked for each in criteria], attempts)
     found: dict[Procedure, int] = {}
     for each in chosen:
         needed = 1 if again else each.asked.allocations - len(outcomes[each.written.id].counted)
@@ -146,34 +186,41 @@ def missing(
     return found
 
 
-def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
-    """Every attempt at each criterion, oldest first, judged anew from its records. Raises UsageError.
+def _judged(folder: Path, criteria: Sequence[Criterion]) -> _Judged:
+    """Of the session in this folder. Raises UsageError."""
+    stamps = {folder / FILE: _stamp(folder / FILE)}
+    procedure = contract_of(folder)
+    own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
+    found, ended = list[tuple[str, Attempt]](), True
+    for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
+        case = file.parent
+        # Files that take the place of others are seen in the folder's own time.
+        stamps |= {each: _stamp(each) for each in (case.parent, case, file, case / SAMPLES)}
+        plan, records = plan_in(file), records_in(str(case))
+        ended = ended and records.end is not None
+        result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
+        foreign = _foreign(plan, case, procedure)
+        proof = verified(plan, records, case)
+        # The page is the same wherever the records lie.
+        forged, unproved = (
+            [each.replace(f'{case}{os.sep}', '') for each in said] for said in (proof.contradictions, proof.unproved)
+        )
+        for number, each in enumerate(criteria):
+            if each in own:
+                other = foreign or unlike(number, each, plan)
+                samples = by_metric.get(each.metric_name, ())
+                attempt = _attempt(each, folder.name, records, samples, result, other, forged, unproved)
+                found.append((each.written.id, attempt))
+    return _Judged(stamps if ended else {}, found)
 
-    A session belongs to a criterion if it was begun for the same procedure: one that was begun before the contract
-    was changed does so only where the change does not touch how it is measured.
-    """
-    found: dict[str, list[Attempt]] = {each.written.id: [] for each in criteria}
-    for folder in sorted((state / SESSIONS).glob('*')):
-        procedure = contract_of(folder)
-        own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
-        for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
-            plan, records = plan_in(file), records_in(str(file.parent))
-            result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
-            foreign = _foreign(plan, file.parent, procedure)
-            proof = verified(plan, file.parent)
-            # The page is the same wherever the records lie.
-            forged, unproved = (
-                [each.replace(f'{file.parent}{os.sep}', '') for each in said]
-                for said in (proof.contradictions, proof.unproved)
-            )
-            for number, each in enumerate(criteria):
-                if each in own:
-                    other = foreign or unlike(number, each, plan)
-                    samples = by_metric.get(each.metric_name, ())
-                    found[each.written.id].append(
-                        _attempt(each, folder.name, records, samples, result, other, forged, unproved)
-                    )
-    return found
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Its size and when it was changed (ns); None where it cannot be looked at."""
+    try:
+        seen = file.stat()
+    except OSError:
+        return None
+    return seen.st_size, seen.st_mtime_ns
 
 
 def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
@@ -350,7 +397,7 @@ def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str
         return []
     declared, found = load_checks(checks), list[Allocations]()
     criteria = criteria_of_contract(site, declared, contract)
-    for procedure, number in missing(Path(site.state), criteria, criteria).items():
+    for procedure, number in missing(criteria, criteria, Campaign(Path(site.state), criteria).attempts()).items():
         check, case = declared[procedure.case.check], procedure.case
         if only and not {check.name, check.family} & set(only):
             continue

@@ -10,10 +10,9 @@ from seatrial.check.session import REPORT
 from seatrial.check.verified import verified
 from seatrial.cli.options import checks_option, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import cut
-from seatrial.session.evidence import FAULTS_SHOWN, judged_anew, named, plan_in, sessions_of
+from seatrial.session.evidence import FAULTS_SHOWN, case_folder, judged_anew, named, sessions_of
 from seatrial.session.report_files import write_report
 from seatrial.site.load import answering
 
@@ -41,8 +40,11 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     folder = site.session_folder(name)
     evidence = judged_anew(site, load_checks(checks), folder)
     screen = console()
-    plans = {file.parent: plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))}
-    wrong = [f'{plan.case.name}: {each}' for case, plan in plans.items() for each in verified(plan, case).figures]
+    wrong = [
+        f'{case.plan.case.name}: {each}'
+        for case in evidence.cases
+        for each in verified(case.plan, case.records, case_folder(folder, case.plan)).figures
+    ]
     if wrong:
         for said in cut(wrong, FAULTS_SHOWN):
             screen.print(said, soft_wrap=True)

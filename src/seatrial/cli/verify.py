@@ -98,13 +98,12 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
 
 
 def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn) -> Verdict:
-    plans, places = [], {}
+    cases = []
     proved = Verdict.PASS
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
-        plan = plan_in(file)
-        plans.append(plan)
-        places[plan.records] = str(file.parent)
-        found = verified(plan, file.parent)
+        plan, records = plan_in(file), records_in(str(file.parent))
+        cases.append((plan, records))
+        found = verified(plan, records, file.parent)
         screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
         for said in cut([*found.contradictions, *found.unproved], FAULTS_SHOWN):
             screen.print(f'  {said}', soft_wrap=True)
@@ -112,8 +111,9 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn) -> V
             proved = Verdict.INVALID
         elif found.unproved and proved is Verdict.PASS:
             proved = Verdict.INCOMPLETE
+    plans = [plan for plan, _ in cases]
     criteria = criteria_in(folder, plans) if (folder / RESULTS).is_file() else {}
-    results = judge_cases(plans, lambda plan: records_in(places[plan.records]), criteria)
+    results = judge_cases(cases, criteria)
     profile = plans[0].profile if plans else ''
     whole = judge_session(folder.name, profile, results, criteria, left_out_of(folder))
     try:
