@@ -46,12 +46,13 @@ criteria:
 
 def accept_s(folder: Path, allocations: int, *options: str) -> float:
     """CPU seconds of `seatrial accept` on a new site, without those in which its sessions leave their records."""
+    folder.mkdir()
     site, made_s = SmallSite(folder, SITES / 'local' / 'settings.py', '/bin/true'), [0.0]
     (folder / 'contract.yaml').write_text(f'{CONTRACT}{allocations}\n')
 
-    def leave_session(session: Any, cases: Any, *_: object) -> tuple[SimpleNamespace, bool]:
+    def leave_session(session: Any, cases: Any, *unused: object) -> tuple[SimpleNamespace, bool]:
         began = time.process_time()
-        ((declared, _case),) = cases
+        ((declared, _),) = cases
         session.folder.mkdir(parents=True)
         save(session)
         leave_all_records(session, declared, 200.0)
@@ -79,12 +80,12 @@ def main() -> int:
     numbers = sorted({1, max(1, most // 5), most})
     found: dict[int, float] = {}
     with scratch() as folder:
-        accept_s(made(folder / 'first'), 1)  # imports
+        accept_s(folder / 'first', 1)  # imports
         for each in range(rounds):
             # What there is without any session: the site, the checks and the contract are read.
-            start_s = accept_s(made(folder / f'{each}-none'), 1, '--judge')
+            start_s = accept_s(folder / f'{each}-none', 1, '--judge')
             for number in numbers:
-                own_s = accept_s(made(folder / f'{each}-{number}'), number) - start_s
+                own_s = accept_s(folder / f'{each}-{number}', number) - start_s
                 found[number] = min(own_s, found.get(number, own_s))
     print(f'{machine()}, fastest of {rounds} rounds\n')
     print('| allocations | CPU | an allocation | times one |\n|---|---|---|---|')
@@ -93,11 +94,6 @@ def main() -> int:
     ratio = found[most] / most / found[1]
     print(f'\nAn allocation among {most} takes {ratio:.2f} times as long as one alone; at most {MAX_RATIO}.')
     return 0 if options.quick or ratio <= MAX_RATIO else 1
-
-
-def made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 if __name__ == '__main__':

@@ -370,6 +370,8 @@ def test_an_allocation_is_judged_again_when_a_file_of_it_has_changed(attempts):
     (file,) = attempts.folder.glob('cases/*/samples.jsonl')
     file.write_text(file.read_text().replace('"host":"node1"', '"host":"node22"', 1))
     assert 'R4' in attempts.now()[0].why_not
+    shutil.copytree(file.parent, file.parent.with_name('another'))
+    assert len(attempts.now()) == 2
     (attempts.folder / 'session.json').unlink()
     assert attempts.now() == []
 

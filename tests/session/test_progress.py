@@ -128,8 +128,7 @@ def test_a_case_is_judged_once_when_its_job_has_removed_what_it_wrote(followed):
     assert said_of(cases) == ''
     append(plan.records, Removal(1, 1, (), 9.0))
     assert '[1/2] ' in said_of(cases)
-    records = cases.records_of(plan)
-    assert cases.judge(plan, records, Criteria()).case == plan.case
+    assert cases.judge(*cases.recorded()[0], Criteria()).case == plan.case
     assert followed.judged == [plan.case]
 
 
@@ -172,7 +171,7 @@ def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for(followed)
     with Progress(screen, followed(0)) as progress:
         progress.look()
         progress._live.refresh()
-    assert 'waiting for the last job, which removes what it wrote' in screen.file.getvalue()
+    assert 'waiting for ReFrame to see the end of the last job' in screen.file.getvalue()
 
 
 @pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])

@@ -51,6 +51,9 @@ KEPT = 'protocol.json'
 
 SESSIONS = 'sessions'
 
+Stamp = tuple[int, int] | None
+"""Size of a file and when it was changed (ns); None where it cannot be looked at."""
+
 
 class Made(NamedTuple):
     """Of a protocol what neither contract nor records say. units: the system in which percentages are shown."""
@@ -61,26 +64,16 @@ class Made(NamedTuple):
     at: datetime | None = None
 
 
-class _Judged(NamedTuple):
-    """What a session comes to: its attempts, each at a criterion by its id.
-
-    stamps: sizes and times of what was read for it, but for the raw output; empty where a job of it has not ended
-    """
-
-    stamps: Mapping[Path, tuple[int, int] | None]
-    attempts: Sequence[tuple[str, Attempt]]
-
-
 class Campaign:
     """The sessions in a state directory that were begun for these criteria.
 
-    Each is judged from its records, and its raw output compared with them, when its attempts are asked for first, and
-    again where a file of it has changed. Nothing of that outlives the process.
+    Each is judged from its records, and its raw output compared with them, when its attempts are first asked for, and
+    again where a file of it has changed, or a job had not ended. Nothing of that outlives the process.
     """
 
     def __init__(self, state: Path, criteria: Sequence[Criterion]) -> None:
         self.state, self.criteria = state, criteria
-        self._known: dict[Path, _Judged] = {}
+        self._judged: dict[Path, tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]] = {}
 
     def attempts(self) -> dict[str, list[Attempt]]:
         """Every attempt at each criterion, oldest first. Raises UsageError.
@@ -90,10 +83,10 @@ class Campaign:
         """
         found: dict[str, list[Attempt]] = {each.written.id: [] for each in self.criteria}
         for folder in sorted((self.state / SESSIONS).glob('*')):
-            known = self._known.get(folder)
-            if not known or not known.stamps or any(_stamp(file) != seen for file, seen in known.stamps.items()):
-                known = self._known[folder] = _judged(folder, self.criteria)
-            for id, attempt in known.attempts:
+            stamps, own = self._judged.get(folder, ({}, []))
+            if not stamps or any(_stamp(file) != stamp for file, stamp in stamps.items()):
+                stamps, own = self._judged[folder] = _judged(folder, self.criteria)
+            for id, attempt in own:
                 found[id].append(attempt)
         return found
 
@@ -186,16 +179,19 @@ def missing(
     return found
 
 
-def _judged(folder: Path, criteria: Sequence[Criterion]) -> _Judged:
-    """Of the session in this folder. Raises UsageError."""
-    stamps = {folder / FILE: _stamp(folder / FILE)}
+def _judged(folder: Path, criteria: Sequence[Criterion]) -> tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]:
+    """The attempts of a session, each with the id of its criterion, and the stamps of what they were read from.
+
+    Not of raw output; none where a job has not ended. Raises UsageError.
+    """
+    stamps = {each: _stamp(each) for each in (folder / FILE, folder / 'cases')}
     procedure = contract_of(folder)
     own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
     found, ended = list[tuple[str, Attempt]](), True
     for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
         case = file.parent
-        # Files that take the place of others are seen in the folder's own time.
-        stamps |= {each: _stamp(each) for each in (case.parent, case, file, case / SAMPLES)}
+        # Files that take the place of others are seen in the time of their folder.
+        stamps |= {each: _stamp(each) for each in (case, file, case / SAMPLES)}
         plan, records = plan_in(file), records_in(str(case))
         ended = ended and records.end is not None
         result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
@@ -211,11 +207,10 @@ def _judged(folder: Path, criteria: Sequence[Criterion]) -> _Judged:
                 samples = by_metric.get(each.metric_name, ())
                 attempt = _attempt(each, folder.name, records, samples, result, other, forged, unproved)
                 found.append((each.written.id, attempt))
-    return _Judged(stamps if ended else {}, found)
+    return (stamps if ended else {}), found
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """Its size and when it was changed (ns); None where it cannot be looked at."""
+def _stamp(file: Path) -> Stamp:
     try:
         seen = file.stat()
     except OSError:

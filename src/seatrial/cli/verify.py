@@ -26,7 +26,7 @@ from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import chain_words, cut
-from seatrial.session.evidence import FAULTS_SHOWN, criteria_of_the_day, named, plan_in, sessions_of
+from seatrial.session.evidence import FAULTS_SHOWN, criteria_of_the_day, plan_in, session_folder
 from seatrial.site.load import answering
 from seatrial.workload.words import counted
 
@@ -58,10 +58,7 @@ def verify(session: str | None, signers: Path | None, checks: Path, site_folder:
     if signers:
         raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
     site = answering(site_folder)
-    known = sessions_of(site)
-    if not known:
-        raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
-    folder = site.session_folder(named(known, session, site.state) if session else known[-1])
+    folder = session_folder(site, session)
 
     def criteria_in(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
         if contract_of(folder):

@@ -84,7 +84,7 @@ def carried_out(
         results = judge_cases(recorded, criteria, followed.judge)
         result = judge_session(session.id, profile, results, criteria, session.left_out)
         show(screen, session, result)
-        _say_if_nothing_started(screen, session, [records for _, records in recorded])
+        _say_if_nothing_started(screen, session, recorded)
         leave(screen, session, recorded, result)
     return result, requested.stop
 
@@ -108,19 +108,19 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
 
 def _completed(screen: Console, session: Session, cases: Cases) -> list[tuple[TrialPlan, Records]]:
     """All cases with their records, once what others know of their jobs lies beside these."""
-    known = [(plan, cases.records_of(plan)) for plan in cases.plans]
+    known = cases.recorded()
     tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
     for each in known:
         tried(screen, session, 'what Darshan saw is not on record', partial(keep_darshan_run, *each))
-    return [(plan, cases.records_of(plan)) for plan in cases.plans]
+    return cases.recorded()
 
 
-def _say_if_nothing_started(screen: Console, session: Session, records: Sequence[Records]) -> None:
+def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
     """Where no job has begun, and no case says why, ReFrame's last words do so better than anything here can."""
     output = session.folder / OUTPUT
-    if not output.is_file() or any(each.start for each in records):
+    if not output.is_file() or any(each.start for _, each in cases):
         return
-    if not any(each.job_state or each.end for each in records):
+    if not any(each.job_state or each.end for _, each in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
@@ -136,13 +136,7 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
         yield
 
 
-def _reframe(
-    session: Session,
-    checks: Path,
-    cases: Cases,
-    screen: Console,
-    requested: StopRequest,
-) -> None:
+def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requested: StopRequest) -> None:
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
 
     Once a stop is `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So

@@ -10,20 +10,16 @@ from seatrial.model.record import Records
 
 
 class Cases:
-    """They are the same for all who ask: what follows them, the results, the report and the history."""
+    """What follows them, the results, the report and the history have the same values from it."""
 
     def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
         self.plans, self.criteria = plans, criteria
-        self._readers = {plan.case: Reader(plan.records) for plan in plans}
+        self.readers = {plan.case: Reader(plan.records) for plan in plans}
         self._judged: dict[Case, tuple[Records, Criteria, CaseResult]] = {}
 
-    def has_begun(self, plan: TrialPlan) -> bool:
-        """Whether its job has left a record; costs one stat."""
-        return self._readers[plan.case].has_begun()
-
-    def records_of(self, plan: TrialPlan) -> Records:
-        """All that is on record by now. Raises OSError."""
-        return self._readers[plan.case].read()
+    def recorded(self) -> list[tuple[TrialPlan, Records]]:
+        """Each with all that is on record by now. Raises OSError."""
+        return [(plan, self.readers[plan.case].read()) for plan in self.plans]
 
     def judge(self, plan: TrialPlan, records: Records, criteria: Criteria) -> CaseResult:
         """As judge_case does, and again only where its records or criteria are others than last time."""

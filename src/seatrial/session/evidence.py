@@ -59,6 +59,14 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
     raise click.UsageError(f"there is no session '{wanted}' in {where}{newest}")
 
 
+def session_folder(site: Site, wanted: str | None) -> Path:
+    """That of the session whose name is or begins with `wanted`, without it of the newest. Raises UsageError."""
+    known = sessions_of(site)
+    if not known:
+        raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
+    return site.session_folder(named(known, wanted, site.state) if wanted else known[-1])
+
+
 def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
     """A session from its plans and records, judged by the checks and references of today.
 

@@ -49,8 +49,8 @@ class Progress:
     def look(self, over: bool = False) -> None:
         """Print the cases that have ended, and where the running ones are. over: no job is waited for any more."""
         cases = self._cases
-        begun = [(plan, cases.records_of(plan)) for plan in self._waiting if cases.has_begun(plan)]
-        all_ended = sum(records.end is not None for _, records in begun) == len(self._waiting)
+        readers = [(plan, cases.readers[plan.case]) for plan in self._waiting]
+        begun = [(plan, reader.read()) for plan, reader in readers if reader.has_begun()]
         newest = max((records.start.started for _, records in begun if records.start), default=0.0)
         running = []
         for plan, records in begun:
@@ -58,10 +58,12 @@ class Progress:
                 self._waiting.remove(plan)
                 self._said = time.monotonic()
                 self._console.print(self._ended(cases.judge(plan, records, cases.criteria[plan.case])))
-            elif records.end is None and records.start is not None:
+            elif records.end is not None:
+                running.append(f'    {plan.case.name}  has ended; its job is not over yet')
+            elif records.start is not None:
                 running.append(running_line(plan, records, time.time(), self._system))
-        if all_ended:
-            running = ['    waiting for the last job, which removes what it wrote']
+        if not self._waiting:
+            running = ['    waiting for ReFrame to see the end of the last job']
         if self._live:
             self._live.update(Text('\n').join(Text(line) for line in running))
         elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
@@ -71,15 +73,15 @@ class Progress:
 
     def _ended(self, result: CaseResult) -> Text:
         count = len(self._cases.plans)
+        number = count - len(self._waiting)
         took = f'  {duration(result.duration_s)}' if result.duration_s is not None else ''
-        number = f'[{count - len(self._waiting)}/{count}] '
-        return Text.assemble(number, marked(result.verdict), f'  {result.case.name}{took}')
+        return Text.assemble(f'[{number}/{count}] ', marked(result.verdict), f'  {result.case.name}{took}')
 
 
 def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
-    """Whether nothing is expected any more beside the end of a case; one that began before the `newest` is over.
+    """Whether nothing is expected beside the end of a case: what was removed, what Darshan saw, why it was cut off.
 
-    That is what its job has removed, what Darshan saw, and of a job that was cut off why.
+    One that began before the `newest` (s) is over.
     """
     start = records.start
     if start is None or start.started < newest:

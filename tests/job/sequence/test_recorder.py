@@ -21,7 +21,6 @@ from seatrial.job.sequence.recorder import (
     append,
     kept_launch,
     records_in,
-    write_job_state,
 )
 from seatrial.model import lines
 from seatrial.model.record import SAMPLES, End, Removal, Sized, read_records
@@ -49,11 +48,6 @@ def test_what_was_written_is_read_again(folder):
     written(folder, SIZED, END)
     records = records_in(folder)
     assert (records.sized, records.end, records.truncated) == (SIZED, END, 0)
-
-
-def test_every_record_is_one_line_that_says_its_kind(folder):
-    lines = written(folder, SIZED, END).read_text().splitlines()
-    assert [json.loads(line)['record'] for line in lines] == ['sizing', 'end']
 
 
 def test_a_record_is_there_as_soon_as_it_is_written(folder):
@@ -237,13 +231,6 @@ def test_a_reader_that_failed_goes_on_where_it_was(whole, tmp_path, monkeypatch)
         patched.setattr(os, 'fstat', lambda descriptor: (_ for _ in ()).throw(OSError('stale file handle')))
         reader.read()
     assert reader.read() == records_in(str(tmp_path))
-
-
-def test_the_state_of_a_job_and_what_darshan_saw_are_read_when_they_come(tmp_path):
-    reader = Reader(str(tmp_path))
-    assert reader.read().job_state == ''
-    write_job_state(str(tmp_path), 'Slurm says: cancelled', '7')
-    assert reader.read().job_state == 'Slurm says: cancelled'
 
 
 @given(st.data())

@@ -6,7 +6,7 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Tuple
+from typing import Any, NamedTuple, Tuple
 
 from seatrial.engine.base import Command, Outcome
 from seatrial.model.atomic_file import write_whole
@@ -86,9 +86,8 @@ class Reader:
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self._path = os.path.join(directory, SAMPLES)
-        self._file: Tuple[int, int] = (0, 0)  # its device and inode
-        self._size, self._changed_ns = 0, 0
-        self._whole, self._end = NOTHING, 0  # what its whole lines say, and where they end
+        self._file = self._size = (0, 0)  # device and inode; bytes, and when they were last changed (ns)
+        self._whole, self._end = NOTHING, 0  # what whole lines say, and where they end
         self._records = NOTHING
 
     def has_begun(self) -> bool:
@@ -98,10 +97,10 @@ class Reader:
     def read(self) -> Records:
         """The records that a job has left by now, empty ones where it left none, with the state of its job.
 
-        Where nothing was added it is the very same value as last time. Raises OSError.
+        Where nothing is new it is the very same value as last time. Raises OSError.
         """
-        job_state, issued = _job_state_in(self.directory), _issued_in(self.directory)
-        found = self._read_on()._replace(job_state=job_state, issued=issued)
+        found = self._read_on()
+        found = found._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
         if found != self._records:
             self._records = found
         return self._records
@@ -110,30 +109,21 @@ class Reader:
         try:
             with open(self._path, 'rb') as stream:  # anew each time: only then NFS asks how long it is
                 seen = os.fstat(stream.fileno())
-                if not self._was_appended_to(seen):
+                file, size = (seen.st_dev, seen.st_ino), (seen.st_size, seen.st_mtime_ns)
+                if file != self._file or not (size == self._size or seen.st_size > self._size[0]):
                     self._whole, self._end = NOTHING, 0
                 stream.seek(self._end)
                 data = stream.read(seen.st_size - self._end)
         except FileNotFoundError:
-            self._file, self._whole, self._end = (0, 0), NOTHING, 0
+            self._file = (0, 0)
             return NOTHING
-        self._file, self._size, self._changed_ns = (seen.st_dev, seen.st_ino), seen.st_size, seen.st_mtime_ns
+        self._file, self._size = file, size
         # What another client appends to a file on NFS can be zeros for a moment; no line that was written has one.
         zero = data.find(b'\0')
         whole = 1 + data.rfind(b'\n', 0, zero if zero >= 0 else len(data))
-        if whole:
-            self._whole, self._end = read_records(_texts(data[:whole]), self._whole), self._end + whole
-        return read_records(_texts(data[whole:]), self._whole)
-
-    def _was_appended_to(self, seen: os.stat_result) -> bool:
-        """Whether it is the file of last time, with nothing else than more lines, as far as can be seen."""
-        unchanged = (seen.st_size, seen.st_mtime_ns) == (self._size, self._changed_ns)
-        return (seen.st_dev, seen.st_ino) == self._file and (unchanged or seen.st_size > self._size)
-
-
-def _texts(data: bytes) -> Iterator[str]:
-    """The lines; newlines alone end them."""
-    return (line.decode('utf-8', 'replace') for line in io.BytesIO(data))
+        texts = (line.decode('utf-8', 'replace') for line in io.BytesIO(data[:whole]))
+        self._whole, self._end = read_records(texts, self._whole), self._end + whole
+        return read_records((line.decode('utf-8', 'replace') for line in io.BytesIO(data[whole:])), self._whole)
 
 
 def records_in(directory: str) -> Records:
