@@ -162,7 +162,7 @@ def past(site: SmallSite) -> Callable[..., Path]:
             session_id, loaded.session_folder(session_id), loaded, PROFILES[profile], loaded.engine_choices()
         )
         for declared in load_checks(site.checks).values():
-            _leave_records(session, declared, figure, ended, proved)
+            leave_all_records(session, declared, figure, ended, proved)
         return session.folder
 
     return make
@@ -183,7 +183,7 @@ def judged(site: SmallSite) -> Callable[[Path], Path]:
     return judge
 
 
-def _leave_records(
+def leave_all_records(
     session: Session, declared: Declared, figure: float, ended: bool = True, proved: bool = False
 ) -> None:
     """Leave what the jobs of a check would have, had they measured `figure` MiB/s everywhere."""
@@ -216,7 +216,7 @@ def _proved(recorder: Recorder, record: Start | Sample) -> Start | Sample:
 @pytest.fixture
 def leave_records() -> Callable[..., None]:
     """Leave what the jobs of a check would have, for a session that has its folder."""
-    return _leave_records
+    return leave_all_records
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def allocation(site: SmallSite) -> Callable[..., Path]:
         procedure = next(each.procedure for each in criteria if each.criterion.id == criterion)
         assert procedure is not None
         session = contract_session(session_id, loaded, procedure, contract.date, criteria)
-        _leave_records(session, checks[procedure.case.check], figure)
+        leave_all_records(session, checks[procedure.case.check], figure)
         save(session)
         return session.folder
 

@@ -147,6 +147,10 @@ def test_without_pydarshan_the_remedy_is_named(stand_in, tmp_path):
 # What is kept of a case
 
 
+def keep(plan):
+    keep_darshan_run(plan, records_in(plan.records))
+
+
 @pytest.fixture
 def case(tmp_path):
     """A case whose Darshan repetition left these logs; returns its plan."""
@@ -177,7 +181,7 @@ def case(tmp_path):
 @pytest.mark.usefixtures('pydarshan')
 def test_a_case_that_declares_strided_and_runs_contiguous_is_found_out(case, tmp_path):
     plan = case(write='sfsa-contiguous')
-    keep_darshan_run(plan)
+    keep(plan)
     (finding,) = issued_findings(plan, records_in(str(tmp_path)))
     assert 'order: strided meant, contiguous' in finding.sentence
     # The run behind the log also read, which this launch did not mean to.
@@ -187,7 +191,7 @@ def test_a_case_that_declares_strided_and_runs_contiguous_is_found_out(case, tmp
 @pytest.mark.usefixtures('pydarshan')
 def test_the_same_case_with_the_log_of_a_strided_run_has_the_order_that_it_declares(case, tmp_path):
     plan = case(write='sfsa-strided')
-    keep_darshan_run(plan)
+    keep(plan)
     (finding,) = issued_findings(plan, records_in(str(tmp_path)))
     assert 'order' not in finding.sentence
 
@@ -195,31 +199,31 @@ def test_the_same_case_with_the_log_of_a_strided_run_has_the_order_that_it_decla
 def test_what_was_kept_once_stays(case, tmp_path):
     plan = case(write='')
     (tmp_path / ISSUED).write_text('kept')
-    keep_darshan_run(plan)
+    keep(plan)
     assert (tmp_path / ISSUED).read_text() == 'kept'
 
 
 def test_a_case_without_a_darshan_run_keeps_nothing(case, tmp_path):
-    keep_darshan_run(case())
-    keep_darshan_run(case(write='')._replace(darshan=''))
+    keep(case())
+    keep(case(write='')._replace(darshan=''))
     assert not (tmp_path / ISSUED).exists()
 
 
 def test_a_launch_that_left_no_log_says_so(case, tmp_path):
-    keep_darshan_run(case(write=''))
+    keep(case(write=''))
     (seen,) = records_in(str(tmp_path)).issued
     assert seen.issued is None and 'no log was left; is /opt/libdarshan.so on the node' in seen.why
 
 
 def test_tasks_that_are_threads_are_not_compared(case, tmp_path):
-    keep_darshan_run(case('elbencho', write='sfsa-strided'))
+    keep(case('elbencho', write='sfsa-strided'))
     (seen,) = records_in(str(tmp_path)).issued
     assert seen.issued is None and 'threads of one process' in seen.why
 
 
 def test_a_log_that_cannot_be_read_says_so(case, tmp_path, stand_in):
     stand_in('import os; os.abort()')
-    keep_darshan_run(case(write='sfsa-strided'))
+    keep(case(write='sfsa-strided'))
     (seen,) = records_in(str(tmp_path)).issued
     assert seen.issued is None and 'died of SIGABRT' in seen.why
 
@@ -235,6 +239,6 @@ def test_what_is_damaged_of_it_is_none(case, tmp_path):
 @pytest.mark.usefixtures('pydarshan')
 def test_the_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
     plan = case(write='sfsa-strided')
-    keep_darshan_run(plan._replace(stopping=plan.stopping._replace(fixed=False)))
+    keep(plan._replace(stopping=plan.stopping._replace(fixed=False)))
     (page,) = tmp_path.rglob(darshan.SUMMARY)
     assert '</html>' in page.read_text(errors='replace')

@@ -3,15 +3,21 @@
 import json
 import re
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from builders import chained
+from seatrial.acceptance import campaign
+from seatrial.check.contract import criteria_of_contract
+from seatrial.check.declared import load as load_checks
 from seatrial.check.session import save
 from seatrial.cli import accept
 from seatrial.job.directory import lock
+from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Verdict
+from seatrial.site.contract import load_contract
 from seatrial.site.load import load
 
 CONTRACT = """
@@ -327,6 +333,54 @@ def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contrac
     measured.begun.clear()
     on_site('accept')
     assert measured.begun == []
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The sessions whose records are judged, as often as they are."""
+    found = []
+
+    def counting(plan, *given):
+        found.append(plan.session)
+        return judge_case(plan, *given)
+
+    monkeypatch.setattr(campaign, 'judge_case', counting)
+    return found
+
+
+def test_each_allocation_is_judged_once_however_many_are_measured(on_site, contract, measured, judged, site):
+    contract.write_text(CONTRACT.replace('allocations: 2', 'allocations: 5'))
+    on_site('accept')
+    assert sorted(judged) == sorted(folder.name for folder in site.sessions()) and len(judged) == 6
+
+
+@pytest.fixture
+def attempts(site, contract, allocation):
+    """The attempts at 1.1 of a campaign that has looked once; the first one has the folder `attempts.folder`."""
+    loaded = load(site.folder)
+    criteria = criteria_of_contract(loaded, load_checks(site.checks), load_contract(site.folder))
+    one = campaign.Campaign(Path(loaded.state), criteria)
+    folder = allocation(FIRST, '1.1', 200.0)
+    found = SimpleNamespace(folder=folder, now=lambda: one.attempts()['1.1'])
+    assert [each.why_not for each in found.now()] == ['']
+    return found
+
+
+def test_an_allocation_is_judged_again_when_a_file_of_it_has_changed(attempts):
+    (file,) = attempts.folder.glob('cases/*/samples.jsonl')
+    file.write_text(file.read_text().replace('"host":"node1"', '"host":"node22"', 1))
+    assert 'R4' in attempts.now()[0].why_not
+    shutil.copytree(file.parent, file.parent.with_name('another'))
+    assert len(attempts.now()) == 2
+    (attempts.folder / 'session.json').unlink()
+    assert attempts.now() == []
+
+
+def test_an_allocation_whose_job_has_not_ended_is_read_each_time(attempts, judged):
+    (file,) = attempts.folder.glob('cases/*/samples.jsonl')
+    file.write_text(''.join(line for line in file.read_text().splitlines(True) if '"record":"end"' not in line))
+    assert attempts.now() == attempts.now()
+    assert len(judged) == 2
 
 
 def test_in_another_state_its_criteria_alone_are_measured(on_site, contract, measured):

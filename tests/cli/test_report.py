@@ -264,7 +264,7 @@ def left(site, past):
 
     def leave():
         console = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
-        after_session.leave(console, session, [case.plan for case in evidence.cases], evidence.result)
+        after_session.leave(console, session, [(case.plan, case.records) for case in evidence.cases], evidence.result)
         return console.file.getvalue()
 
     return leave

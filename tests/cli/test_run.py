@@ -7,12 +7,16 @@ import pty
 import re
 import signal
 import subprocess
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
+from seatrial.judge import session
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.session import carry_out
+from seatrial.model import lines
+from seatrial.model.record import KINDS
+from seatrial.session import carry_out, cases
 from seatrial.site.load import load
 
 pytestmark = pytest.mark.slow
@@ -77,6 +81,27 @@ def test_whose_terminal_is_closed_leaves_its_verdict(begin, site):
     os.close(ours)
     process.send_signal(signal.SIGHUP)
     ended(process, site)
+
+
+def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monkeypatch):
+    read, judged, values_in, judge_case = [], Counter(), lines.values_in, cases.judge_case
+
+    def counted(written, kinds):
+        if kinds is KINDS:
+            read.extend(line for line in written if line.endswith('\n'))  # others are being written
+        return values_in(written, kinds)
+
+    def counting(plan, *of):
+        judged[plan.case.check] += 1
+        return judge_case(plan, *of)
+
+    monkeypatch.setattr(lines, 'values_in', counted)
+    for module in (cases, session):
+        monkeypatch.setattr(module, 'judge_case', counting)
+    on_site('run')
+    written = [file.read_text() for file in site.folder.glob('state/sessions/*/cases/*/samples.jsonl')]
+    assert (len(written), judged) == (2, {'Writes': 1, 'Reads': 1})
+    assert len(read) == ''.join(written).count('\n')
 
 
 def test_a_signal_while_the_verdict_is_being_said_is_answered_and_changes_nothing(on_site, site, monkeypatch):

@@ -206,7 +206,7 @@ def test_the_launcher_of_each_partition_started_its_tasks(session):
 
 def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(session):
     for file in session.folder.glob(f'cases/*/{PLAN}'):
-        found = verified(read_plan(str(file)), file.parent)
+        found = verified(read_plan(str(file)), records_in(str(file.parent)), file.parent)
         assert (found.launches > 1, found.contradictions, found.unproved) == (True, (), ())
 
 

@@ -148,16 +148,16 @@ def many(make_plan, make_records, around):
 
     def judge(first, count, profile='acceptance', spread=0.02):
         plans = [make_plan(f'Check{place}', profile=profile) for place in range(count)]
-        kept = {
-            plan.case: make_records(plan, around(STORAGE * (1.2 if place else first), spread))
+        kept = [
+            (plan, make_records(plan, around(STORAGE * (1.2 if place else first), spread)))
             for place, plan in enumerate(plans)
-        }
+        ]
         references = tuple(
             Reference(metric, STORAGE * MIB, -0.0, None, 'MiB/s', 'contract', '2026-11-20')
             for metric in ('read@16MiB', 'read@32MiB')
         )
         held = {plan.case: Criteria(references=references) for plan in plans}
-        cases = judge_cases(plans, lambda plan: kept[plan.case], held)
+        cases = judge_cases(kept, held)
         return judge_session('s', profile, cases, held)
 
     return judge

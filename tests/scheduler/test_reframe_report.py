@@ -33,7 +33,7 @@ def said_of(tmp_path, monkeypatch):
             test = {'case': plan.case.name, 'scheduler': 'squeue', 'fail_phase': 'run', **entry}
             report = {'runs': [{'testcases': [{'name': 'without a case'}, test]}]}
             (tmp_path / 'reframe' / 'report.json').write_text(json.dumps(report))
-        complete_job_states(tmp_path, [plan])
+        complete_job_states(tmp_path, [(plan, records_in(plan.records))])
         return records_in(plan.records).job_state
 
     complete.plan = plan
@@ -113,6 +113,6 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
     tests = [{'case': plan.case.name, 'scheduler': 'slurm', 'jobid': plan.case.nodes} for plan in plans]
     (tmp_path / 'reframe').mkdir()
     (tmp_path / 'reframe' / 'report.json').write_text(json.dumps({'runs': [{'testcases': tests}]}))
-    complete_job_states(tmp_path, plans)
+    complete_job_states(tmp_path, [(plan, records_in(plan.records)) for plan in plans])
     assert len(asked) == 1
     assert {records_in(plan.records).job_state for plan in plans} == {'Slurm does not answer: it sleeps'}

@@ -1,12 +1,23 @@
 """The line of a running case: point, repetition, the interval so far, and the time it will take."""
 
+import builtins
 import io
+import json
+import os
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from builders import FLAT, FLAT_TREE, plan_of, records_of
+from seatrial.job.sequence.recorder import Recorder, append, write_job_state
+from seatrial.judge.verdict import Criteria
+from seatrial.model.codec import to_json
+from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
+from seatrial.model.record import Removal
 from seatrial.model.units import MIB
+from seatrial.session import cases
+from seatrial.session.cases import Cases
 from seatrial.session.progress import Progress, expected_s, running_line
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
@@ -69,12 +80,98 @@ def test_a_launch_that_may_hang_is_told(launches, waits_s):
     assert line.endswith('; no launch has ended for 2 min') is (waits_s > 120)
 
 
-def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for():
+@pytest.fixture
+def followed(tmp_path, monkeypatch):
+    """So many cases without a record; `judged` has each as often as it is judged."""
+    judged, judge_case = [], cases.judge_case
+    monkeypatch.setattr(cases, 'judge_case', lambda *given: (judged.append(given[0].case), judge_case(*given))[1])
+
+    def follow(count, **changes):
+        folders = [tmp_path / str(number) for number in range(count)]
+        plans = [plan_of(records=str(each), case={'check': each.name}, **changes) for each in folders]
+        for each in folders:
+            each.mkdir()
+        return Cases(plans, {plan.case: Criteria() for plan in plans})
+
+    follow.judged = judged
+    return follow
+
+
+def leave(plan, reason='finished', started=1.0, run_directory='/scratch/seatrial-s'):
+    records = records_of(plan, [100.0 * MIB] * 6, started=started, run_directory=run_directory)
+    recorder = Recorder(plan.records)
+    for each in (records.start, records.sized, *records.samples, records.end._replace(reason=reason)):
+        recorder.write(each)
+    recorder.close()
+
+
+def said_of(cases, over=False):
+    """What is printed at one look."""
+    screen = Console(file=io.StringIO(), width=200)
+    with Progress(screen, cases) as progress:
+        progress.look(over)
+    return screen.file.getvalue()
+
+
+def test_a_look_at_a_thousand_waiting_cases_opens_no_file(followed, monkeypatch):
+    cases = followed(1000)
+    with monkeypatch.context() as closed:
+        for module, name in ((builtins, 'open'), (io, 'open'), (os, 'open')):
+            closed.setattr(module, name, lambda *given, **unused: pytest.fail(f'{given} is opened'))
+        assert said_of(cases) == ''
+
+
+def test_a_case_is_judged_once_when_its_job_has_removed_what_it_wrote(followed):
+    cases = followed(2)
+    plan = cases.plans[0]
+    leave(plan)
+    assert said_of(cases) == ''
+    append(plan.records, Removal(1, 1, (), 9.0))
+    assert '[1/2] ' in said_of(cases)
+    assert cases.judge(*cases.recorded()[0], Criteria()).case == plan.case
+    assert followed.judged == [plan.case]
+
+
+def test_a_case_that_was_cut_off_is_said_once_it_is_known_why(followed):
+    cases = followed(1)
+    (plan,) = cases.plans
+    leave(plan, 'interrupted')
+    assert said_of(cases) == ''
+    write_job_state(plan.records, 'Slurm says: cancelled', '7')
+    assert '[1/1] ' in said_of(cases)
+
+
+def test_a_case_that_ran_under_darshan_is_said_once_its_log_was_read(followed):
+    cases = followed(1, darshan='/opt/libdarshan.so')
+    (plan,) = cases.plans
+    leave(plan, run_directory='')
+    assert said_of(cases) == ''
+    seen = DarshanRun((DarshanLaunch('write', plan.points[0], None, 'no log was left'),))
+    (Path(plan.records) / ISSUED).write_text(json.dumps(to_json(seen)))
+    assert '[1/1] ' in said_of(cases)
+
+
+def test_a_case_whose_files_nobody_removes_is_said_when_the_next_one_has_begun(followed):
+    cases = followed(2)
+    first, second = cases.plans
+    leave(first)
+    assert said_of(cases) == ''
+    leave(second, started=2.0)
+    assert said_of(cases).startswith('[1/2] ')
+
+
+def test_once_no_job_is_waited_for_every_case_that_ended_is_said(followed):
+    cases = followed(1)
+    leave(*cases.plans)
+    assert '[1/1] ' in said_of(cases, over=True)
+
+
+def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for(followed):
     screen = Console(file=io.StringIO(), width=200, force_terminal=True)
-    with Progress(screen, [], {}) as progress:
+    with Progress(screen, followed(0)) as progress:
         progress.look()
         progress._live.refresh()
-    assert 'waiting for the last job, which removes what it wrote' in screen.file.getvalue()
+    assert 'waiting for ReFrame to see the end of the last job' in screen.file.getvalue()
 
 
 @pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])

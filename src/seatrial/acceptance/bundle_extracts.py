@@ -23,8 +23,8 @@ from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.acceptance.results import SCHEMA, results, results_schema, summary
 from seatrial.report.junit import junit_of_criteria
 from seatrial.report.openmetrics import openmetrics_of_criteria
-from seatrial.rules.case import measured
 from seatrial.session.evidence import plan_in
+from seatrial.session.history_rows import kept_of
 
 RESULTS, PARQUET = 'results.json', 'samples.parquet'
 FRONT = 'index.html'
@@ -113,23 +113,17 @@ def _session(folder: Path) -> _Session | None:
     """Judged anew by what it was begun with; None for one of no contract, and without a case."""
     procedure = contract_of(folder)
     files = sorted(folder.glob(f'cases/*/{PLAN}')) if procedure else []
-    plans = [plan_in(file) for file in files]
-    records = {plan.case: records_in(str(file.parent)) for plan, file in zip(plans, files, strict=True)}
-    criteria = {plan.case: criteria_of_allocation(folder, plan) for plan in plans}
-    judged = judge_cases(plans, lambda plan: records[plan.case], criteria)
+    cases = [(plan_in(file), records_in(str(file.parent))) for file in files]
+    criteria = {plan.case: criteria_of_allocation(folder, plan) for plan, _ in cases}
+    judged = judge_cases(cases, criteria)
     if not judged:
         return None
-    kept = []
-    for plan, result in zip(plans, judged, strict=True):
-        metrics = {each.metric: (each.verdict.value, each.why) for each in result.metrics}
-        own = records[plan.case]
-        kept.append(Kept(plan, own, measured(plan, own), result.verdict.value, metrics))
     report = folder / REPORT / REPORT_PAGE
     return _Session(
         folder.name,
         procedure['state'],
-        judge_session(folder.name, plans[0].profile, judged, criteria),
-        kept,
+        judge_session(folder.name, cases[0][0].profile, judged, criteria),
+        [kept_of(*each, result) for each, result in zip(cases, judged, strict=True)],
         f'{SESSIONS}/{folder.name}/{REPORT}/{REPORT_PAGE}' if report.is_file() else '',
     )
 

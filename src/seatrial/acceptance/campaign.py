@@ -22,7 +22,7 @@ from seatrial.check.contract import (
 )
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import plan_of
-from seatrial.check.session import began, contract_digest, contract_of, new_id
+from seatrial.check.session import FILE, began, contract_digest, contract_of, new_id
 from seatrial.check.verified import verified
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -31,7 +31,7 @@ from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import PLAN, Records, Sample
+from seatrial.model.record import PLAN, SAMPLES, Records, Sample
 from seatrial.model.units import duration, format_size, unit_for
 from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, protocol
 from seatrial.rules.case import measured
@@ -52,6 +52,9 @@ KEPT = 'protocol.json'
 
 SESSIONS = 'sessions'
 
+Stamp = tuple[int, int] | None
+"""Size of a file and when it was changed (ns); None where it cannot be looked at."""
+
 
 class Made(NamedTuple):
     """Of a protocol what neither contract nor records say. units: the system in which percentages are shown."""
@@ -62,9 +65,36 @@ class Made(NamedTuple):
     at: datetime | None = None
 
 
-def protocol_at(state: Path, contract: Contract, tests: Sequence[AcceptanceTest], made: Made) -> Protocol:
-    """What all attempts in a state directory come to, judged anew. Raises UsageError."""
-    attempts, remarks = attempts_at(state, tests), remarks_in(state)
+class Campaign:
+    """The sessions in a state directory that were begun for these criteria.
+
+    Each is judged from its records, and its raw output compared with them, when its attempts are first asked for, and
+    again where a file of it has changed, or a job had not ended. Nothing of that outlives the process.
+    """
+
+    def __init__(self, state: Path, tests: Sequence[AcceptanceTest]) -> None:
+        self.state, self.tests = state, tests
+        self._judged: dict[Path, tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]] = {}
+
+    def attempts(self) -> dict[str, list[Attempt]]:
+        """Every attempt at each criterion, oldest first. Raises UsageError.
+
+        A session belongs to a criterion if it was begun for the same procedure: one that was begun before the
+        contract was changed does so only where the change does not touch how it is measured.
+        """
+        found: dict[str, list[Attempt]] = {each.criterion.id: [] for each in self.tests}
+        for folder in sorted((self.state / SESSIONS).glob('*')):
+            stamps, own = self._judged.get(folder, ({}, []))
+            if not stamps or any(_stamp(file) != stamp for file, stamp in stamps.items()):
+                stamps, own = self._judged[folder] = _judged(folder, self.tests)
+            for id, attempt in own:
+                found[id].append(attempt)
+        return found
+
+
+def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
+    """What all attempts come to. Raises UsageError."""
+    tests, attempts, remarks = campaign.tests, campaign.attempts(), remarks_in(campaign.state)
     outcomes = judge_contract([each.criterion for each in tests], attempts)
     rows = [
         _row(made.units, each, outcomes[each.criterion.id], attempts[each.criterion.id], remarks) for each in tests
@@ -112,7 +142,7 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         kept = json.loads((folder / KEPT).read_text(encoding='utf-8'))
         tests = acceptance_tests_again(contract, kept['criteria'])
         made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
-        page = protocol_at(state, contract, tests, made)
+        page = protocol_at(Campaign(state, tests), contract, made)
         same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
         why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
     except FileNotFoundError as error:
@@ -129,10 +159,13 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
 
 
 def missing(
-    state: Path, tests: Sequence[AcceptanceTest], chosen: Sequence[AcceptanceTest], again: bool = False
+    tests: Sequence[AcceptanceTest],
+    chosen: Sequence[AcceptanceTest],
+    attempts: Mapping[str, Sequence[Attempt]],
+    again: bool = False,
 ) -> dict[Procedure, int]:
     """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is."""
-    outcomes = judge_contract([each.criterion for each in tests], attempts_at(state, tests))
+    outcomes = judge_contract([each.criterion for each in tests], attempts)
     found: dict[Procedure, int] = {}
     for each in chosen:
         needed = 1 if again else each.criterion.allocations - len(outcomes[each.criterion.id].counted)
@@ -141,34 +174,43 @@ def missing(
     return found
 
 
-def attempts_at(state: Path, tests: Sequence[AcceptanceTest]) -> dict[str, list[Attempt]]:
-    """Every attempt at each criterion, oldest first, judged anew from its records. Raises UsageError.
+def _judged(folder: Path, tests: Sequence[AcceptanceTest]) -> tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]:
+    """The attempts of a session, each with the id of its criterion, and the stamps of what they were read from.
 
-    A session belongs to a criterion if it was begun for the same procedure: one that was begun before the contract
-    was changed does so only where the change does not touch how it is measured.
+    Not of raw output; none where a job has not ended. Raises UsageError.
     """
-    found: dict[str, list[Attempt]] = {each.criterion.id: [] for each in tests}
-    for folder in sorted((state / SESSIONS).glob('*')):
-        procedure = contract_of(folder)
-        own = [each for each in tests if each.procedure and each.procedure.as_json() == procedure]
-        for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
-            plan, records = plan_in(file), records_in(str(file.parent))
-            result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
-            foreign = _foreign(plan, file.parent, procedure)
-            proof = verified(plan, file.parent)
-            # The page is the same wherever the records lie.
-            forged, unproved = (
-                [each.replace(f'{file.parent}{os.sep}', '') for each in said]
-                for said in (proof.contradictions, proof.unproved)
-            )
-            for number, each in enumerate(tests):
-                if each in own:
-                    other = foreign or unlike(number, each, plan)
-                    samples = by_metric.get(each.metric_name, ())
-                    found[each.criterion.id].append(
-                        _attempt(each, folder.name, records, samples, result, other, forged, unproved)
-                    )
-    return found
+    stamps = {each: _stamp(each) for each in (folder / FILE, folder / 'cases')}
+    procedure = contract_of(folder)
+    own = [each for each in tests if each.procedure and each.procedure.as_json() == procedure]
+    found, ended = list[tuple[str, Attempt]](), True
+    for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
+        case = file.parent
+        # Files that take the place of others are seen in the time of their folder.
+        stamps |= {each: _stamp(each) for each in (case, file, case / SAMPLES)}
+        plan, records = plan_in(file), records_in(str(case))
+        ended = ended and records.end is not None
+        result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
+        foreign = _foreign(plan, case, procedure)
+        proof = verified(plan, records, case)
+        # The page is the same wherever the records lie.
+        forged, unproved = (
+            [each.replace(f'{case}{os.sep}', '') for each in said] for said in (proof.contradictions, proof.unproved)
+        )
+        for number, each in enumerate(tests):
+            if each in own:
+                other = foreign or unlike(number, each, plan)
+                samples = by_metric.get(each.metric_name, ())
+                attempt = _attempt(each, folder.name, records, samples, result, other, forged, unproved)
+                found.append((each.criterion.id, attempt))
+    return (stamps if ended else {}), found
+
+
+def _stamp(file: Path) -> Stamp:
+    try:
+        seen = file.stat()
+    except OSError:
+        return None
+    return seen.st_size, seen.st_mtime_ns
 
 
 def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
@@ -346,7 +388,7 @@ def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str
         return []
     declared, found = load_checks(checks), list[Allocations]()
     tests = acceptance_tests(site, declared, contract)
-    for procedure, number in missing(Path(site.state), tests, tests).items():
+    for procedure, number in missing(tests, tests, Campaign(Path(site.state), tests).attempts()).items():
         check, case = declared[procedure.case.check], procedure.case
         if only and not {check.name, check.family} & set(only):
             continue

@@ -20,7 +20,7 @@ from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current, refuse
 from seatrial.check.staging import claim_records, job_lines, write_plan, write_runner
 from seatrial.job.directory.orphans import become_leader, leader_alive
-from seatrial.job.sequence.recorder import records_in
+from seatrial.job.sequence.recorder import Reader
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import CaseResult, Verdict
@@ -91,6 +91,7 @@ class Check(rfm.RunOnlyRegressionTest):
         if not _has_leader():
             raise SanityError('INCOMPLETE: the session has died before the case began')
         self.trial_plan = claim_records(self.trial_plan)
+        self.trial_record = Reader(self.trial_plan.records)
         plan, runner = write_plan(self.trial_plan), _runner(self.trial_session.folder)
         python = self.trial_session.site.partition(self.case.partition).python
         carry_out, remove = job_lines(python, runner, plan)
@@ -120,7 +121,7 @@ class Check(rfm.RunOnlyRegressionTest):
         elif self.job.is_cancelling and self.job.state not in ENDED:  # by ReFrame, which does so without a word
             known = f'it waited in the queue for longer than the queue_limit of trial.yaml, {patience.queue_s:.0f} s'
         output = Path(self.stagedir) / self.job.stderr
-        ask_job_state(self.trial_plan.records, scheduler.registered_name, self.job.jobid, output, patience, known)
+        ask_job_state(self.trial_record, scheduler.registered_name, self.job.jobid, output, patience, known)
         if not scheduler.finished(self.job):
             # It may still be there, or Slurm may begin it anew. That an ended job cannot be cancelled is no fault.
             with contextlib.suppress(ReframeError):
@@ -128,8 +129,8 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def judge(self) -> Any:
-        keep_darshan_run(self.trial_plan)
-        self.result = judge_case(self.trial_plan, records_in(self.trial_plan.records), self.trial_criteria)
+        keep_darshan_run(self.trial_plan, self.trial_record.read())
+        self.result = judge_case(self.trial_plan, self.trial_record.read(), self.trial_criteria)
         self.verdict = self.result.verdict.value
         return sn.assert_true(True)
 

@@ -14,13 +14,12 @@ from seatrial.check import darshan_log
 from seatrial.engine.base import Engine
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.darshan import left_by
-from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import DarshanLog, Record, issued_of
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Sample
+from seatrial.model.record import Records, Sample
 from seatrial.rules.issued import DARSHAN
 
 READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s
@@ -55,7 +54,7 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
     return logs
 
 
-def keep_darshan_run(plan: TrialPlan) -> None:
+def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
     """Write issued.json beside the records of a case that ran under Darshan, unless it is there already.
 
     PyDarshan's own summary of each launch that has one log goes beside that log; in a smoke test it would take longer
@@ -64,7 +63,6 @@ def keep_darshan_run(plan: TrialPlan) -> None:
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return
-    records = records_in(plan.records)
     launches = [each for each in records.samples if each.stage == DARSHAN]
     if not launches:
         return

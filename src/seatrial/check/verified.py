@@ -8,12 +8,11 @@ from typing import Any
 from seatrial.engine.base import Engine, EngineError, measured
 from seatrial.engine.proof.engine import Proof
 from seatrial.engine.registry import by_name
-from seatrial.job.sequence.recorder import NotAsWritten, kept_launch, records_in
-from seatrial.model import lines
+from seatrial.job.sequence.recorder import NotAsWritten, kept_launch
 from seatrial.model.codec import FormError
 from seatrial.model.metric import Measurement
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import KINDS, SAMPLES, Sample
+from seatrial.model.record import SAMPLES, Records, Sample
 from seatrial.rules import places
 from seatrial.rules.case import CaseSeen
 from seatrial.rules.contents import PROOF
@@ -44,16 +43,17 @@ class Verified:
         return self.broken + self.figures
 
 
-def verified(plan: TrialPlan, directory: Path) -> Verified:
-    """The record of a case in this directory beside the raw output that lies there. Raises OSError."""
-    records = records_in(str(directory))
+def verified(plan: TrialPlan, records: Records, directory: Path) -> Verified:
+    """The records of a case that were read from this directory beside the raw output that lies there."""
     found = [each for each in findings(CASE, CaseSeen(plan, records)) if each.rule in OF_THE_RECORD]
     broken = [f'{each.rule}: {each.sentence}' for each in found if each.effect == 'invalid']
     figures: list[str] = []
     unproved = [f'{each.rule}: {each.sentence}' for each in found if each.effect != 'invalid']
     engine = by_name(records.start.engine, plan.kind) if records.start and records.start.engine else None
     launches = not_kept = 0
-    for number, sample in _measured(directory):
+    for number, sample in zip(records.lines.samples, records.samples, strict=True):
+        if not sample.measurement:
+            continue
         where = f'{SAMPLES}, line {number} ({sample.stage} {sample.launch}, repetition {sample.repetition + 1})'
         if engine is None or not sample.raw_digest:
             not_kept += 1
@@ -71,17 +71,6 @@ def verified(plan: TrialPlan, directory: Path) -> Verified:
     if not (launches or broken or figures or unproved):
         unproved.append('no launch is on record')
     return Verified(launches, tuple(broken), tuple(figures), tuple(unproved))
-
-
-def _measured(directory: Path) -> Iterator[tuple[int, Sample]]:
-    """The launches that were measured, each with the number of its line."""
-    try:
-        with (directory / SAMPLES).open(encoding='utf-8', errors='replace', newline='\n') as stream:
-            for number, line in enumerate(lines.Chain().checked(stream), 1):
-                values, _ = lines.values_in([line], KINDS)
-                yield from ((number, each) for each in values if isinstance(each, Sample) and each.measurement)
-    except FileNotFoundError:
-        return
 
 
 def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:

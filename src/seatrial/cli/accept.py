@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
-from seatrial.acceptance.campaign import Made, add_remark, attempts_at, missing, protocol_at, write_protocol
+from seatrial.acceptance.campaign import Campaign, Made, add_remark, missing, protocol_at, write_protocol
 from seatrial.check.contract import AcceptanceTest, acceptance_tests, contract_session
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
@@ -74,6 +74,7 @@ def accept(
             f'{site.folder} has no {CONTRACT_FILE}; site-config/sample/contract.yaml is one to copy'
         )
     tests = acceptance_tests(site, declared, contract)
+    campaign = Campaign(Path(site.state), tests)
     chosen = _chosen(contract, tests, milestone, ids)
     said = _said(tests, waive, remark, reason, by)
     if said:
@@ -81,8 +82,8 @@ def accept(
         add_remark(site, *said)
     all_ran = True
     if not (said or judge_only):
-        all_ran = _measure(site, checks, declared, contract, tests, chosen, state, again, destructive)
-    verdict = _judged(site, contract, tests, chosen)
+        all_ran = _measure(site, checks, declared, contract, campaign, chosen, state, again, destructive)
+    verdict = _judged(site, contract, campaign, chosen)
     return EXIT_CODES[verdict if all_ran else worst([verdict, Verdict.INCOMPLETE])]
 
 
@@ -128,14 +129,14 @@ def _measure(
     checks: Path,
     declared: Mapping[str, Declared],
     contract: Contract,
-    tests: Sequence[AcceptanceTest],
+    campaign: Campaign,
     chosen: Sequence[AcceptanceTest],
     state: str,
     again: bool,
     destructive: str,
 ) -> bool:
     """One session for each allocation that is missing; whether all of them ran. Raises SiteError."""
-    screen = console()
+    screen, tests = console(), campaign.tests
     states = sorted({each.entry.state for each in tests if each.entry.state})
     if state and state not in states:
         raise click.UsageError(f"no criterion is measured in the state '{state}'; {choice(state, states)}")
@@ -148,7 +149,7 @@ def _measure(
             said = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
             screen.print(f'{each.criterion.id}: not now; {said}', soft_wrap=True)
     chosen = [each for each in chosen if each.procedure and each.procedure.state == state]
-    for procedure, needed in missing(Path(site.state), tests, chosen, again).items():
+    for procedure, needed in missing(tests, chosen, campaign.attempts(), again).items():
         own = [each.criterion.id for each in tests if each.procedure == procedure]
         target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
         workload = declared[procedure.case.check].workload
@@ -170,10 +171,11 @@ def _measure(
                 screen.print(f'{ids}: not measured: {error}', soft_wrap=True)
                 return False
             with held:
-                if not again and procedure not in missing(Path(site.state), tests, chosen):
+                attempts = campaign.attempts()
+                if not again and procedure not in missing(tests, chosen, attempts):
                     break  # another `seatrial accept` has measured it meanwhile
                 screen.print(f'{ids}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
-                used = [each.nodes for each in attempts_at(Path(site.state), tests)[own[0]]]
+                used = [each.nodes for each in attempts[own[0]]]
                 avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
                 session, check = replace(session, avoid=avoid), declared[procedure.case.check]
                 measured = [(check, case) for case in cases_of(session, check)]
@@ -183,12 +185,10 @@ def _measure(
     return True
 
 
-def _judged(
-    site: Site, contract: Contract, tests: Sequence[AcceptanceTest], chosen: Sequence[AcceptanceTest]
-) -> Verdict:
+def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence[AcceptanceTest]) -> Verdict:
     """Print and write what all attempts come to; the verdict on those that were asked for. Raises OSError."""
-    page = protocol_at(Path(site.state), contract, tests, Made(seatrial.__version__, site.name, site.units))
-    file = write_protocol(Path(site.state), page, tests, site.units)
+    page = protocol_at(campaign, contract, Made(seatrial.__version__, site.name, site.units))
+    file = write_protocol(campaign.state, page, campaign.tests, site.units)
     own = [each for each in page.rows if each.criterion.id in {one.criterion.id for one in chosen}]
     screen = console()
     screen.print(_table(own))

@@ -10,10 +10,9 @@ from seatrial.check.session import REPORT
 from seatrial.check.verified import verified
 from seatrial.cli.options import checks_option, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import cut
-from seatrial.session.evidence import FAULTS_SHOWN, judged_anew, named, plan_in, sessions_of
+from seatrial.session.evidence import FAULTS_SHOWN, case_folder, judged_anew, session_folder
 from seatrial.session.report_files import write_report
 from seatrial.site.load import answering
 
@@ -34,19 +33,18 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     engines contradicts a figure there is no report but a list of these, and exit code 11.
     """
     site = answering(site_folder)
-    known = sessions_of(site)
-    if not known:
-        raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
-    name = named(known, session, site.state) if session else known[-1]
-    folder = site.session_folder(name)
+    folder = session_folder(site, session)
     evidence = judged_anew(site, load_checks(checks), folder)
     screen = console()
-    plans = {file.parent: plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))}
-    wrong = [f'{plan.case.name}: {each}' for case, plan in plans.items() for each in verified(plan, case).figures]
+    wrong = [
+        f'{case.plan.case.name}: {each}'
+        for case in evidence.cases
+        for each in verified(case.plan, case.records, case_folder(folder, case.plan)).figures
+    ]
     if wrong:
         for said in cut(wrong, FAULTS_SHOWN):
             screen.print(said, soft_wrap=True)
-        screen.print(f'no report: the records of session {name} do not verify; measure again', soft_wrap=True)
+        screen.print(f'no report: the records of session {folder.name} do not verify; measure again', soft_wrap=True)
         return EXIT_CODES[Verdict.INVALID]
     try:
         file = write_report(evidence, output or folder / REPORT)
@@ -55,5 +53,5 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     for notice in evidence.notices:
         screen.print(f'note: {notice}', soft_wrap=True)
     verdict = marked(evidence.result.verdict)
-    screen.print(Text.assemble(verdict, f'  session {name}, report: {file}'), soft_wrap=True)
+    screen.print(Text.assemble(verdict, f'  session {folder.name}, report: {file}'), soft_wrap=True)
     return 0

@@ -26,7 +26,7 @@ from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import chain_words, cut
-from seatrial.session.evidence import FAULTS_SHOWN, criteria_of_the_day, named, plan_in, sessions_of
+from seatrial.session.evidence import FAULTS_SHOWN, criteria_of_the_day, plan_in, session_folder
 from seatrial.site.load import answering
 from seatrial.workload.words import counted
 
@@ -58,10 +58,7 @@ def verify(session: str | None, signers: Path | None, checks: Path, site_folder:
     if signers:
         raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
     site = answering(site_folder)
-    known = sessions_of(site)
-    if not known:
-        raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
-    folder = site.session_folder(named(known, session, site.state) if session else known[-1])
+    folder = session_folder(site, session)
 
     def criteria_in(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
         if contract_of(folder):
@@ -98,13 +95,12 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
 
 
 def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn) -> Verdict:
-    plans, places = [], {}
+    cases = []
     proved = Verdict.PASS
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
-        plan = plan_in(file)
-        plans.append(plan)
-        places[plan.records] = str(file.parent)
-        found = verified(plan, file.parent)
+        plan, records = plan_in(file), records_in(str(file.parent))
+        cases.append((plan, records))
+        found = verified(plan, records, file.parent)
         screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
         for said in cut([*found.contradictions, *found.unproved], FAULTS_SHOWN):
             screen.print(f'  {said}', soft_wrap=True)
@@ -112,8 +108,9 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn) -> V
             proved = Verdict.INVALID
         elif found.unproved and proved is Verdict.PASS:
             proved = Verdict.INCOMPLETE
+    plans = [plan for plan, _ in cases]
     criteria = criteria_in(folder, plans) if (folder / RESULTS).is_file() else {}
-    results = judge_cases(plans, lambda plan: records_in(places[plan.records]), criteria)
+    results = judge_cases(cases, criteria)
     profile = plans[0].profile if plans else ''
     whole = judge_session(folder.name, profile, results, criteria, left_out_of(folder))
     try:

@@ -68,18 +68,20 @@ class SessionResult:
 
 
 def judge_cases(
-    plans: Sequence[TrialPlan], records_of: Callable[[TrialPlan], Records], criteria: Mapping[Case, Criteria]
+    cases: Sequence[tuple[TrialPlan, Records]],
+    criteria: Mapping[Case, Criteria],
+    judge: Callable[[TrialPlan, Records, Criteria], CaseResult] = judge_case,
 ) -> list[CaseResult]:
     """The verdicts of the cases of one session; the references of an acceptance are judged together."""
-    own = [criteria.get(plan.case, Criteria()) for plan in plans]
-    results = [judge_case(plan, records_of(plan), each) for plan, each in zip(plans, own, strict=True)]
+    own = [(plan, records, criteria.get(plan.case, Criteria())) for plan, records in cases]
+    results = [judge(*each) for each in own]
     references = [each for case in results if case.profile == 'acceptance' for each in case.references]
     level = holm([each.chance for each in references if each.chance is not None], len(references))
     return [
-        judge_case(plan, records_of(plan), replace(each, level=level))
+        judge_case(plan, records, replace(each, level=level))
         if any(one.chance is not None and one.chance > level for one in result.references)
         else result
-        for plan, each, result in zip(plans, own, results, strict=True)
+        for (plan, records, each), result in zip(own, results, strict=True)
     ]
 
 

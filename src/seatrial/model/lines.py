@@ -17,12 +17,16 @@ class Chain:
     """The links of a file's lines: each line ends with the SHA-256 of the link before it and of its own text.
 
     link:   of the last line that has one; empty where none has
-    broken: number, from 1, and text of the first line that does not follow from the one before it; (0, '') if all do
+    number: of the last line, from 1
+    broken: number and text of the first line that does not follow from the one before it; (0, '') if all do
+    bare:   the same of the first whole line that has no link
     """
 
-    def __init__(self, link: str = '') -> None:
+    def __init__(self, link: str = '', number: int = 0) -> None:
         self.link = link
+        self.number = number
         self.broken: Tuple[int, str] = (0, '')
+        self.bare: Tuple[int, str] = (0, '')
 
     def linked(self, line: str) -> str:
         """A line of line_of() with the next link."""
@@ -34,19 +38,19 @@ class Chain:
 
         A file of which no line has a link has no chain, and a line that is cut short has lost its link.
         """
-        bare: Tuple[int, str] = (0, '')
-        for number, line in enumerate(lines, 1):
+        for line in lines:
+            self.number += 1
             found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
             text = f'{line[: found.start()]}}}\n' if found else line
             if found:
                 if found.group(1) != self._after(text):
-                    self._break(number, text)
+                    self._break(self.number, text)
                 self.link = found.group(1)
-            elif not bare[0] and _is_whole(line):
-                bare = (number, text)
+            elif not self.bare[0] and _is_whole(line):
+                self.bare = (self.number, text)
             yield text
-        if self.link and bare[0]:
-            self._break(*bare)
+        if self.link and self.bare[0]:
+            self._break(*self.bare)
 
     def _after(self, line: str) -> str:
         return hashlib.sha256((self.link + line).encode('utf-8')).hexdigest()

@@ -252,6 +252,17 @@ class Drill(NamedTuple):
 KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'drill': Drill, 'end': End, 'removal': Removal}
 
 
+class Lines(NamedTuple):
+    """The lines of a file that records were read from, by their numbers from 1.
+
+    last: how many were read; samples: the line of each; bare: the first whole line without a link, in words
+    """
+
+    last: int = 0
+    samples: Tuple[int, ...] = ()
+    bare: str = ''
+
+
 class Records(NamedTuple):
     """All records of one job. truncated: how many lines were cut short or are not records.
 
@@ -273,6 +284,11 @@ class Records(NamedTuple):
     drill: Optional[Drill] = None
     chain: Optional[str] = None
     broken: str = ''
+    lines: Lines = Lines()
+
+
+NOTHING = Records(None, None, [], None, None, 0, chain='')
+"""Read from a file without a line."""
 
 
 def line_of(value: Any) -> str:
@@ -280,26 +296,36 @@ def line_of(value: Any) -> str:
     return lines.line_of(value, KINDS)
 
 
-def read_records(written: Iterable[str]) -> Records:
-    """The records in these lines; of each kind but the samples the last one counts."""
-    chain = lines.Chain()
-    found, truncated = lines.values_in(chain.checked(written), KINDS)
-    last: Dict[Any, Any] = {type(value): value for value in found}
-    return Records(
-        start=last.get(Start),
-        sized=last.get(Sized),
-        samples=[value for value in found if isinstance(value, Sample)],
-        end=last.get(End),
-        removal=last.get(Removal),
+def read_records(written: Iterable[str], known: Records = NOTHING) -> Records:
+    """The records in these lines, which follow those of `known`; of each kind but the samples the last one counts."""
+    chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
+    found: List[Tuple[int, Any]] = []
+    for line in chain.checked(written):
+        values, cut = lines.values_in([line], KINDS)
+        truncated += cut
+        found += [(chain.number, value) for value in values]
+    samples = [(number, value) for number, value in found if isinstance(value, Sample)]
+    last: Dict[Any, Any] = {type(value): value for _, value in found}
+    bare = known.lines.bare or _in_words(*chain.bare)
+    return known._replace(
+        start=last.get(Start, known.start),
+        sized=last.get(Sized, known.sized),
+        samples=known.samples + [value for _, value in samples],
+        end=last.get(End, known.end),
+        removal=last.get(Removal, known.removal),
         truncated=truncated,
-        drill=last.get(Drill),
+        drill=last.get(Drill, known.drill),
         chain=chain.link,
-        broken=_in_words(*chain.broken) if chain.broken[0] else '',
+        # Once a line has a link, an earlier one without it is a fault.
+        broken=known.broken or (known.lines.bare if chain.link else '') or _in_words(*chain.broken),
+        lines=Lines(chain.number, known.lines.samples + tuple(number for number, _ in samples), bare),
     )
 
 
 def _in_words(number: int, line: str) -> str:
-    """'line 7 (measured read@64KiB, repetition 3)'."""
+    """'line 7 (measured read@64KiB, repetition 3)'; empty for line 0."""
+    if not number:
+        return ''
     values, _ = lines.values_in([line], KINDS)
     named = [
         f' ({each.stage} {each.launch}, repetition {each.repetition + 1})' for each in values if type(each) is Sample

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seatrial.job.directory.removal import REMOVAL_S
-from seatrial.job.sequence.recorder import records_in, write_job_state
+from seatrial.job.sequence.recorder import Reader, write_job_state
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import SAMPLES
+from seatrial.model.record import SAMPLES, Start
 from seatrial.model.telemetry import TELEMETRY
 from seatrial.rules.case import cut_off
 from seatrial.scheduler.job_state import NO_ANSWER, JobState, SlurmState, job_state_of, may_go_on, sentence
@@ -70,7 +70,7 @@ def job_limit_s(plan: TrialPlan) -> float:
 
 
 def ask_job_state(
-    records: str, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
+    record: Reader, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
 ) -> JobState | None:
     """Ask why a job was cut off and keep the answer; of one that came to its own end nobody is asked.
 
@@ -83,23 +83,23 @@ def ask_job_state(
         return None
     asked = answered = time.time()
     while True:
-        if not cut_off(records_in(records)):
+        if not cut_off(record.read()):
             return None
         job_state = job_state_of(job, tail(output))
         now = time.time()
         if job_state.state is not SlurmState.SILENT:
             answered = now
-        latest = min(_latest(records, job_state, asked, patience), max(answered, _last_written(records)) + SILENT_S)
+        silent = max(answered, _last_written(record.directory)) + SILENT_S
+        latest = min(_latest(record.read().start, job_state, asked, patience), silent)
         if not may_go_on(job_state) or now >= latest:
             break
         time.sleep(ASK_AGAIN_S)
-    write_job_state(records, '; '.join(said for said in (known, said_by_slurm(job_state)) if said), job)
+    write_job_state(record.directory, '; '.join(said for said in (known, said_by_slurm(job_state)) if said), job)
     return job_state
 
 
-def _latest(records: str, job_state: JobState, asked: float, patience: Patience) -> float:
+def _latest(start: Start | None, job_state: JobState, asked: float, patience: Patience) -> float:
     """When the wait for a job that may go on ends; without an answer it is taken to run, as it may."""
-    start = records_in(records).start
     if start is not None:
         return start.started + patience.job_s
     return asked + (patience.queue_s if job_state.state is SlurmState.PENDING else patience.job_s)

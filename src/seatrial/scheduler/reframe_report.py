@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seatrial.job.sequence.recorder import records_in, write_job_state
+from seatrial.job.sequence.recorder import write_job_state
 from seatrial.model.plan import TrialPlan
+from seatrial.model.record import Records
 from seatrial.rules.case import cut_off
 from seatrial.scheduler.job_end import said_by_slurm, tail
 from seatrial.scheduler.job_state import SlurmState, job_state_of, of_sbatch
@@ -22,7 +23,7 @@ OUTPUT = 'reframe.out'
 _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
 
 
-def complete_job_states(folder: Path, plans: Sequence[TrialPlan]) -> None:
+def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
     """Write the state of every job that was cut off and has none yet, as ReFrame and Slurm say it.
 
     Once Slurm does not answer it is not asked again: every question would last until its deadline.
@@ -31,8 +32,7 @@ def complete_job_states(folder: Path, plans: Sequence[TrialPlan]) -> None:
     tests = _tests(folder / REFRAME / REPORT)
     stopped = _stopped(folder / OUTPUT)
     silence = ''
-    for plan in plans:
-        records = records_in(plan.records)
+    for plan, records in cases:
         if not cut_off(records) or records.job_state:
             continue
         test = tests.get(plan.case.name, {})

@@ -10,6 +10,7 @@ from rich.console import Console
 from seatrial.check.session import REPORT, Session
 from seatrial.judge.session import SessionResult
 from seatrial.model.plan import TrialPlan
+from seatrial.model.record import Records
 from seatrial.nights.page_file import LATER, write_year
 from seatrial.report.session.file_systems import changed_words, states
 from seatrial.session.evidence import evidence_of
@@ -21,12 +22,14 @@ from seatrial.site.profile import SMOKE
 T = TypeVar('T')
 
 
-def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result: SessionResult) -> None:
+def leave(
+    screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult
+) -> None:
     """Write them and say where. What goes wrong here is said, and changes no verdict: that is in the records."""
     results = tried(screen, session, 'the results were not written', lambda: write_results(session, result))
     if results is not None:
         screen.print(f'  results: {results}', soft_wrap=True)
-    evidence = tried(screen, session, 'the records were not read again', lambda: evidence_of(session, plans, result))
+    evidence = tried(screen, session, 'the raw output was not read', lambda: evidence_of(session, cases, result))
     if evidence is None:
         return
     for changed in filter(None, map(changed_words, states(evidence.cases))):

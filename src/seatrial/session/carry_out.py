@@ -1,12 +1,12 @@
 """One session carried out: many cases through ReFrame, one verdict, one folder of evidence."""
 
 import errno
-import functools
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -22,16 +22,16 @@ from seatrial.check.staging import write_plan
 from seatrial.job.directory import lock
 from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
-from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
-from seatrial.judge.verdict import Criteria
 from seatrial.model.owned import user_name
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.record import Records
 from seatrial.model.units import duration
 from seatrial.report.terminal import console, say_loudly
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
+from seatrial.session.cases import Cases
 from seatrial.session.from_options import installed, say_not_applicable
 from seatrial.session.progress import Progress
 from seatrial.session.results import show
@@ -58,6 +58,7 @@ def carried_out(
     plans = [plan_of(session, declared, case) for declared, case in cases]
     notes = refuse(session.site, plans, not_allowed(plans, destructive))
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
+    followed = Cases(plans, criteria)
     session.site.make_directories()
     screen = console()
     with stop_requests(screen, _patience(session)) as requested:
@@ -71,7 +72,7 @@ def carried_out(
             with _locked(session, plans):
                 try:
                     with Conductor(session.site.state, session.id, plans, lambda line: say_loudly(screen, line)):
-                        _reframe(session, checks, plans, criteria, screen, requested)
+                        _reframe(session, checks, followed, screen, requested)
                 finally:
                     cancel_all(screen, session.site, session.id)
         except (lock.LockError, ActionError) as error:
@@ -79,14 +80,12 @@ def carried_out(
         for each in heartbeats:
             each.stop()
         requested.answer = 'all that was measured is being judged and reported'
-        tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, plans))
-        for plan in plans:
-            tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_darshan_run, plan))
-        results = judge_cases(plans, lambda plan: records_in(plan.records), criteria)
+        recorded = _completed(screen, session, followed)
+        results = judge_cases(recorded, criteria, followed.judge)
         result = judge_session(session.id, profile, results, criteria, session.left_out)
         show(screen, session, result)
-        _say_if_nothing_started(screen, session, plans)
-        leave(screen, session, plans, result)
+        _say_if_nothing_started(screen, session, recorded)
+        leave(screen, session, recorded, result)
     return result, requested.stop
 
 
@@ -107,13 +106,21 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
         raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
 
-def _say_if_nothing_started(screen: Console, session: Session, plans: list[TrialPlan]) -> None:
+def _completed(screen: Console, session: Session, cases: Cases) -> list[tuple[TrialPlan, Records]]:
+    """All cases with their records, once what others know of their jobs lies beside these."""
+    known = cases.recorded()
+    tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
+    for each in known:
+        tried(screen, session, 'what Darshan saw is not on record', partial(keep_darshan_run, *each))
+    return cases.recorded()
+
+
+def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
     """Where no job has begun, and no case says why, ReFrame's last words do so better than anything here can."""
     output = session.folder / OUTPUT
-    records = [records_in(plan.records) for plan in plans]
-    if not output.is_file() or any(each.start for each in records):
+    if not output.is_file() or any(each.start for _, each in cases):
         return
-    if not any(each.job_state or each.end for each in records):
+    if not any(each.job_state or each.end for _, each in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
@@ -129,14 +136,7 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
         yield
 
 
-def _reframe(
-    session: Session,
-    checks: Path,
-    plans: list[TrialPlan],
-    criteria: Mapping[Case, Criteria],
-    screen: Console,
-    requested: StopRequest,
-) -> None:
+def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requested: StopRequest) -> None:
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
 
     Once a stop is `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So
@@ -145,7 +145,7 @@ def _reframe(
     environment = {**os.environ, ENVIRONMENT: str(session.folder / FILE)}
     with (
         (session.folder / OUTPUT).open('wb') as output,
-        Progress(screen, plans, criteria, session.site.units) as progress,
+        Progress(screen, cases, session.site.units) as progress,
     ):
         process = subprocess.Popen(
             reframe_argv(session, checks),
@@ -162,7 +162,7 @@ def _reframe(
                 progress.look()
         finally:
             _end(process)
-        progress.look()
+        progress.look(over=True)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,6 +1,5 @@
 """From the folder of a session to what a report and the history are made from."""
 
-import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -60,6 +59,14 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
     raise click.UsageError(f"there is no session '{wanted}' in {where}{newest}")
 
 
+def session_folder(site: Site, wanted: str | None) -> Path:
+    """That of the session whose name is or begins with `wanted`, without it of the newest. Raises UsageError."""
+    known = sessions_of(site)
+    if not known:
+        raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
+    return site.session_folder(named(known, wanted, site.state) if wanted else known[-1])
+
+
 def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
     """A session from its plans and records, judged by the checks and references of today.
 
@@ -88,7 +95,8 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         for plan in plans
         if plan.case.check in checks
     }
-    results = judge_cases(plans, functools.partial(_records, folder), criteria)
+    cases = [(plan, records_in(str(case_folder(folder, plan)))) for plan in plans]
+    results = judge_cases(cases, criteria)
     left_out = left_out_of(folder)
     if session.profile.name == ACCEPTANCE.name and not (folder / FILE).is_file():
         left_out = _never_begun(order, plans)
@@ -98,7 +106,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         *_changed(folder, result),
         *(f'{check} is no check any more; it has no pass criterion' for check in gone),
     ]
-    return evidence_of(session, plans, result, notices)
+    return evidence_of(session, cases, result, notices)
 
 
 def criteria_of_the_day(
@@ -111,7 +119,10 @@ def criteria_of_the_day(
 
 
 def evidence_of(
-    session: Session, plans: Sequence[TrialPlan], result: SessionResult, notices: Sequence[str] = ()
+    session: Session,
+    cases: Sequence[tuple[TrialPlan, Records]],
+    result: SessionResult,
+    notices: Sequence[str] = (),
 ) -> SessionEvidence:
     """A session that has been judged, with its records and raw output."""
     return SessionEvidence(
@@ -120,7 +131,7 @@ def evidence_of(
         label=session.profile.label,
         began=began(session.id),
         seatrial=seatrial.__version__,
-        cases=[_case(session.folder, plan, one) for plan, one in zip(plans, result.cases, strict=True)],
+        cases=[_case(session.folder, *each, one) for each, one in zip(cases, result.cases, strict=True)],
         notices=notices,
         not_applicable=session.not_applicable,
         units=session.site.units,
@@ -167,15 +178,14 @@ def _changed(folder: Path, result: SessionResult) -> list[str]:
     return said
 
 
-def _records(folder: Path, plan: TrialPlan) -> Records:
-    """From the session's own folder, wherever it lies now."""
-    return records_in(str(folder / 'cases' / Path(plan.records).name))
+def case_folder(folder: Path, plan: TrialPlan) -> Path:
+    """In that of the session, wherever it lies now."""
+    return folder / 'cases' / Path(plan.records).name
 
 
-def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
-    records = _records(folder, plan)
+def _case(folder: Path, plan: TrialPlan, records: Records, result: CaseResult) -> CaseEvidence:
     samples = measured(plan, records)
-    own = folder / 'cases' / Path(plan.records).name
+    own = case_folder(folder, plan)
     raw = own / RAW
     return CaseEvidence(
         plan=plan,

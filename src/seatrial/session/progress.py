@@ -2,22 +2,20 @@
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.case import judge_case
-from seatrial.judge.verdict import CaseResult, Criteria
-from seatrial.model.plan import Case, TrialPlan, metric
+from seatrial.judge.verdict import CaseResult
+from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.record import Records
 from seatrial.model.units import BINARY, duration, quantity
 from seatrial.report.terminal import marked
-from seatrial.rules.case import measured
+from seatrial.rules.case import cut_off, measured
 from seatrial.rules.places import CONFIRM
 from seatrial.rules.stopping import t_interval
+from seatrial.session.cases import Cases
 from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
@@ -31,14 +29,11 @@ class Progress:
     system: of the units that the site shows
     """
 
-    def __init__(
-        self, console: Console, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria], system: str = BINARY
-    ) -> None:
+    def __init__(self, console: Console, cases: Cases, system: str = BINARY) -> None:
         self._console = console
         self._system = system
-        self._criteria = criteria
-        self._waiting = list(plans)
-        self._count = len(plans)
+        self._cases = cases
+        self._waiting = list(cases.plans)
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         self._said = time.monotonic()
 
@@ -51,19 +46,24 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def look(self) -> None:
-        """Print the cases that have ended, and where the running ones are."""
+    def look(self, over: bool = False) -> None:
+        """Print the cases that have ended, and where the running ones are. over: no job is waited for any more."""
+        cases = self._cases
+        readers = [(plan, cases.readers[plan.case]) for plan in self._waiting]
+        begun = [(plan, reader.read()) for plan, reader in readers if reader.has_begun()]
+        newest = max((records.start.started for _, records in begun if records.start), default=0.0)
         running = []
-        for plan in list(self._waiting):
-            records = records_in(plan.records)
-            if records.end is not None:
+        for plan, records in begun:
+            if records.end is not None and (over or _is_complete(plan, records, newest)):
                 self._waiting.remove(plan)
                 self._said = time.monotonic()
-                self._console.print(self._ended(judge_case(plan, records, self._criteria[plan.case])))
+                self._console.print(self._ended(cases.judge(plan, records, cases.criteria[plan.case])))
+            elif records.end is not None:
+                running.append(f'    {plan.case.name}  has ended; its job is not over yet')
             elif records.start is not None:
                 running.append(running_line(plan, records, time.time(), self._system))
         if not self._waiting:
-            running = ['    waiting for the last job, which removes what it wrote']
+            running = ['    waiting for ReFrame to see the end of the last job']
         if self._live:
             self._live.update(Text('\n').join(Text(line) for line in running))
         elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
@@ -72,9 +72,24 @@ class Progress:
                 self._console.print(line)
 
     def _ended(self, result: CaseResult) -> Text:
-        number = self._count - len(self._waiting)
+        count = len(self._cases.plans)
+        number = count - len(self._waiting)
         took = f'  {duration(result.duration_s)}' if result.duration_s is not None else ''
-        return Text.assemble(f'[{number}/{self._count}] ', marked(result.verdict), f'  {result.case.name}{took}')
+        return Text.assemble(f'[{number}/{count}] ', marked(result.verdict), f'  {result.case.name}{took}')
+
+
+def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
+    """Whether nothing is expected beside the end of a case: what was removed, what Darshan saw, why it was cut off.
+
+    One that began before the `newest` (s) is over.
+    """
+    start = records.start
+    if start is None or start.started < newest:
+        return True
+    if cut_off(records):
+        return bool(records.job_state)
+    removed = records.removal is not None or not start.run_directory
+    return removed and bool(records.issued or not plan.darshan)
 
 
 def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:

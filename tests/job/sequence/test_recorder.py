@@ -1,5 +1,6 @@
 """The record of a job: whole lines, never overwritten, readable after any death."""
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -15,12 +16,14 @@ from seatrial.job.sequence.recorder import (
     AlreadyRecorded,
     NotAsWritten,
     RawLaunch,
+    Reader,
     Recorder,
     append,
     kept_launch,
     records_in,
 )
-from seatrial.model.record import SAMPLES, End, Removal, Sized
+from seatrial.model import lines
+from seatrial.model.record import SAMPLES, End, Removal, Sized, read_records
 
 SIZED = Sized(1, 4096, 'fixed by the site or the profile')
 END = End('finished', 'no launch was left that the plan asks for and its budget allows', 1.5, {'4KiB': 'fixed'})
@@ -45,11 +48,6 @@ def test_what_was_written_is_read_again(folder):
     written(folder, SIZED, END)
     records = records_in(folder)
     assert (records.sized, records.end, records.truncated) == (SIZED, END, 0)
-
-
-def test_every_record_is_one_line_that_says_its_kind(folder):
-    lines = written(folder, SIZED, END).read_text().splitlines()
-    assert [json.loads(line)['record'] for line in lines] == ['sizing', 'end']
 
 
 def test_a_record_is_there_as_soon_as_it_is_written(folder):
@@ -140,6 +138,85 @@ def is_found(whole, place, other):
     (edited / SAMPLES).write_bytes(text[:place] + bytes([other]) + text[place + 1 :])
     records = records_in(str(edited))
     return bool(records.broken or records.truncated)
+
+
+def test_a_record_that_grows_byte_by_byte_reads_as_it_would_at_once(whole, tmp_path):
+    reader, text = Reader(str(tmp_path)), whole.read_bytes()
+    for start in range(0, len(text), 97):
+        with (tmp_path / SAMPLES).open('ab') as stream:
+            stream.write(text[start : start + 97])
+        assert reader.read() == records_in(str(tmp_path))
+    assert (reader.read().end, reader.read().truncated, reader.read().broken) == (END, 0, '')
+
+
+@given(st.lists(st.sampled_from(['linked', 'bare', 'altered']), min_size=1), st.data())
+def test_the_first_line_that_does_not_follow_is_the_same_however_a_record_is_read(whole, ways, data):
+    written = []
+    for way, line in zip(ways, itertools.cycle(whole.read_text().splitlines(keepends=True))):
+        text = line.rpartition(',"chain":')[0]
+        altered = f'{text},"chain":"{64 * "0"}"}}\n'
+        written.append({'linked': line, 'bare': f'{text}}}\n', 'altered': altered}[way])
+    place = data.draw(st.integers(0, len(written)))
+    at_once = read_records(written)
+    assert read_records(written[place:], read_records(written[:place])) == at_once
+
+
+def test_each_line_is_read_once_however_often_a_record_is_asked_for(whole, tmp_path, monkeypatch):
+    read, values_in = [], lines.values_in
+    monkeypatch.setattr(lines, 'values_in', lambda given, kinds: (read.extend(given), values_in(given, kinds))[1])
+    reader, text = Reader(str(tmp_path)), whole.read_text().splitlines(keepends=True)
+    for line in text:
+        with (tmp_path / SAMPLES).open('a') as stream:
+            stream.write(line)
+        assert reader.read() is reader.read()
+    assert len(read) == len(text)
+
+
+@pytest.mark.parametrize('way', ['shorter', 'another', 'edited'])
+def test_a_record_that_is_not_the_one_of_last_time_is_read_from_its_beginning(whole, tmp_path, way):
+    reader, file = Reader(str(tmp_path)), tmp_path / SAMPLES
+    file.write_bytes(whole.read_bytes())
+    assert reader.read().end == END
+    text = whole.read_text()
+    if way == 'shorter':
+        file.write_text(text.splitlines(keepends=True)[0])
+    elif way == 'another':
+        (tmp_path / 'new').write_text(text.replace('"elapsed_s":1.5', '"elapsed_s":1.6') + text)
+        (tmp_path / 'new').replace(file)
+    else:
+        file.write_text(text.replace('"elapsed_s":1.5', '"elapsed_s":1.6'))
+        os.utime(file, ns=(0, 0))
+    assert reader.read() == records_in(str(tmp_path)) != records_in(str(whole.parent))
+
+
+def test_a_record_that_is_gone_is_empty(whole, tmp_path):
+    reader, file = Reader(str(tmp_path)), tmp_path / SAMPLES
+    file.write_bytes(whole.read_bytes())
+    assert reader.read().end == END
+    file.unlink()
+    assert reader.read() == records_in(str(tmp_path))
+
+
+def test_zeros_that_nfs_shows_before_what_was_appended_are_read_again(whole, tmp_path):
+    reader, file, text = Reader(str(tmp_path)), tmp_path / SAMPLES, whole.read_bytes()
+    file.write_bytes(text[:900] + bytes(100) + text[1000:])
+    then = file.stat().st_mtime_ns
+    assert reader.read().truncated
+    file.write_bytes(text)
+    os.utime(file, ns=(then, then))
+    assert reader.read() == records_in(str(whole.parent))
+
+
+def test_a_reader_that_failed_goes_on_where_it_was(whole, tmp_path, monkeypatch):
+    reader, file = Reader(str(tmp_path)), tmp_path / SAMPLES
+    text = whole.read_text().splitlines(keepends=True)
+    file.write_text(text[0])
+    reader.read()
+    file.write_text(''.join(text))
+    with monkeypatch.context() as patched, pytest.raises(OSError):
+        patched.setattr(os, 'fstat', lambda descriptor: (_ for _ in ()).throw(OSError('stale file handle')))
+        reader.read()
+    assert reader.read() == records_in(str(tmp_path))
 
 
 @given(st.data())

@@ -13,7 +13,7 @@ from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.lines import Chain
-from seatrial.model.record import SAMPLES, Records, line_of, read_records
+from seatrial.model.record import NOTHING, SAMPLES, Records, line_of, read_records
 
 JOB = 'job.json'
 RAW = 'raw'
@@ -76,14 +76,59 @@ class Recorder:
         os.close(self._descriptor)
 
 
+class Reader:
+    """Reads the record of a case as often as it is asked, while a job may still append to it; each line once.
+
+    A last line without its end is read again next time. A file that is another one, that has become shorter, or that
+    was changed and has not become longer, is read from its beginning.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._path = os.path.join(directory, SAMPLES)
+        self._file = self._size = (0, 0)  # device and inode; bytes, and when they were last changed (ns)
+        self._whole, self._end = NOTHING, 0  # what whole lines say, and where they end
+        self._records = NOTHING
+
+    def has_begun(self) -> bool:
+        """Whether there is a record; costs one stat."""
+        return os.path.exists(self._path)
+
+    def read(self) -> Records:
+        """The records that a job has left by now, empty ones where it left none, with the state of its job.
+
+        Where nothing is new it is the very same value as last time. Raises OSError.
+        """
+        found = self._read_on()
+        found = found._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
+        if found != self._records:
+            self._records = found
+        return self._records
+
+    def _read_on(self) -> Records:
+        try:
+            with open(self._path, 'rb') as stream:  # anew each time: only then NFS asks how long it is
+                seen = os.fstat(stream.fileno())
+                file, size = (seen.st_dev, seen.st_ino), (seen.st_size, seen.st_mtime_ns)
+                if file != self._file or not (size == self._size or seen.st_size > self._size[0]):
+                    self._whole, self._end = NOTHING, 0
+                stream.seek(self._end)
+                data = stream.read(seen.st_size - self._end)
+        except FileNotFoundError:
+            self._file = (0, 0)
+            return NOTHING
+        self._file, self._size = file, size
+        # What another client appends to a file on NFS can be zeros for a moment; no line that was written has one.
+        zero = data.find(b'\0')
+        whole = 1 + data.rfind(b'\n', 0, zero if zero >= 0 else len(data))
+        texts = (line.decode('utf-8', 'replace') for line in io.BytesIO(data[:whole]))
+        self._whole, self._end = read_records(texts, self._whole), self._end + whole
+        return read_records((line.decode('utf-8', 'replace') for line in io.BytesIO(data[whole:])), self._whole)
+
+
 def records_in(directory: str) -> Records:
-    """The records that a job left in its directory, empty ones where it left none, with the state of its job."""
-    try:
-        with open(os.path.join(directory, SAMPLES), encoding='utf-8', errors='replace', newline='\n') as stream:
-            records = read_records(stream)
-    except FileNotFoundError:
-        records = read_records(())
-    return records._replace(job_state=_job_state_in(directory), issued=_issued_in(directory))
+    """The records that a job left in its directory, read once: as Reader.read()."""
+    return Reader(directory).read()
 
 
 def kept_launch(directory: str, name: str, digest: str) -> RawLaunch:

@@ -1,0 +1,29 @@
+"""The cases of a session that is carried out: the record of each is read once, and its verdict computed once."""
+
+from collections.abc import Mapping, Sequence
+
+from seatrial.job.sequence.recorder import Reader
+from seatrial.judge.case import judge_case
+from seatrial.judge.verdict import CaseResult, Criteria
+from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.record import Records
+
+
+class Cases:
+    """What follows them, the results, the report and the history have the same values from it."""
+
+    def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
+        self.plans, self.criteria = plans, criteria
+        self.readers = {plan.case: Reader(plan.records) for plan in plans}
+        self._judged: dict[Case, tuple[Records, Criteria, CaseResult]] = {}
+
+    def recorded(self) -> list[tuple[TrialPlan, Records]]:
+        """Each with all that is on record by now. Raises OSError."""
+        return [(plan, self.readers[plan.case].read()) for plan in self.plans]
+
+    def judge(self, plan: TrialPlan, records: Records, criteria: Criteria) -> CaseResult:
+        """As judge_case does, and again only where its records or criteria are others than last time."""
+        known = self._judged.get(plan.case)
+        if known is None or known[:2] != (records, criteria):
+            known = self._judged[plan.case] = records, criteria, judge_case(plan, records, criteria)
+        return known[2]
