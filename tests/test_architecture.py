@@ -14,8 +14,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = REPOSITORY / 'src' / 'seatrial'
 CHECK_LINES_MOST = 120
 NOT_YET_ALONE = {
-    *('Barrier', 'Begun', 'Bonnie', 'Comparison', 'Component', 'Connection', 'Done', 'Histogram', 'Io500', 'Layout'),
-    *('Left', 'Limits', 'Mounted', 'Refused', 'Report', 'Row', 'Run', 'Sample', 'Search', 'Setup', 'Share', 'Site'),
+    *('Barrier', 'Begun', 'Bonnie', 'Comparison', 'Done', 'Io500', 'Layout'),
+    *('Left', 'Limits', 'Refused', 'Report', 'Row', 'Run', 'Sample', 'Search', 'Setup', 'Share', 'Site'),
     *('Spec', 'Summary'),
 }
 """Names of several classes. None is added; whoever renames one of them takes it out."""

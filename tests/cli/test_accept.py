@@ -10,7 +10,7 @@ import pytest
 
 from builders import chained
 from seatrial.acceptance import campaign
-from seatrial.check.contract import criteria_of_contract
+from seatrial.check.contract import acceptance_tests
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import save
 from seatrial.cli import accept
@@ -358,8 +358,8 @@ def test_each_allocation_is_judged_once_however_many_are_measured(on_site, contr
 def attempts(site, contract, allocation):
     """The attempts at 1.1 of a campaign that has looked once; the first one has the folder `attempts.folder`."""
     loaded = load(site.folder)
-    criteria = criteria_of_contract(loaded, load_checks(site.checks), load_contract(site.folder))
-    one = campaign.Campaign(Path(loaded.state), criteria)
+    tests = acceptance_tests(loaded, load_checks(site.checks), load_contract(site.folder))
+    one = campaign.Campaign(Path(loaded.state), tests)
     folder = allocation(FIRST, '1.1', 200.0)
     found = SimpleNamespace(folder=folder, now=lambda: one.attempts()['1.1'])
     assert [each.why_not for each in found.now()] == ['']

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builders import plan_of, records_of
-from seatrial.job.sequence.recorder import Reader, Recorder, records_in
+from seatrial.job.sequence.recorder import Recorder, RecordReader, records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Verdict
 from seatrial.scheduler import job_end
@@ -64,7 +64,7 @@ def leave(folder, end):
 def test_a_job_that_died_is_judged_with_what_slurm_says(slurm, tmp_path, words):
     slurm(STATES[words])
     leave(tmp_path, end=None)
-    ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE)
+    ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE)
     result = judge_case(PLAN, records_in(str(tmp_path)))
     assert result.verdict is Verdict.INCOMPLETE
     says = '' if STATES[words].state in NO_ANSWER else 'Slurm says: '
@@ -73,7 +73,7 @@ def test_a_job_that_died_is_judged_with_what_slurm_says(slurm, tmp_path, words):
 
 def test_the_number_of_the_job_is_kept(slurm, tmp_path):
     slurm()
-    ask_job_state(Reader(str(tmp_path)), 'slurm', '12', tmp_path / 'none', NO_PATIENCE)
+    ask_job_state(RecordReader(str(tmp_path)), 'slurm', '12', tmp_path / 'none', NO_PATIENCE)
     assert json.loads((tmp_path / 'job.json').read_text())['job'] == '12'
 
 
@@ -81,21 +81,21 @@ def test_the_number_of_the_job_is_kept(slurm, tmp_path):
 def test_of_a_job_that_came_to_its_own_end_nobody_is_asked(slurm, tmp_path, end):
     asked = slurm()
     leave(tmp_path, end)
-    assert ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE) is None
+    assert ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE) is None
     assert asked == [] and not (tmp_path / 'job.json').exists()
 
 
 def test_of_an_interrupted_job_slurm_is_asked_who_ended_it(slurm, tmp_path):
     asked = slurm()
     leave(tmp_path, 'interrupted')
-    ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE)
+    ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE)
     assert asked == [('12', '')]
 
 
 @pytest.mark.parametrize(('scheduler', 'job'), [('local', '12'), ('ssh', '12'), ('squeue', None)])
 def test_without_a_job_of_slurm_nobody_is_asked(slurm, tmp_path, scheduler, job):
     asked = slurm()
-    ask_job_state(Reader(str(tmp_path)), scheduler, job, tmp_path / 'none', NO_PATIENCE)
+    ask_job_state(RecordReader(str(tmp_path)), scheduler, job, tmp_path / 'none', NO_PATIENCE)
     assert asked == []
 
 
@@ -132,14 +132,14 @@ GOING_ON = [
 def test_the_end_of_a_job_that_may_go_on_is_waited_for(answers, tmp_path, going_on):
     given = answers(going_on, going_on, CANCELLED)
     patience = Patience(3600.0, 3600.0)
-    assert ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', patience) == CANCELLED
+    assert ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', patience) == CANCELLED
     assert len(given) == 3
     assert records_in(str(tmp_path)).job_state == 'Slurm says: cancelled by alice after 12 s'
 
 
 def test_a_job_that_comes_to_its_own_end_meanwhile_has_no_state(answers, tmp_path):
     answers(GOING_ON[0], at_once=lambda number: number == 2 and leave(tmp_path, 'finished'))
-    assert ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', Patience(1e10, 1e10)) is None
+    assert ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', Patience(1e10, 1e10)) is None
     assert not (tmp_path / 'job.json').exists()
 
 
@@ -148,7 +148,7 @@ def test_it_is_not_waited_for_longer_than_it_may_last(answers, tmp_path, going_o
     pending = going_on.state is SlurmState.PENDING
     given = answers(going_on)
     patience = Patience(1200.0, 0.0) if pending else Patience(0.0, 1200.0)
-    assert ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', patience) == going_on
+    assert ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', patience) == going_on
     assert 1 < len(given) <= 21
 
 
@@ -157,7 +157,7 @@ def test_of_a_job_that_has_begun_the_time_since_then_counts(answers, tmp_path):
     recorder.write(records_of(PLAN, []).start._replace(started=1_800_000_000.0 - 3600.0))
     recorder.close()
     given = answers(JobState(SlurmState.RUNNING))
-    ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', Patience(0.0, 3600.0))
+    ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', Patience(0.0, 3600.0))
     assert len(given) == 1
 
 
@@ -171,7 +171,7 @@ def test_a_slurm_that_is_gone_for_good_is_waited_for_while_the_job_writes(answer
             os.utime(tmp_path / 'telemetry.jsonl', (0.0, 1_800_000_000.0 + 60.0 * number))
 
     given = answers(GOING_ON[0], at_once=write)
-    ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', Patience(1e6, 1e6))
+    ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', Patience(1e6, 1e6))
     quiet = SILENT_S / 60
     assert quiet <= len(given) - (100 if working else 0) <= quiet + 2
 
@@ -226,7 +226,7 @@ def test_reframe_waits_for_no_job_beyond_its_limits(minutes, state):
 
 def test_what_is_known_besides_comes_first(slurm, tmp_path):
     slurm()
-    ask_job_state(Reader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE, 'it waited too long')
+    ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE, 'it waited too long')
     assert records_in(str(tmp_path)).job_state == 'it waited too long; Slurm says: cancelled by alice after 12 s'
 
 

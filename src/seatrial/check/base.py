@@ -20,7 +20,7 @@ from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current, refuse
 from seatrial.check.staging import claim_records, job_lines, write_plan, write_runner
 from seatrial.job.directory.orphans import become_leader, leader_alive
-from seatrial.job.sequence.recorder import Reader
+from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import CaseResult, Verdict
@@ -91,7 +91,7 @@ class Check(rfm.RunOnlyRegressionTest):
         if not _has_leader():
             raise SanityError('INCOMPLETE: the session has died before the case began')
         self.trial_plan = claim_records(self.trial_plan)
-        self.trial_record = Reader(self.trial_plan.records)
+        self.trial_record = RecordReader(self.trial_plan.records)
         plan, runner = write_plan(self.trial_plan), _runner(self.trial_session.folder)
         python = self.trial_session.site.partition(self.case.partition).python
         carry_out, remove = job_lines(python, runner, plan)

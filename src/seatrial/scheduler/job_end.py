@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seatrial.job.directory.removal import REMOVAL_S
-from seatrial.job.sequence.recorder import Reader, write_job_state
+from seatrial.job.sequence.recorder import RecordReader, write_job_state
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import SAMPLES, Start
 from seatrial.model.telemetry import TELEMETRY
@@ -70,7 +70,7 @@ def job_limit_s(plan: TrialPlan) -> float:
 
 
 def ask_job_state(
-    record: Reader, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
+    record: RecordReader, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
 ) -> JobState | None:
     """Ask why a job was cut off and keep the answer; of one that came to its own end nobody is asked.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from seatrial.job.sequence.recorder import Reader
+from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.plan import Case, TrialPlan
@@ -14,7 +14,7 @@ class Cases:
 
     def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
         self.plans, self.criteria = plans, criteria
-        self.readers = {plan.case: Reader(plan.records) for plan in plans}
+        self.readers = {plan.case: RecordReader(plan.records) for plan in plans}
         self._judged: dict[Case, tuple[Records, Criteria, CaseResult]] = {}
 
     def recorded(self) -> list[tuple[TrialPlan, Records]]:

@@ -16,8 +16,8 @@ from seatrial.job.sequence.recorder import (
     AlreadyRecorded,
     NotAsWritten,
     RawLaunch,
-    Reader,
     Recorder,
+    RecordReader,
     append,
     kept_launch,
     records_in,
@@ -141,7 +141,7 @@ def is_found(whole, place, other):
 
 
 def test_a_record_that_grows_byte_by_byte_reads_as_it_would_at_once(whole, tmp_path):
-    reader, text = Reader(str(tmp_path)), whole.read_bytes()
+    reader, text = RecordReader(str(tmp_path)), whole.read_bytes()
     for start in range(0, len(text), 97):
         with (tmp_path / SAMPLES).open('ab') as stream:
             stream.write(text[start : start + 97])
@@ -164,7 +164,7 @@ def test_the_first_line_that_does_not_follow_is_the_same_however_a_record_is_rea
 def test_each_line_is_read_once_however_often_a_record_is_asked_for(whole, tmp_path, monkeypatch):
     read, values_in = [], lines.values_in
     monkeypatch.setattr(lines, 'values_in', lambda given, kinds: (read.extend(given), values_in(given, kinds))[1])
-    reader, text = Reader(str(tmp_path)), whole.read_text().splitlines(keepends=True)
+    reader, text = RecordReader(str(tmp_path)), whole.read_text().splitlines(keepends=True)
     for line in text:
         with (tmp_path / SAMPLES).open('a') as stream:
             stream.write(line)
@@ -174,7 +174,7 @@ def test_each_line_is_read_once_however_often_a_record_is_asked_for(whole, tmp_p
 
 @pytest.mark.parametrize('way', ['shorter', 'another', 'edited'])
 def test_a_record_that_is_not_the_one_of_last_time_is_read_from_its_beginning(whole, tmp_path, way):
-    reader, file = Reader(str(tmp_path)), tmp_path / SAMPLES
+    reader, file = RecordReader(str(tmp_path)), tmp_path / SAMPLES
     file.write_bytes(whole.read_bytes())
     assert reader.read().end == END
     text = whole.read_text()
@@ -190,7 +190,7 @@ def test_a_record_that_is_not_the_one_of_last_time_is_read_from_its_beginning(wh
 
 
 def test_a_record_that_is_gone_is_empty(whole, tmp_path):
-    reader, file = Reader(str(tmp_path)), tmp_path / SAMPLES
+    reader, file = RecordReader(str(tmp_path)), tmp_path / SAMPLES
     file.write_bytes(whole.read_bytes())
     assert reader.read().end == END
     file.unlink()
@@ -198,7 +198,7 @@ def test_a_record_that_is_gone_is_empty(whole, tmp_path):
 
 
 def test_zeros_that_nfs_shows_before_what_was_appended_are_read_again(whole, tmp_path):
-    reader, file, text = Reader(str(tmp_path)), tmp_path / SAMPLES, whole.read_bytes()
+    reader, file, text = RecordReader(str(tmp_path)), tmp_path / SAMPLES, whole.read_bytes()
     file.write_bytes(text[:900] + bytes(100) + text[1000:])
     then = file.stat().st_mtime_ns
     assert reader.read().truncated
@@ -208,7 +208,7 @@ def test_zeros_that_nfs_shows_before_what_was_appended_are_read_again(whole, tmp
 
 
 def test_a_reader_that_failed_goes_on_where_it_was(whole, tmp_path, monkeypatch):
-    reader, file = Reader(str(tmp_path)), tmp_path / SAMPLES
+    reader, file = RecordReader(str(tmp_path)), tmp_path / SAMPLES
     text = whole.read_text().splitlines(keepends=True)
     file.write_text(text[0])
     reader.read()

@@ -76,7 +76,7 @@ class Recorder:
         os.close(self._descriptor)
 
 
-class Reader:
+class RecordReader:
     """Reads the record of a case as often as it is asked, while a job may still append to it; each line once.
 
     A last line without its end is read again next time. A file that is another one, that has become shorter, or that
@@ -127,8 +127,8 @@ class Reader:
 
 
 def records_in(directory: str) -> Records:
-    """The records that a job left in its directory, read once: as Reader.read()."""
-    return Reader(directory).read()
+    """The records that a job left in its directory, read once: as RecordReader.read()."""
+    return RecordReader(directory).read()
 
 
 def kept_launch(directory: str, name: str, digest: str) -> RawLaunch:
