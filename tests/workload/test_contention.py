@@ -5,7 +5,7 @@ import pytest
 from seatrial.model.units import KIB
 from seatrial.workload.base import Entries
 from seatrial.workload.contention import APPEND, CALLS, HEAD, LEAST, LOCK, OPEN, calls_of, contention
-from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
 
 KIND = kind_of('contention')
 
@@ -26,7 +26,7 @@ def test_each_call_is_a_rate_of_one_launch_that_leaves_nothing(does):
     point = POINTS[does]
     assert fault_of(point) is None
     assert [(each.name, each.unit) for each in metrics_at(point)] == [(name, 'op/s') for name in CALLS[does]]
-    assert KIND.entries(point, does) == Entries(0, 0, 0)
+    assert entries_after(point, does) == Entries(0, 0, 0)
 
 
 def test_all_tasks_share_the_calls_that_follow_each_other():

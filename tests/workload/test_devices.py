@@ -27,9 +27,9 @@ def test_every_phase_has_its_bandwidth():
 
 
 def test_the_files_stay_while_devices_are_read_and_a_device_is_no_file_of_a_cache():
-    assert [KIND.needs_files(phase) for phase in PHASES] == [False, True, True]
-    assert [KIND.reads(phase) for phase in PHASES] == [False, True, False]
-    assert [KIND.writes(phase) for phase in PHASES] == [True, False, False]
+    assert [KIND.phase(phase).needs for phase in PHASES] == [False, True, True]
+    assert [KIND.phase(phase).reads for phase in PHASES] == [False, True, False]
+    assert [KIND.phase(phase).writes for phase in PHASES] == [True, False, False]
     assert {file.name[:5] for file in KIND.files(POINT)} == {'data.'}
 
 

@@ -5,7 +5,7 @@ import pytest
 from seatrial.model.units import KIB
 from seatrial.workload.base import Effort, Entries
 from seatrial.workload.interactive import BUILD, GIT, STEPS, TREES, VENV, entries_of, interactive_use
-from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
 
 KIND = kind_of('interactive')
 POINT = interactive_use(2, 5, 50, '8KiB')._replace(tasks=4, tasks_per_node=4)
@@ -42,7 +42,7 @@ def test_there_is_room_for_what_programs_make_beside_the_files(does):
 
 def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
     assert KIND.footprint([POINT]) == (4 * 1550 * 8 * KIB, 4 * (1550 + 31))
-    assert KIND.entries(POINT, 'interactive') == Entries(0, 0, 0)
+    assert entries_after(POINT, 'interactive') == Entries(0, 0, 0)
     assert KIND.short_ok
     assert KIND.resized(POINT, 300) == KIND.adapted(POINT, Effort(files=300)) == POINT
 

@@ -7,7 +7,7 @@ from seatrial.model.plan import Sizing
 from seatrial.model.units import KIB
 from seatrial.workload.base import Effort, Entries
 from seatrial.workload.operations import FILEOP, posix_operations
-from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
 
 OPERATIONS = kind_of('operations')
 POINT = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
@@ -43,8 +43,8 @@ def test_there_is_room_for_a_second_name_and_a_directory_beside_every_file():
 
 def test_nothing_is_prepared_or_left_and_nothing_comes_from_a_cache():
     assert OPERATIONS.preparations([POINT]) == []
-    assert OPERATIONS.entries(POINT, 'fileop') == Entries(0, 0, 0)
-    assert (OPERATIONS.reads('fileop'), OPERATIONS.makes('fileop')) == (False, False)
+    assert entries_after(POINT, 'fileop') == Entries(0, 0, 0)
+    assert (OPERATIONS.phase('fileop').reads, OPERATIONS.phase('fileop').makes) == (False, False)
 
 
 def test_the_files_are_those_of_the_check_whatever_profile_and_site_say():

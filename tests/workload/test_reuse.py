@@ -32,15 +32,15 @@ def test_what_contradicts_itself_is_refused_with_its_field(change, field):
 
 
 def test_only_the_first_write_makes_files_and_all_else_needs_them():
-    assert [phase for phase in DIRECTIONS if KIND.makes(phase)] == ['write']
-    assert [phase for phase in DIRECTIONS if not KIND.needs_files(phase)] == ['write']
+    assert [phase for phase in DIRECTIONS if KIND.phase(phase).makes] == ['write']
+    assert [phase for phase in DIRECTIONS if not KIND.phase(phase).needs] == ['write']
 
 
 def test_an_update_reads_and_writes_all_bytes_and_a_second_read_forgets_nothing():
     size = POINT.bytes_moved
     assert KIND.moved(POINT, 'update') == (size, size)
     assert (KIND.moved(POINT, 'rewrite'), KIND.moved(POINT, 'reread')) == ((size, 0), (0, size))
-    assert [phase for phase in DIRECTIONS if KIND.found_warm(phase)] == ['reread']
+    assert [phase for phase in DIRECTIONS if KIND.phase(phase).warm] == ['reread']
 
 
 def test_a_surface_has_every_transfer_size_that_fits_into_the_file():

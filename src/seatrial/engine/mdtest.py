@@ -27,8 +27,8 @@ from seatrial.engine.ior import Complaint, check_life, distrusted, refuse_exit
 from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
-from seatrial.workload.base import Entries
-from seatrial.workload.tree import FIND, levels_total, operations
+from seatrial.workload.base import FIND, Entries
+from seatrial.workload.tree import levels_total, operations
 from seatrial.workload.words import counted
 
 CLOCK_S = 1e-6  # gettimeofday(2)

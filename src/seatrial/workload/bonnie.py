@@ -6,10 +6,10 @@ cold, and the file must be larger than the node's memory (P16), as Bonnie++ asks
 
 from typing import List, Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import Measurement, MetricType
+from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
 from seatrial.workload.access import OF_FILES, Access, data_access, through
-from seatrial.workload.base import UNKNOWN, FileSpec, Footprint, Launch
+from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, FileSpec, Footprint, Launch, Phase
 
 PHASE = 'bonnie'
 
@@ -26,6 +26,12 @@ def bonnie_file(transfer_size: Union[int, str] = '1MiB', bytes_per_task: Union[i
     return own._replace(kind='bonnie', phases=(PHASE,), tasks=1)
 
 
+_METRICS = (  # bandwidths of the file's bytes, each counted once, and seeks a second of all seekers
+    *(MetricType(name, 'B/s') for name in ('write', 'update', 'read')),
+    MetricType('seeks', 'op/s'),
+)
+
+
 class Bonnie(Access):
     """One launch a repetition, in which everything happens one after the other."""
 
@@ -35,6 +41,8 @@ class Bonnie(Access):
     parameters = OF_FILES
     of_trial = ('transfer_size',)
     by_darshan = False
+    bytes_known = False
+    phases = (Phase(PHASE, (CREATE, WRITE, READ, REMOVE), metrics=_METRICS, in_turn=tuple(m.name for m in _METRICS)),)
 
     def fault(self, point: Point) -> Optional[str]:
         if point.tasks != 1:
@@ -44,10 +52,6 @@ class Bonnie(Access):
         if (point.files, point.extent, point.order, point.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
             return 'files: the task has a file of its own, and goes through it in order with POSIX calls'
         return super().fault(point._replace(phases=('write',)))
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Bandwidths of the file's bytes, each counted once, and seeks a second of all seekers."""
-        return (*(MetricType(name, 'B/s') for name in ('write', 'update', 'read')), MetricType('seeks', 'op/s'))
 
     def sentence(self, points: Sequence[Point]) -> str:
         return (
@@ -70,23 +74,6 @@ class Bonnie(Access):
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Access().footprint([self.as_access(point) for point in points])
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return None, None
-
-    def timed_s(self, measurement: Measurement) -> float:
-        """One follows the other."""
-        return sum(metric.seconds for metric in measurement.metrics)
-
-    def reads(self, phase: str) -> bool:
-        """Nothing that was there before it."""
-        return False
-
-    def writes(self, phase: str) -> bool:
-        return True
-
-    def makes(self, phase: str) -> bool:
-        return False
 
     def cache_of(self, metric: str, launch: str) -> str:
         return launch if metric == 'write' else UNKNOWN

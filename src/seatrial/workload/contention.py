@@ -6,7 +6,7 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import in_bytes, round_up
-from seatrial.workload.base import Effort, Footprint
+from seatrial.workload.base import CREATE, READ, REMOVE, WRITE, Effort, Footprint, Phase
 from seatrial.workload.semantics import Semantics
 from seatrial.workload.tree import BLOCK, who
 from seatrial.workload.words import counted, exact_size, grouped
@@ -57,6 +57,10 @@ class Contention(Semantics):
     columns = ()
     parameters = ('transfer_size', 'working_set', 'files_per_directory')
     short_ok = True
+    phases = tuple(
+        Phase(name, (CREATE, WRITE, READ, REMOVE), metrics=tuple(MetricType(call, 'op/s') for call in calls))
+        for name, calls in CALLS.items()
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         if len(point.phases) != 1 or point.phases[0] not in CALLS:
@@ -68,10 +72,6 @@ class Contention(Semantics):
         if OPEN not in point.phases and point.working_set < point.transfer_size:
             return f'working_set: {point.working_set} B are no call of {point.transfer_size} B'
         return None
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A rate of each call, of all tasks; the latencies of single calls are percentiles beside it."""
-        return tuple(MetricType(name, 'op/s') for name in CALLS[phase])
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]

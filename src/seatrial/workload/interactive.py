@@ -5,7 +5,7 @@ from typing import Dict, Optional, Sequence, Tuple, Union
 from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, in_bytes
-from seatrial.workload.base import Footprint
+from seatrial.workload.base import CREATE, READ, REMOVE, Footprint, Phase
 from seatrial.workload.operations import Operations
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
@@ -69,6 +69,10 @@ class Interactive(Operations):
 
     name = 'interactive'
     words = 'interactive use'
+    phases = tuple(
+        Phase(name, (CREATE, READ, REMOVE), metrics=tuple(MetricType(step, 'op/s') for step in steps))
+        for name, steps in STEPS.items()
+    )
     parameters = ('depth', 'branching', 'files_per_directory', 'bytes_per_file', 'subtrees')
 
     def fault(self, point: Point) -> Optional[str]:
@@ -79,10 +83,6 @@ class Interactive(Operations):
         if point.files_per_directory < 1:
             return 'files_per_directory: interactive use needs at least one file in each directory'
         return shape_fault(point)
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A rate of each step, in entries of all tasks."""
-        return tuple(MetricType(name, 'op/s') for name in STEPS[phase])
 
     def sentence(self, points: Sequence[Point]) -> str:
         (does,) = points[0].phases

@@ -5,7 +5,7 @@ from typing import List, Optional, Sequence, Tuple
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.workload.base import LISTED_BEFORE, Effort, Entries, Footprint, Launch
+from seatrial.workload.base import CREATE, LIST, LISTED_BEFORE, Effort, Entries, Footprint, Launch, Phase
 from seatrial.workload.operations import flat_fault
 from seatrial.workload.tree import Tree, levels_total
 from seatrial.workload.words import grouped, joined
@@ -43,6 +43,7 @@ class Listing(Tree):
     columns = (('first', ('ls_first', 'stat_first')), ('again', ('ls_fourth', 'stat_second')))
     parameters = ('files_per_directory', 'subtrees', 'pauses_s')
     compares_in_launch = True
+    phases = (Phase(MAKING, (CREATE,)), Phase(PHASE, (LIST,)))
 
     def fault(self, point: Point) -> Optional[str]:
         if point.tasks != 1:
@@ -81,15 +82,12 @@ class Listing(Tree):
         """Every point has a directory of its own."""
         return [Launch(MAKING, point) for point in points]
 
-    def entries(self, point: Point, phase: str) -> Entries:
+    def entries(self, point: Point) -> Entries:
         return levels_total(point, 1)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The directories of all points are there at once."""
         return Footprint(0, sum(levels_total(point, 1).inodes for point in points))
-
-    def reads(self, phase: str) -> bool:
-        return phase == PHASE
 
     def cache_of(self, metric: str, launch: str) -> str:
         return launch if metric.endswith(f'_{PASSES[0]}') or not launch else LISTED_BEFORE

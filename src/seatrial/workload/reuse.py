@@ -6,6 +6,7 @@ from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.access import OF_FILES, Access, data_access, through
+from seatrial.workload.base import CREATE, Phase
 from seatrial.workload.words import joined
 
 DIRECTIONS: Dict[str, Tuple[str, ...]] = {
@@ -61,6 +62,16 @@ class Reuse(Access):
     of_trial = ('transfer_size', 'direct')
     by_darshan = False
     short_ok = True
+    phases = tuple(
+        Phase(
+            name,
+            ((CREATE, *directions) if name == 'write' else directions),
+            _DOES[name],
+            (MetricType(name, 'B/s'), MetricType(name + STONE_WALL, 'B/s', steers=False)),
+            warm='it has read these bytes right before' if name == 'reread' else '',
+        )
+        for name, directions in DIRECTIONS.items()
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         strange = [phase for phase in point.phases if phase not in DIRECTIONS]
@@ -76,8 +87,7 @@ class Reuse(Access):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """The bandwidth up to the last task; of several tasks also what IOzone's stone wall gives."""
-        wall = (MetricType(phase + STONE_WALL, 'B/s', steers=False),) if point.tasks > 1 else ()
-        return super().metrics(point, phase) + wall
+        return self.phase(phase).metrics[: 2 if point.tasks > 1 else 1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """The sum of what each task moves in its own time, which no waiting for the last one lessens.
@@ -96,23 +106,8 @@ class Reuse(Access):
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        does = joined([_DOES[phase] for phase in point.phases], 'and')
+        does = joined([self.phase(name).words for name in point.phases], 'and')
         return f'Every task {does} a file of its own{through(point)}'
 
     def title_of(self, point: Point) -> str:
         return 'a file a task, used again'
-
-    def reads(self, phase: str) -> bool:
-        return 'read' in DIRECTIONS[phase]
-
-    def writes(self, phase: str) -> bool:
-        return 'write' in DIRECTIONS[phase]
-
-    def found_warm(self, phase: str) -> str:
-        return 'it has read these bytes right before' if phase == 'reread' else ''
-
-    def needs_files(self, phase: str) -> bool:
-        return phase != 'write'
-
-    def makes(self, phase: str) -> bool:
-        return phase == 'write'

@@ -6,7 +6,7 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
-from seatrial.workload.base import Effort, Entries, Footprint, Kind
+from seatrial.workload.base import CREATE, READ, REMOVE, WRITE, Effort, Footprint, Kind, Phase
 
 PHASE, INTEGRITY = 'probe', 'integrity'
 SPARE_BYTES, SPARE_INODES = {PHASE: 2 * MIB, INTEGRITY: 18 * MIB}, 64
@@ -30,14 +30,14 @@ class Semantics(Kind):
 
     name = 'semantics'
     words = title = 'POSIX semantics'
+    bytes_known = False
+    phases: Tuple[Phase, ...] = tuple(
+        Phase(name, (CREATE, WRITE, READ, REMOVE), metrics=(MetricType(HOLDING, ''),)) for name in (PHASE, INTEGRITY)
+    )
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = (('guarantees that hold', (HOLDING,)),)
 
     def fault(self, point: Point) -> Optional[str]:
         return None
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """How many guarantees hold."""
-        return (MetricType(HOLDING, ''),)
 
     def sentence(self, points: Sequence[Point]) -> str:
         nodes, tasks = (max(getattr(point, field) for point in points) for field in ('nodes', 'tasks'))
@@ -53,29 +53,11 @@ class Semantics(Kind):
     def totals(self, point: Point) -> str:
         return 'a few files and directories'
 
-    def share_words(self, share: int) -> str:
-        return 'what the check says'
-
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         return Sizing(0, 1, 0.0, 0.0)
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return None, None
-
-    def entries(self, point: Point, phase: str) -> Entries:
-        return Entries(0, 0, 0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Footprint(max(SPARE_BYTES[point.phases[0]] for point in points), SPARE_INODES)
 
     def amount(self, point: Point) -> int:
         return SPARE_INODES
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, 0
-
-    def reads(self, phase: str) -> bool:
-        return False
-
-    def makes(self, phase: str) -> bool:
-        return False

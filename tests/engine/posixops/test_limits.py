@@ -14,7 +14,7 @@ from seatrial.engine.posixops.guarantees import LIMITS
 from seatrial.engine.posixops.limits import OWN, RECORD, carry_out
 from seatrial.engine.posixops.work import Failure, Work
 from seatrial.workload.limits import ALL_BYTES, BEYOND, OVER, QUOTA_BYTES, QUOTA_INODES, TAKEN, UNUSED, until
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import hurts, resized
 
 ROOM = 2 * RECORD + 12_345
 NAMES = [each.name for each in LIMITS]
@@ -191,5 +191,5 @@ def test_an_error_that_is_no_limit_fails_the_launch(monkeypatch):
 
 
 def test_what_a_case_fills_must_be_typed_where_others_share_it():
-    hurts = {phase: kind_of('limits').hurts(until(phase)) for phase in (QUOTA_BYTES, QUOTA_INODES, ALL_BYTES)}
-    assert (hurts[QUOTA_BYTES], hurts[QUOTA_INODES]) == ('', '') and hurts[ALL_BYTES]
+    does = {phase: hurts(until(phase)) for phase in (QUOTA_BYTES, QUOTA_INODES, ALL_BYTES)}
+    assert (does[QUOTA_BYTES], does[QUOTA_INODES]) == ('', '') and does[ALL_BYTES]

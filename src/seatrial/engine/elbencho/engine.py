@@ -33,9 +33,9 @@ from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.access import LIBRARIES, file_name, writer_of
-from seatrial.workload.base import Entries
-from seatrial.workload.registry import kind_of
-from seatrial.workload.tree import FIND, PHASES, levels_total, operations
+from seatrial.workload.base import FIND, Entries
+from seatrial.workload.registry import phase_of
+from seatrial.workload.tree import PHASES, levels_total, operations
 
 OLDEST = (3, 0, 37)  # the first whose JSON says what it was told; 3.0-3, which Spack has, writes none
 CLOCK_S = 0.001
@@ -117,7 +117,7 @@ class Elbencho(Engine):
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Processes with raw + '.RANK.json' each; of a shared file one with a thread a task. `seed` has no use."""
-        writes = kind_of(point.kind).writes(phase)
+        writes = phase_of(point, phase).writes
         how = ['-w', '--blockvaralgo', 'balanced'] if writes else ['-r']
         how += ['--direct'] if point.direct else []
         how += ['--strided'] if point.order == 'strided' else []
@@ -140,7 +140,7 @@ class Elbencho(Engine):
         the same clock; on many a task's window begins with its process, and clock_s is how much later it can have
         begun. That each thread moved its share follows from the total: none can move more.
         """
-        writes, threads = kind_of(point.kind).writes(phase), point.tasks if self.in_threads(point) else 1
+        writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads
         processes = _processes(command, outcome, 'WRITE' if writes else 'READ', planned)
         own = threads * point.bytes_per_task

@@ -35,7 +35,7 @@ from seatrial.engine.fio.process import (
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import LIBRARIES, file_name, shared_whole, writer_of
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import exact_bytes, phase_of
 
 QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
 LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
@@ -164,7 +164,7 @@ class Fio(FioProcess):
             clock_s=clock_s,
             bytes_moved=sum(t.bytes_moved for t in times),
             tasks=times,
-            fsync=kind_of(point.kind).writes(phase),
+            fsync=phase_of(point, phase).writes,
             direct=point.direct,
         )
 
@@ -191,7 +191,7 @@ class Fio(FioProcess):
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """What each job moved, in the order of ranks."""
-        exact = kind_of(point.kind).exact_bytes(point)
+        exact = exact_bytes(point)
         done = [field(job, phase, dict) for job in jobs]
         moved = [moved_of(each, job, rank, exact) for rank, (each, job) in enumerate(zip(done, jobs))]
         for rank, each in enumerate(done):

@@ -53,8 +53,8 @@ from seatrial.engine.fio.process import (
 )
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.point import Point
-from seatrial.workload.base import Entries
-from seatrial.workload.tree import FIND, levels_total, operations
+from seatrial.workload.base import FIND, Entries
+from seatrial.workload.tree import levels_total, operations
 
 TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
 OLDEST = (3, 27)  # the first with filedelete

@@ -17,7 +17,8 @@ from seatrial.engine.posixops.interactive import remove_tree
 from seatrial.engine.posixops.tree import nodes_away
 from seatrial.engine.posixops.work import Data, Failure, Work, partner, write_all
 from seatrial.model.point import Point
-from seatrial.workload.ageing import FILES, REMOVE, Batch, batches, counted_in, of_task, total
+from seatrial.workload.ageing import FILES, Batch, batches, counted_in, of_task, total
+from seatrial.workload.base import REMOVE
 
 FLOOR = 0.05  # of bytes and of inodes
 LOOK = 10  # files between two looks at what is free

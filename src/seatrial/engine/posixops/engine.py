@@ -38,13 +38,14 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Histogram, Measurement, Metric, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES
-from seatrial.workload.ageing import FILES, FILL, REMOVE, histograms, total
+from seatrial.workload.ageing import FILES, FILL, histograms, total
+from seatrial.workload.base import FIND, REMOVE
 from seatrial.workload.contention import CALLS, calls_of
 from seatrial.workload.interactive import VENV, entries_of
-from seatrial.workload.registry import kind_of, metrics_of
+from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY
 from seatrial.workload.training import NEXT
-from seatrial.workload.tree import FIND, PHASES, levels_total, operations
+from seatrial.workload.tree import PHASES, levels_total, operations
 
 TASK = 'seatrial.engine.posixops.task'
 OLDEST = (3, 6)
@@ -180,7 +181,7 @@ class PosixOps(Engine):
             ]
         if point.kind == 'ageing' and phase == FILL:
             filled = metrics[0].seconds
-            held = kind_of(point.kind).bytes_of(point)
+            _, held = total(point)
             if point.fsync:
                 metrics.append(bandwidth(FILL, held, filled, f'{held} B in {filled:.6f} s'))
             seen = histograms(point, [report.counts for report in reports])

@@ -24,7 +24,8 @@ from seatrial.engine.posixops.work import Data, Failure, Report, Span, Work, rea
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import writer_of
-from seatrial.workload.training import SAMPLES, UTILISATION, Training, batches_of, file_size, files_of
+from seatrial.workload.registry import phase_of
+from seatrial.workload.training import SAMPLES, UTILISATION, batches_of, file_size, files_of
 
 REST = ' after its first batch'
 
@@ -88,7 +89,7 @@ def measured(phase: str, point: Point, reports: List[Report]) -> Measurement:
         hosts=tuple(sorted({report.host for report in reports})),
         bytes_moved=point.bytes_moved,
         tasks=tasks,
-        fsync=Training().writes(phase),
+        fsync=phase_of(point, phase).writes,
     )
 
 

@@ -19,7 +19,8 @@ from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional
 
 from seatrial.engine.posixops.work import Data, Failure, Work, partner, read_all, write_all
 from seatrial.model.point import Point
-from seatrial.workload.tree import FIND, PHASES, operations
+from seatrial.workload.base import FIND
+from seatrial.workload.tree import PHASES, operations
 
 SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
 
