@@ -12,7 +12,7 @@ import pytest
 from seatrial.engine.posixops import limits
 from seatrial.engine.posixops.guarantees import LIMITS
 from seatrial.engine.posixops.limits import OWN, RECORD, carry_out
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.workload.limits import ALL_BYTES, BEYOND, OVER, QUOTA_BYTES, QUOTA_INODES, TAKEN, UNUSED, until
 from seatrial.workload.registry import hurts, resized
 
@@ -78,7 +78,7 @@ def reached(monkeypatch, phase=QUOTA_BYTES, room=ROOM, **limit):
     (point,) = resized([until(phase)], room)
     work = Work(0, 1)
     work.hosts = ('n1',)
-    facts = carry_out(work, phase, point._replace(tasks=1, tasks_per_node=1))
+    facts = carry_out(work, Spec(phase, point._replace(tasks=1, tasks_per_node=1)))
     assert [fact.name for fact in facts] == NAMES
     return {fact.name: fact.holds for fact in facts}, work.counts['limit']
 

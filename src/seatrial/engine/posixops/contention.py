@@ -18,32 +18,46 @@ What POSIX guarantees of appends and locks is a fact beside the figures, as thos
 import fcntl
 import os
 import resource
-from typing import List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from seatrial.engine.posixops.guarantees import CONTENDED
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.contention import APPEND, COUNTER, LOCK, ROUNDS, calls_of
+from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, OPEN, ROUNDS, calls_of
 
 SHARED = 'data'
 SPARE = 64  # descriptors that a task has open beside its files, or may need
 
 
-def carry_out(work: Work, phase: str, point: Point) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Leaves nothing behind. Raises Failure and OSError."""
-    if phase not in CONTENDED:
-        _hold_open(work, point)
-        return ()
-    work.untimed('make the file', (lambda: _make(work.tasks, phase)) if work.rank == 0 else None)
-    (_append if phase == APPEND else _lock)(work, point)
+    does = {
+        APPEND: lambda: _share(work, spec, b'', _append, _appended),
+        LOCK: lambda: _share(work, spec, bytes(COUNTER * (work.tasks + 1)), _lock, _changed),
+        OPEN: lambda: _hold_open(work, spec.point),
+    }
+    return does[spec.phase]()
+
+
+def _share(
+    work: Work,
+    spec: Spec,
+    content: bytes,
+    contend: Callable[[Work, Point], None],
+    compare: Callable[[int, Point], str],
+) -> Tuple[Fact, ...]:
+    """All tasks contend for a file with this content; what the first finds in it then."""
+    work.untimed('make the file', (lambda: _make(content)) if work.rank == 0 else None)
+    contend(work, spec.point)
     seen = ''
     if work.rank == 0:
         work.doing = 'compare what came of it'
-        seen = (_appended if phase == APPEND else _changed)(work.tasks, point)
+        seen = compare(work.tasks, spec.point)
         os.unlink(SHARED)
     seen = work.barrier.exchange('compare', seen)[0]
-    return (Fact(CONTENDED[phase].name, not seen[0].isdigit(), seen),)
+    return (Fact(CONTENDED[spec.phase].name, not seen[0].isdigit(), seen),)
 
 
 def too_few(point: Point) -> Optional[str]:
@@ -54,9 +68,9 @@ def too_few(point: Point) -> Optional[str]:
     return f'cannot hold {point.files_per_directory} files open: a process may have {most} (ulimit -Hn)'
 
 
-def _make(tasks: int, phase: str) -> None:
+def _make(content: bytes) -> None:
     with open(SHARED, 'xb') as file:
-        file.write(bytes(COUNTER * (tasks + 1)) if phase == LOCK else b'')
+        file.write(content)
 
 
 def _append(work: Work, point: Point) -> None:
@@ -126,7 +140,7 @@ def _changed(tasks: int, point: Point) -> str:
     )
 
 
-def _hold_open(work: Work, point: Point) -> None:
+def _hold_open(work: Work, point: Point) -> Tuple[Fact, ...]:
     fault = too_few(point)
     if fault is not None:
         raise Failure('E1', fault)
@@ -150,6 +164,7 @@ def _hold_open(work: Work, point: Point) -> None:
     work.each('open_write', write, range(calls_of(point)))
     work.each('open_close', os.close, held)
     work.untimed('compare and remove', lambda: _remove(where, names, record * ROUNDS))
+    return ()
 
 
 def _remove(where: str, names: List[str], content: bytes) -> None:
@@ -159,3 +174,17 @@ def _remove(where: str, names: List[str], content: bytes) -> None:
                 raise Failure('F2', f'{name} is not as it was written', {'file': name})
         os.unlink(name)
     os.rmdir(where)
+
+
+def _planned(phase: str, point: Point) -> Dict[str, int]:
+    each = dict.fromkeys(('append', 'lock', 'open_write'), calls_of(point))
+    return {name: point.tasks * each.get(name, point.files_per_directory) for name in CALLS[phase]}
+
+
+PART = Part(
+    carry_out,
+    _planned,
+    facts={phase: (each,) for phase, each in CONTENDED.items()},
+    makes=(r'[df]\d+',),
+    cannot=too_few,
+)

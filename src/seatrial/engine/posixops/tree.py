@@ -17,9 +17,12 @@ it: 1, 2 and 3 nodes further for stat and find, read, and remove, less where the
 import os
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.posixops.work import Data, Failure, Work, partner, read_all, write_all
+from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.work import Data, Failure, Spec, Work, partner, read_all, write_all
+from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.base import FIND
+from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT
+from seatrial.workload.registry import phase_of
 from seatrial.workload.tree import PHASES, operations
 
 SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
@@ -33,24 +36,26 @@ class Share(NamedTuple):
     files: Tuple[str, ...]
 
 
-def carry_out(work: Work, phase: str, point: Point, root: str = 'tree') -> None:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part in one phase of a tree. Raises Failure and OSError."""
+    phase, point = spec.phase, spec.point
     away = nodes_away(phase, len(set(work.hosts)))
-    mine = share(point, root, partner(work.rank, work.hosts, away) if away else work.rank)
+    mine = share(point, spec.directory, partner(work.rank, work.hosts, away) if away else work.rank)
     planned = operations(point, phase)
-    for kind, act in _acts(phase, point, mine, work.rank):
-        metric = f'{kind}_{phase}'
-        if kind == 'tree' and point.subtrees == 'shared' and work.rank:
+    for entry, act in _ACTS[phase](point, mine, work.rank):
+        metric = f'{entry}_{phase}'
+        if entry == 'tree' and point.subtrees == 'shared' and work.rank:
             act = None
         if metric in planned:
             work.together(metric, act)
-        elif kind == 'tree':
+        elif entry == 'tree':
             work.untimed(metric, act)
+    return ()
 
 
 def nodes_away(phase: str, nodes: int) -> int:
     """How many nodes further a phase works: never on its own node's entries if there is another node."""
-    later = PHASES.index('stat' if phase == FIND else phase)
+    later = _LATER[phase]
     return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
 
 
@@ -68,33 +73,45 @@ def share(point: Point, root: str, rank: int) -> Share:
     )
 
 
+_LATER = {CREATE: 0, STAT: 1, FIND: 1, READ: 2, REMOVE: 3}
+
 Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 
-def _acts(phase: str, point: Point, mine: Share, rank: int) -> Acts:
-    size, files = point.bytes_per_file, mine.files
-    if phase == 'create':
-        data = Data(size, len(mine.directories) * len(files))
-        return [
-            ('tree', lambda: _each(os.mkdir, mine.directories)),
-            ('directory', lambda: _each(os.mkdir, _paths(mine, mine.empties))),
-            ('file', lambda: _make_files(_paths(mine, files), data, point.fsync)),
-        ]
-    if phase == 'stat':
-        return [
-            ('directory', lambda: _each(os.stat, _paths(mine, mine.empties))),
-            ('file', lambda: _stat_files(_paths(mine, files), size)),
-        ]
-    if phase == FIND:
-        listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
-        return [('file', (lambda: _find_files(listed, size)) if listed else None)]
-    if phase == 'read':
-        return [('file', lambda: _read_files(_paths(mine, files), size))]
+def _create(point: Point, mine: Share, rank: int) -> Acts:
+    data = Data(point.bytes_per_file, len(mine.directories) * len(mine.files))
     return [
-        ('file', lambda: _each(os.unlink, _paths(mine, files))),
+        ('tree', lambda: _each(os.mkdir, mine.directories)),
+        ('directory', lambda: _each(os.mkdir, _paths(mine, mine.empties))),
+        ('file', lambda: _make_files(_paths(mine, mine.files), data, point.fsync)),
+    ]
+
+
+def _stat(point: Point, mine: Share, rank: int) -> Acts:
+    return [
+        ('directory', lambda: _each(os.stat, _paths(mine, mine.empties))),
+        ('file', lambda: _stat_files(_paths(mine, mine.files), point.bytes_per_file)),
+    ]
+
+
+def _find(point: Point, mine: Share, rank: int) -> Acts:
+    listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
+    return [('file', (lambda: _find_files(listed, point.bytes_per_file)) if listed else None)]
+
+
+def _read(point: Point, mine: Share, rank: int) -> Acts:
+    return [('file', lambda: _read_files(_paths(mine, mine.files), point.bytes_per_file))]
+
+
+def _remove(point: Point, mine: Share, rank: int) -> Acts:
+    return [
+        ('file', lambda: _each(os.unlink, _paths(mine, mine.files))),
         ('directory', lambda: _each(os.rmdir, _paths(mine, mine.empties))),
         ('tree', lambda: _each(os.rmdir, reversed(mine.directories))),
     ]
+
+
+_ACTS = {CREATE: _create, STAT: _stat, FIND: _find, READ: _read, REMOVE: _remove}
 
 
 def _paths(mine: Share, names: Tuple[str, ...]) -> Iterator[str]:
@@ -166,3 +183,22 @@ def _read_files(paths: Iterable[str], size: int) -> int:
         error.filename = path
         raise
     return number
+
+
+def _elsewhere(point: Point, phase: str) -> bool:
+    in_order = list(_LATER)
+    earlier = [
+        each for each in in_order[: in_order.index(phase)] if each in PHASES and each in (CREATE, *point.phases)
+    ]
+    # The task that lists a directory of a shared tree has files of its own in it.
+    listed = point.subtrees == 'shared' and FIND in phase_of(point, phase).does
+    seen = {0, *(nodes_away(each, point.nodes) for each in earlier)}
+    return not listed and nodes_away(phase, point.nodes) not in seen
+
+
+PART = Part(
+    carry_out,
+    lambda phase, point: operations(point, phase),
+    makes=(r'tree(\.\d+)?', r'd\d+|[ef]\.\d+\.\d+'),
+    elsewhere=_elsewhere,
+)
