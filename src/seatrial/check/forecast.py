@@ -325,7 +325,7 @@ def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
 def _read_share(point: Point, phase: str) -> float:
     """Of the bytes of a launch."""
     does = phase_of(point, phase)
-    if does.reads and does.writes:
+    if does.mixed:
         return point.read_share or 0.5
     return float(does.reads)
 

@@ -134,9 +134,13 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
 def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
     """A workload of raw devices with those of the site, and as many of the tasks as can be dealt to them alike."""
     devices = session.site.file_system(case.file_system).devices
-    if workload.kind != 'device' or not devices:
+    if not _on_devices(workload) or not devices:
         return workload
     return workload._replace(devices=devices, tasks=tasks - tasks % len(devices))
+
+
+def _on_devices(workload: Point) -> bool:
+    return 'devices' in kind_of(workload.kind).parameters
 
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
@@ -177,7 +181,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
             return f'it fills what it is given; if that is meant, write {where}'
     if hurts(declared.workload):
         return _undisturbed(session, declared, case)
-    if declared.workload.kind == 'device':
+    if _on_devices(declared.workload):
         return _no_devices(session, declared, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'

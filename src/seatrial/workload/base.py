@@ -63,6 +63,16 @@ class Phase(NamedTuple):
         return WRITE in self.does
 
     @property
+    def mixed(self) -> bool:
+        """Whether it reads what was there, and writes too."""
+        return self.reads and self.writes
+
+    @property
+    def moves(self) -> bool:
+        """Whether the bytes of its files are written or read."""
+        return any(self.moved(1))
+
+    @property
     def removes(self) -> bool:
         """Whether nothing lies there after it."""
         return REMOVE in self.does

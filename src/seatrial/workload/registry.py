@@ -69,6 +69,16 @@ def phase_of(point: Point, name: str) -> Phase:
     return kind_of(point.kind).phase(name)
 
 
+def phases_of(point: Point) -> Tuple[Phase, ...]:
+    """Those of the point, in their order."""
+    return tuple(phase_of(point, name) for name in point.phases)
+
+
+def does(point: Point, what: str) -> bool:
+    """Whether a phase of the point does this: one of the words of workload/base.py."""
+    return any(what in each.does for each in phases_of(point))
+
+
 _OF_ALL_KINDS = Point._fields[: Point._fields.index('files')]
 
 
@@ -122,12 +132,12 @@ def kept(plan: TrialPlan) -> bool:
 
 def fills(point: Point) -> str:
     """What the point takes all of that a limit leaves (Phase.fills)."""
-    return next(filter(None, (phase_of(point, name).fills for name in point.phases)), '')
+    return next(filter(None, (each.fills for each in phases_of(point))), '')
 
 
 def hurts(point: Point) -> str:
     """What the point does to others, before the name of a storage system (Phase.hurts)."""
-    return next(filter(None, (phase_of(point, name).hurts for name in point.phases)), '')
+    return next(filter(None, (each.hurts for each in phases_of(point))), '')
 
 
 def exact_bytes(point: Point) -> Optional[int]:

@@ -91,7 +91,7 @@ class Fio(FioProcess):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """By writer_of, where the tasks fill node after node. A file that all read in full has nothing elsewhere."""
-        return phase == 'read' and point.nodes > 1 and not shared_whole(point)
+        return phase_of(point, phase).reads and point.nodes > 1 and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
@@ -169,15 +169,16 @@ class Fio(FioProcess):
         )
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        does = phase_of(point, phase)
         common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
         common.update({'direct': 1} if point.direct else {})
-        common.update({'create_on_open': 1, 'end_fsync': 1} if phase == 'write' else {'allow_file_create': 0})
-        common.update({'invalidate': 1} if phase == 'read' else {})
+        common.update({'create_on_open': 1, 'end_fsync': 1} if does.writes else {'allow_file_create': 0})
+        common.update({'invalidate': 1} if does.reads else {})
         if point.nodes > 1:
             common['disk_util'] = 0  # else fio goes through the node's block devices before it starts
         jobs = {}
         for rank in ranks:
-            share = writer_of(point, rank) if phase == 'read' else rank
+            share = writer_of(point, rank) if does.reads else rank
             offset, size, io_size, skip = region(point, share)
             mode = 'rand' + phase if point.order == 'random' else phase
             jobs[rank] = {

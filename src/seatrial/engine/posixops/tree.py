@@ -14,6 +14,7 @@ On several nodes a later phase works on what a task of another node has made, an
 it: 1, 2 and 3 nodes further for stat and find, read, and remove, less where there are fewer nodes.
 """
 
+import itertools
 import os
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -22,8 +23,8 @@ from seatrial.engine.posixops.work import Data, Failure, Spec, Work, partner, re
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT
-from seatrial.workload.registry import phase_of
-from seatrial.workload.tree import PHASES, operations
+from seatrial.workload.registry import phase_of, phases_of
+from seatrial.workload.tree import operations
 
 SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
 
@@ -186,13 +187,11 @@ def _read_files(paths: Iterable[str], size: int) -> int:
 
 
 def _elsewhere(point: Point, phase: str) -> bool:
-    in_order = list(_LATER)
-    earlier = [
-        each for each in in_order[: in_order.index(phase)] if each in PHASES and each in (CREATE, *point.phases)
-    ]
+    own = phase_of(point, phase)
+    earlier = itertools.takewhile(lambda each: each != own, phases_of(point))
+    seen = {0, *(nodes_away(each.name, point.nodes) for each in earlier if FIND not in each.does)}
     # The task that lists a directory of a shared tree has files of its own in it.
-    listed = point.subtrees == 'shared' and FIND in phase_of(point, phase).does
-    seen = {0, *(nodes_away(each, point.nodes) for each in earlier)}
+    listed = point.subtrees == 'shared' and FIND in own.does
     return not listed and nodes_away(phase, point.nodes) not in seen
 
 

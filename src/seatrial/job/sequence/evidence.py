@@ -19,7 +19,7 @@ from seatrial.rules.places import short
 from seatrial.rules.registry import WRITTEN, finding, findings
 from seatrial.workload.access import writer_of
 from seatrial.workload.base import Launch
-from seatrial.workload.registry import exact_bytes, kind_of
+from seatrial.workload.registry import exact_bytes, kind_of, phases_of
 
 
 class Setup(NamedTuple):
@@ -60,7 +60,7 @@ class Evidence:
         self._path = setup.run.path_of(directory)
         # A node that is named need not be the one that the runner is on, whose caches and counters it sees.
         self._here = self._point.nodes == 1 and not nodes
-        own = any(self._kind.phase(name).makes for name in self._point.phases)
+        own = any(each.makes for each in phases_of(self._point))
         self._elsewhere = own and setup.engine.reads_elsewhere(self._point, launch.phase)
         self._before: Dict[str, int] = {}
         self._fetched: Optional[int] = None
