@@ -69,9 +69,6 @@ def test_the_classes_and_what_the_parameters_allow_contradict_nothing(template):
         (MFWA._replace(extent='half'), "extent: 'half' is none; it can be whole or segment"),
         (MFWA._replace(order='sorted'), "order: 'sorted' is none; it can be contiguous or strided or random"),
         (MFWA._replace(interface='nfs'), "interface: 'nfs' is none; it can be posix or mpiio or hdf5 or netcdf"),
-        (MFWA._replace(phases=()), 'operations: []; they are drawn from write and read'),
-        (MFWA._replace(phases=('list',)), "operations: ['list']; they are drawn from write and read"),
-        (MFWA._replace(phases=('write', 'write')), 'operations: one is named twice'),
         (
             MFWA._replace(phases=('read', 'write')),
             'operations: a file is read before it is written; write comes first',
@@ -390,11 +387,6 @@ def test_the_shortest_launch_is_that_of_the_fewest_tasks_with_the_largest_transf
 
 
 # What the rules ask
-
-
-def test_what_reads_may_come_from_a_cache_and_needs_files_what_writes_makes_them():
-    asked = [(each.reads, each.writes, each.makes, each.needs) for each in ACCESS.phases]
-    assert asked == [(False, True, True, False), (True, False, False, True)]
 
 
 @given(st.integers(2, 6), st.integers(1, 6))

@@ -6,7 +6,7 @@ from seatrial.engine.posixops.engine import PosixOps
 from seatrial.model.metric import Measurement, bandwidth, rate
 from seatrial.model.units import MIB
 from seatrial.workload.burst import burst, halves
-from seatrial.workload.registry import fault_of, kind_of, metrics_of
+from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.training import training
 
 KIND = kind_of('burst')
@@ -25,13 +25,6 @@ def test_every_task_trains_or_saves(tasks, both):
 def test_one_task_cannot_do_both():
     assert PosixOps().cannot(placed(1)) == 'cannot train and write checkpoints at once with one task'
     assert PosixOps().cannot(placed(2)) is None
-
-
-def test_its_phases_are_its_own():
-    assert fault_of(placed(2)) is None
-    assert fault_of(placed(2)._replace(phases=('write', 'first_epoch'))) == (
-        "phases: ['write', 'first_epoch']; a training has write, burst"
-    )
 
 
 def test_a_loss_is_what_is_missing_beside_the_other():

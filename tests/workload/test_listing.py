@@ -107,11 +107,6 @@ def test_every_point_has_a_directory_of_its_own_and_all_are_there_at_once():
     assert LISTING.footprint(POINTS) == (0, 10 + 100 + 1000 + 3)
 
 
-def test_what_is_listed_is_there_before():
-    made, listed = LISTING.phases
-    assert listed.reads and listed.needs and made.makes
-
-
 @pytest.mark.parametrize(('entries', 'fits'), [(0, [True] * 3), (100, [True, True, False])])
 def test_directories_that_are_too_large_for_a_profile_are_left_out(entries, fits):
     assert [LISTING.fits(point, Effort(entries=entries), None) for point in POINTS] == fits

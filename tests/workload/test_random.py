@@ -59,9 +59,6 @@ def templates(draw):
 @pytest.mark.parametrize(
     ('changes', 'fault'),
     [
-        ({'phases': ()}, 'phases: []; they are drawn from randread, randwrite, randrw'),
-        ({'phases': ('read',)}, "phases: ['read']; they are drawn from randread, randwrite, randrw"),
-        ({'phases': ('randread', 'randread')}, 'phases: one is named twice'),
         ({'files': 'many'}, "files: 'many' is none; it can be single, multiple or several"),
         ({'transfer_size': 0}, 'working_set: 1073741824 B hold no transfer of 0 B for each task'),
         (
@@ -229,12 +226,6 @@ def test_a_latency_is_better_the_lower_and_stops_no_repetition():
         assert each.unit == {'randrw_read': 'B/s', 'randrw_write': 'B/s'}.get(
             each.name, 's' if is_latency else 'op/s'
         )
-
-
-@pytest.mark.parametrize(('phase', 'reads', 'writes'), [('randread', 1, 0), ('randwrite', 0, 1), ('randrw', 1, 1)])
-def test_a_mixture_reads_and_writes(phase, reads, writes):
-    assert (RANDOM.phase(phase).reads, RANDOM.phase(phase).writes) == (reads, writes)
-    assert RANDOM.phase(phase).needs and not RANDOM.phase(phase).makes
 
 
 def test_what_a_mixture_writes_was_in_no_cache():

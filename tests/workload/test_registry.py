@@ -1,7 +1,5 @@
 """The kinds of workload: each is registered once and answers all that is asked of it."""
 
-import inspect
-
 import pytest
 
 from builders import plan_of
@@ -51,7 +49,7 @@ TEMPLATES = {
     'checkpoint': checkpoint.checkpoint('8GiB', 600.0, '1GiB'),
     'training': training.training('1MiB', 4, 0.1, 2),
     'burst': burst.burst(training.training('1MiB', 4, 0.1, 2)),
-    'reuse': reuse.file_reuse(tuple(reuse.DIRECTIONS)),
+    'reuse': reuse.file_reuse(('write', 'rewrite', 'update', 'read', 'reread')),
     'bonnie': bonnie.bonnie_file(),
     'random': random.random_access(('randread', 'randrw'), '1GiB', read_share=0.7),
     'tree': tree.metadata_tree(files_per_directory=10, empties_per_directory=1),
@@ -70,33 +68,14 @@ ONE = Sweep('tree', (('one', {}),))
 POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items()}
 
 
+def written(kind: type) -> set[type]:
+    """The kinds of the folder that are made of this one; tests have some of their own."""
+    own = {each for each in kind.__subclasses__() if each.__module__.startswith('seatrial.')}
+    return own.union(*map(written, own))
+
+
 def test_every_kind_in_the_folder_is_registered_under_its_own_name():
-    written = {
-        value
-        for module in (
-            access,
-            bonnie,
-            burst,
-            checkpoint,
-            training,
-            ageing,
-            reuse,
-            random,
-            tree,
-            listing,
-            operations,
-            limits,
-            contention,
-            interactive,
-            semantics,
-            scenario,
-            io500,
-            devices,
-        )
-        for value in vars(module).values()
-        if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
-    }
-    assert {type(kind) for kind in KINDS.values()} == written
+    assert {type(kind) for kind in KINDS.values()} == written(Kind)
     assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in TEMPLATES}
 
 
@@ -227,6 +206,12 @@ def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fa
 )
 def test_a_launch_writes_and_reads_what_is_known_before_it(point, phase, moved):
     assert kind_of(point.kind).moved(point, phase) == moved
+
+
+@pytest.mark.parametrize('phases', [(), ('write', 'list'), ('write', 'write')])
+def test_phases_are_those_of_the_kind_each_once(phases):
+    fault = f'phases: {list(phases)}; data access has write, read, each once at most'
+    assert fault_of(POINTS['access']._replace(phases=phases)) == fault
 
 
 # A case

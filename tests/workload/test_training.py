@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from seatrial.model.units import GIB, MIB
 from seatrial.workload.base import Effort
 from seatrial.workload.registry import fault_of
-from seatrial.workload.training import FIRST, NEXT, Training, batches_of, buffers, file_size, files_of, step, training
+from seatrial.workload.training import FIRST, Training, batches_of, buffers, file_size, files_of, step, training
 
 KIND = Training()
 NIGHT = Effort(first_bytes=128 * MIB, target_s=5.0, min_s=0.5)
@@ -79,11 +79,6 @@ def test_a_share_that_a_site_fixes_is_refused_where_no_epoch_can_have_it(share, 
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(UNET._replace(**changes)).startswith(fault)
-
-
-def test_only_the_first_epoch_is_to_be_cold():
-    assert [KIND.phase(phase).reads for phase in UNET.phases] == [False, True, True]
-    assert [bool(KIND.phase(phase).warm) for phase in (FIRST, NEXT)] == [False, True]
 
 
 def test_a_node_holds_a_sample_for_each_thread_of_its_tasks():

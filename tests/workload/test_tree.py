@@ -14,7 +14,6 @@ from seatrial.workload.sweep import Sweep, expand
 from seatrial.workload.tree import (
     MAX_DEPTH,
     MIN_DIRECTORIES,
-    PHASES,
     levels,
     levels_total,
     metadata_tree,
@@ -196,10 +195,7 @@ def test_the_trees_of_the_sources_contradict_nothing(tree):
         (PLAIN._replace(empties_per_directory=-1), 'empties_per_directory: -1 is too few; it is 0 or more'),
         (PLAIN._replace(bytes_per_file=-1), 'bytes_per_file: -1 is too few; it is 0 or more'),
         (PLAIN._replace(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
-        (PLAIN._replace(phases=()), 'phases: []; they are drawn from create, stat, find, read, remove, in this'),
-        (PLAIN._replace(phases=('create', 'rename')), "phases: ['create', 'rename']; they are drawn from create,"),
         (PLAIN._replace(phases=('stat', 'create')), "phases: ['stat', 'create']; they are drawn from create, stat,"),
-        (PLAIN._replace(phases=('create', 'create')), "phases: ['create', 'create']; they are drawn from create,"),
         (PLAIN._replace(branching=2), 'branching: 2, and depth 0 leaves the root alone'),
         (
             metadata_tree(empties_per_directory=1, bytes_per_file=1),
@@ -268,12 +264,6 @@ def test_after_the_removal_nothing_is_there_and_before_it_all_that_was_created(t
 def test_a_tree_makes_its_entries_itself():
     assert TREE.preparations([placed(PLAIN)]) == []
     assert TREE.files(placed(PLAIN)) == ()
-
-
-def test_what_stats_or_reads_may_come_from_a_cache():
-    assert [TREE.phase(phase).reads for phase in PHASES] == [False, True, True, False]
-    assert [TREE.phase(phase).makes for phase in PHASES] == [True, False, False, False]
-    assert not any(TREE.phase(phase).writes for phase in PHASES)
 
 
 # What a profile wants

@@ -99,7 +99,9 @@ class Access(Kind):
         for field, allowed in (('files', FILES), ('extent', EXTENTS), ('order', ORDERS), ('interface', INTERFACES)):
             if getattr(point, field) not in allowed:
                 return f"{field}: '{getattr(point, field)}' is none; it can be {' or '.join(allowed)}"
-        return _phases_fault(point) or _sharing_fault(point) or _size_fault(point)
+        if point.phases == ('read', 'write'):
+            return 'operations: a file is read before it is written; write comes first'
+        return _sharing_fault(point) or _size_fault(point)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A bandwidth, named as the operation; with `opening` also that of a node, and the share of opening files."""
@@ -122,7 +124,7 @@ class Access(Kind):
         return f'Every task {does} {_what(point)}{order}{through(point)}'
 
     def title_of(self, point: Point) -> str:
-        return name_of(point)
+        return self.phase(point.phases[0]).title or name_of(point)
 
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))
@@ -165,11 +167,13 @@ class Access(Kind):
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """One file set serves every point of a workload that only reads."""
-        if 'write' in points[0].phases:
+        if not self.phase(points[0].phases[0]).needs:
             return []
         return [Launch('write', writers(max(points, key=lambda point: point.tasks)))]
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        if self.phase(point.phases[0]).removes:
+            return ()
         metadata = METADATA.get(point.interface, 0)
         if point.files == 'multiple':
             size = point.bytes_per_task + metadata
@@ -183,9 +187,6 @@ class Access(Kind):
         files = self.files(widest)
         links = widest.tasks if shared_whole(widest) else 0
         return Footprint(sum(file.size for file in files), len(files) + links)
-
-    def amount(self, point: Point) -> int:
-        return point.bytes_moved
 
     def as_access(self, point: Point) -> Point:
         """Never in a format of its own, which would not be what was written."""
@@ -258,16 +259,6 @@ def file_totals(files: Sequence[FileSpec]) -> str:
     if len(files) == 1:
         return f'1 file of {size}'
     return f'{counted(len(files), "file")} of {size} ({approximate_size(sum(file.size for file in files))})'
-
-
-def _phases_fault(point: Point) -> Optional[str]:
-    if not point.phases or any(phase not in OPERATIONS for phase in point.phases):
-        return f'operations: {list(point.phases)}; they are drawn from {" and ".join(OPERATIONS)}'
-    if len(set(point.phases)) != len(point.phases):
-        return 'operations: one is named twice'
-    if point.phases == ('read', 'write'):
-        return 'operations: a file is read before it is written; write comes first'
-    return None
 
 
 def _sharing_fault(point: Point) -> Optional[str]:

@@ -1,6 +1,6 @@
 """What every kind of workload says of its points. Nothing here knows an engine, a site or a check."""
 
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
@@ -29,6 +29,7 @@ class Phase(NamedTuple):
     name:    as points, samples and engines have it
     does:    in this order, words of those above; another word is what none of the questions below asks for
     words:   a task does it: 'reads once more'
+    title:   what a workload that begins with it is called; none: as its kind
     metrics: all that it can measure; Kind.metrics leaves out what a point has not
     in_turn: metrics that are timed one after the other; none: all are of one region
     warm:    why caches are not emptied before it, as a clause; empty: they are, where they can be
@@ -46,6 +47,7 @@ class Phase(NamedTuple):
     fills: str = ''
     hurts: str = ''
     stays: bool = False
+    title: str = ''
 
     @property
     def needs(self) -> bool:
@@ -151,6 +153,11 @@ class Effort(NamedTuple):
     pause_s: float = 0.0
 
 
+def rates(names: Iterable[str]) -> Tuple[MetricType, ...]:
+    """Metrics of operations a second."""
+    return tuple(MetricType(name, 'op/s') for name in names)
+
+
 class UnknownPhase(ValueError):
     """A phase that its kind of workload does not have; says which, and those that it has."""
 
@@ -200,15 +207,14 @@ class Kind:
 
     def phase(self, name: str) -> Phase:
         """The phase of that name. Raises UnknownPhase."""
-        for each in self.phases:
-            if each.name == name:
-                return each
-        names = ', '.join(each.name for each in self.phases)
-        raise UnknownPhase(f"'{name}' is not a phase of {self.words}; it has {names}")
+        own = {each.name: each for each in self.phases}
+        if name not in own:
+            raise UnknownPhase(f"'{name}' is not a phase of {self.words}; it has {', '.join(own)}")
+        return own[name]
 
     def fault(self, point: Point) -> Optional[str]:
         """What is contradictory in the point, as 'field: sentence', or None. Checked when a check is declared."""
-        raise NotImplementedError
+        return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """What one launch measures."""
@@ -224,7 +230,7 @@ class Kind:
 
     def title_of(self, point: Point) -> str:
         """What the workload is called, for people, in a few words."""
-        return self.words
+        return self.phase(point.phases[0]).title or self.words
 
     def totals(self, point: Point) -> str:
         """What is on disk, for people: '8 files of 64 MiB (512 MiB)'."""
@@ -239,11 +245,11 @@ class Kind:
         return point
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """How much each task does, or how that is found out; pinned: the site's own share.
+        """How much each task does, or how that is found out; pinned: the site's own share. Here what the points have.
 
         Raises ValueError for a share that the points cannot have.
         """
-        raise NotImplementedError
+        return Sizing(0, 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:
         """The point with another share of each task: bytes, or files. What it means stays the same.
@@ -274,7 +280,7 @@ class Kind:
 
     def amount(self, point: Point) -> int:
         """What the time of a launch grows with: bytes moved, or entries; 0 where its time is given."""
-        raise NotImplementedError
+        return point.bytes_moved if self.bytes_known else 0
 
     def as_access(self, point: Point) -> Point:
         """The data access in whose way contents are proved, for a kind that moves data."""

@@ -4,12 +4,12 @@ Nothing comes between the four: what is read was written right before by the sam
 cold, and the file must be larger than the node's memory (P16), as Bonnie++ asks for itself.
 """
 
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Union
 
 from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
 from seatrial.workload.access import OF_FILES, Access, data_access, through
-from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, FileSpec, Footprint, Launch, Phase
+from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Footprint, Phase
 
 PHASE = 'bonnie'
 
@@ -42,7 +42,15 @@ class Bonnie(Access):
     of_trial = ('transfer_size',)
     by_darshan = False
     bytes_known = False
-    phases = (Phase(PHASE, (CREATE, WRITE, READ, REMOVE), metrics=_METRICS, in_turn=tuple(m.name for m in _METRICS)),)
+    phases = (
+        Phase(
+            PHASE,
+            (CREATE, WRITE, READ, REMOVE),
+            metrics=_METRICS,
+            in_turn=tuple(m.name for m in _METRICS),
+            title=words,
+        ),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         if point.tasks != 1:
@@ -59,15 +67,8 @@ class Bonnie(Access):
             f'and has {SEEKERS} processes seek in it{through(points[0])}'
         )
 
-    def title_of(self, point: Point) -> str:
-        return self.words
-
-    def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        return []
-
-    def files(self, point: Point) -> Tuple[FileSpec, ...]:
-        """None is left."""
-        return ()
+    def amount(self, point: Point) -> int:
+        return point.bytes_moved
 
     def totals(self, point: Point) -> str:
         return Access().totals(self.as_access(point))

@@ -42,7 +42,7 @@ class Burst(Training):
     words = 'checkpoints beside training reads'
     by_time = True  # the training goes on for as long as a checkpoint takes
     phases = (
-        Phase('write', (CREATE, WRITE), metrics=(MetricType('write', 'B/s', steers=False),)),
+        Phase('write', (CREATE, WRITE), metrics=(MetricType('write', 'B/s', steers=False),), title=words),
         Phase(PHASE, (READ, CHECKPOINT), metrics=_METRICS, in_turn=(CHECKPOINT, TRAINING, CHECKPOINT + BESIDE)),
     )
 
@@ -60,9 +60,6 @@ class Burst(Training):
         trains, saves = halves(max(point.tasks for point in points))
         reads, writes = ('reads' if trains == 1 else 'read'), ('writes' if saves == 1 else 'write')
         return f'Of the tasks {trains} {reads} a data set as a training does, while {saves} {writes} a checkpoint'
-
-    def title_of(self, point: Point) -> str:
-        return self.words
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The data set, and a checkpoint beside it."""

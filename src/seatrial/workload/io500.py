@@ -6,14 +6,14 @@ removed. Shorter phases are measured too, and have no score. No score from here 
 """
 
 from math import exp, log, sqrt
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import GIB, KIB, MIB, approximate_size, in_bytes
 from seatrial.workload.access import Access
-from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, FileSpec, Footprint, Launch, Phase
+from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, Footprint, Phase
 
 PHASE = 'io500'
 
@@ -140,21 +140,11 @@ class Io500(Access):
         own = points[0].bytes_per_task if pinned is None else pinned
         return Sizing(own, TRANSFER_SIZE, 0.0, 0.0, pinned=own)
 
-    def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        return []
-
-    def files(self, point: Point) -> Tuple[FileSpec, ...]:
-        """None is left."""
-        return ()
-
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of both IORs and both mdtests at once."""
         tasks, share = max((point.tasks, point.bytes_per_task) for point in points)
         files = 2 * tasks * files_per_task(points[0])
         return Footprint(2 * tasks * share + files * SMALL_BYTES, files + 4 * tasks + 16)
-
-    def amount(self, point: Point) -> int:
-        return 0
 
     def cache_of(self, metric: str, launch: str) -> str:
         """IO500 empties caches only where root lets it; a phase reads what tasks of the next node have written."""

@@ -3,13 +3,13 @@
 What a limit leaves is asked when the case begins, and stands in the point. One launch decides.
 """
 
-from typing import Dict, Optional, Sequence
+from typing import Dict, Sequence
 
 from seatrial.model.metric import LOWER, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, duration
-from seatrial.workload.base import CREATE, READ, REMOVE, WRITE, Footprint, Phase
-from seatrial.workload.semantics import HOLDING, Semantics
+from seatrial.workload.base import Footprint, Phase
+from seatrial.workload.semantics import DOES, HOLDING, Semantics
 
 QUOTA_BYTES, QUOTA_INODES, ALL_BYTES, ALL_INODES = 'quota_bytes', 'quota_inodes', 'all_bytes', 'all_inodes'
 WORDS = {
@@ -60,7 +60,7 @@ class Limits(Semantics):
     phases = tuple(
         Phase(
             name,
-            (CREATE, WRITE, READ, REMOVE),
+            DOES,
             # What holds; what was taken, what of that lies beyond the limit, and what was left when it refused.
             metrics=(
                 *(MetricType(each, '') for each in (HOLDING, TAKEN)),
@@ -68,21 +68,16 @@ class Limits(Semantics):
             ),
             fills=counted_in(name),
             hurts='' if of_quota(name) else 'fills all of',
+            title=title,
         )
-        for name in WORDS
+        for name, title in WORDS.items()
     )
-
-    def fault(self, point: Point) -> Optional[str]:
-        return None if point.phases[0] in WORDS else f'phases: it is one of {", ".join(WORDS)}'
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         what = 'writes' if counted_in(point.phases[0]) == 'bytes' else 'makes files'
         within = duration(point.duration_s)
         return f'Every task {what} until {WORDS[point.phases[0]]} allows no more, for {within} at most'
-
-    def title_of(self, point: Point) -> str:
-        return WORDS[point.phases[0]]
 
     def totals(self, point: Point) -> str:
         return f'what {WORDS[point.phases[0]]} leaves'

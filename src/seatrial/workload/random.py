@@ -64,9 +64,6 @@ def random_access(
     )
 
 
-_DOES = {'randread': 'reads', 'randwrite': 'writes', 'randrw': 'reads and writes'}
-
-
 def names_of(phase: str) -> Dict[str, str]:
     """What the metrics of each direction of a phase begin with."""
     own = DIRECTIONS[phase]
@@ -118,13 +115,12 @@ class Random(Kind):
     bytes_known = False
     share_unit = 'B'
     heavier = 'transfer_size'
-    phases = tuple(Phase(name, DIRECTIONS[name], _DOES[name], _metrics_of(name)) for name in PHASES)
+    phases = tuple(
+        Phase(name, does, joined([f'{each}s' for each in does], 'and'), _metrics_of(name))
+        for name, does in DIRECTIONS.items()
+    )
 
     def fault(self, point: Point) -> Optional[str]:
-        if not point.phases or any(phase not in PHASES for phase in point.phases):
-            return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}'
-        if len(set(point.phases)) != len(point.phases):
-            return 'phases: one is named twice'
         if point.files not in (*FILES, 'several'):
             return f"files: '{point.files}' is none; it can be {', '.join(FILES)} or several"
         if not 0 < point.transfer_size <= point.working_set // max(1, point.tasks):
@@ -205,10 +201,6 @@ class Random(Kind):
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Access().footprint([prepared(point) for point in points])
-
-    def amount(self, point: Point) -> int:
-        """A launch takes its time, whatever it moves."""
-        return 0
 
     def as_access(self, point: Point) -> Point:
         return prepared(point)

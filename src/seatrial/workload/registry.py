@@ -91,6 +91,9 @@ def form_fault(point: Point) -> Optional[str]:
         return f'kind: {error}'
     except FormError as error:
         return str(error)
+    names = [each.name for each in kind.phases]
+    if not point.phases or not set(point.phases) <= set(names) or len(set(point.phases)) < len(point.phases):
+        return f'phases: {list(point.phases)}; {kind.words} has {", ".join(names)}, each once at most'
     if not 0 <= point.tasks <= MAX_TASKS:
         return f'tasks: {point.tasks} cannot be; write 1 to {MAX_TASKS}, or 0 for all of the allocation'
     plain, own = Point(point.kind, point.phases), (*_OF_ALL_KINDS, *kind.parameters)

@@ -7,10 +7,9 @@ from typing import Optional, Sequence, Union
 
 from seatrial.model.action import Planned
 from seatrial.model.metric import LOWER, MetricType
-from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, duration, in_bytes
-from seatrial.workload.base import VERIFY, WRITE, Effort, Entries, Footprint, Kind, Phase
+from seatrial.workload.base import VERIFY, WRITE, Entries, Footprint, Kind, Phase
 from seatrial.workload.words import counted
 
 PHASE = 'load'
@@ -106,17 +105,11 @@ class Scenario(Kind):
     def totals(self, point: Point) -> str:
         return f'{counted(point.tasks, "file")} of {approximate_size(point.bytes_per_task)}'
 
-    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        return Sizing(0, 1, 0.0, 0.0)
-
     def entries(self, point: Point) -> Entries:
         return Entries(0, point.tasks, 0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Footprint(max(each.bytes_moved for each in points), max(each.tasks for each in points))
-
-    def amount(self, point: Point) -> int:
-        return 0
 
     def metric_words(self, metric: str) -> str:
         return metric.replace('_', ' ')

@@ -12,8 +12,8 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.access import Access, data_access, file_totals
-from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Launch, Phase
+from seatrial.workload.access import Access, data_access
+from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Phase
 from seatrial.workload.words import counted
 
 FIRST, NEXT = 'first_epoch', 'next_epoch'
@@ -89,15 +89,14 @@ class Training(Access):
     by_darshan = False
     heavier = ''
     phases: Tuple[Phase, ...] = (
-        Phase('write', (CREATE, WRITE), metrics=(MetricType('write', 'B/s'),)),
+        Phase('write', (CREATE, WRITE), metrics=(MetricType('write', 'B/s'),), title='training reads'),
         Phase(FIRST, (READ,), metrics=_of_epoch(FIRST)),
         Phase(NEXT, (READ,), metrics=_of_epoch(NEXT), warm='the epoch before has read it there'),
     )
 
     def fault(self, point: Point) -> Optional[str]:
-        names = tuple(each.name for each in self.phases)
-        if point.phases != names:
-            return f'phases: {list(point.phases)}; a training has {", ".join(names)}'
+        if point.phases != tuple(each.name for each in self.phases):
+            return f'phases: {list(point.phases)}; a training has {", ".join(each.name for each in self.phases)}'
         for field, allowed in (('interface', INTERFACES), ('order', ORDERS)):
             if getattr(point, field) not in allowed:
                 return f"{field}: '{getattr(point, field)}' is none of a training; it can be {' or '.join(allowed)}"
@@ -118,14 +117,8 @@ class Training(Access):
         each = f'batches of {point.batch}, each worked on for {1000 * point.think_s:g} ms'
         return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {each}, with {how}'
 
-    def title_of(self, point: Point) -> str:
-        return 'training reads'
-
     def metric_words(self, metric: str) -> str:
         return metric.replace('_', ' ')
-
-    def totals(self, point: Point) -> str:
-        return file_totals(self.files(point))
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         """Always: what a profile would make too small is made large enough for MIN_BATCHES."""
@@ -154,9 +147,6 @@ class Training(Access):
 
     def resized(self, point: Point, share: int) -> Point:
         return point._replace(bytes_per_task=share)
-
-    def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        return []
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
         size = file_size(point)

@@ -10,7 +10,7 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Effort, Entries, Footprint, Kind, Phase
+from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Effort, Entries, Footprint, Kind, Phase, rates
 from seatrial.workload.words import counted, exact_size, grouped, joined
 
 SUBTREES = ('shared', 'private')
@@ -91,7 +91,7 @@ class Tree(Kind):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A rate of each kind of entry: file_create, directory_create, tree_create."""
-        return tuple(MetricType(name, 'op/s') for name in operations(point, phase))
+        return self.phase(phase).metrics or rates(operations(point, phase))
 
     def sentence(self, points: Sequence[Point]) -> str:
         does = joined([self.phase(name).words for name in points[0].phases], 'and')
@@ -175,7 +175,7 @@ def shape_fault(point: Point) -> Optional[str]:
 
 
 def _phases_fault(point: Point) -> Optional[str]:
-    if not point.phases or list(point.phases) != [phase for phase in _ORDER if phase in point.phases]:
+    if list(point.phases) != [phase for phase in _ORDER if phase in point.phases]:
         return f'phases: {list(point.phases)}; they are drawn from {", ".join(_ORDER)}, in this order'
     idle = [phase for phase in point.phases if not operations(point, phase, 1)]
     return f'phases: there is nothing to {idle[0]}' if idle else None

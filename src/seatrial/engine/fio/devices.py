@@ -25,12 +25,12 @@ class FioDevices(Fio):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """As of data access. fio ends with READ_ONLY if any job could write."""
         command = super().command(program, phase, point, raw, seed)
-        if not _of_devices(phase, point):
+        if DEVICE not in phase_of(point, phase).does:
             return command
         return command._replace(argvs=tuple((argv[0], READ_ONLY, *argv[1:]) for argv in command.argvs))
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
-        if not _of_devices(phase, point):
+        if DEVICE not in phase_of(point, phase).does:
             return super()._job_file(phase, point, ranks, randseed)
         common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed, 'direct': 1}
         common.update({'allow_file_create': 0, 'invalidate': 0, 'rw': 'read'})
@@ -47,10 +47,6 @@ class FioDevices(Fio):
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
         done = [field(job, _direction(phase), dict) for job in jobs]
         return (bandwidth(phase, point.bytes_moved, seconds, figure_of(done)),)
-
-
-def _of_devices(phase: str, point: Point) -> bool:
-    return DEVICE in phase_of(point, phase).does
 
 
 def _direction(phase: str) -> str:

@@ -12,8 +12,8 @@ from seatrial.engine.fio.process import field, job_file
 from seatrial.model.metric import Metric, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
+from seatrial.workload.base import READ, WRITE
 from seatrial.workload.registry import phase_of, phases_of
-from seatrial.workload.reuse import DIRECTIONS
 
 MAX_LOGGED = 2**16
 """Transfers of a task, each two lines of its log."""
@@ -51,7 +51,7 @@ class FioReuse(Fio):
         if does.makes:
             return super()._job_file(phase, point, ranks, randseed)
         if not does.mixed:
-            text = super()._job_file(DIRECTIONS[phase][0], point, ranks, randseed)
+            text = super()._job_file(_directions(phase, point)[0], point, ranks, randseed)
             # fio empties the node's cache of a file before it begins, unless it is told not to.
             return text.replace('create_on_open=1', 'allow_file_create=0').replace(
                 'invalidate=1', f'invalidate={int(not does.warm)}'
@@ -64,12 +64,16 @@ class FioReuse(Fio):
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """Of an update each direction has to have moved all; its bytes count once."""
-        each = [super(FioReuse, self)._moved_by(jobs, direction, point) for direction in DIRECTIONS[phase]]
+        each = [super(FioReuse, self)._moved_by(jobs, direction, point) for direction in _directions(phase, point)]
         return [max(own, key=lambda moved: moved.seconds) for own in zip(*each)]
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
-        done = [field(job, DIRECTIONS[phase][0], dict) for job in jobs]
+        done = [field(job, _directions(phase, point)[0], dict) for job in jobs]
         return (bandwidth(phase, point.bytes_moved, seconds, figure_of(done)),)
+
+
+def _directions(phase: str, point: Point) -> List[str]:
+    return [each for each in phase_of(point, phase).does if each in (READ, WRITE)]
 
 
 def _log(point: Point, rank: int) -> str:

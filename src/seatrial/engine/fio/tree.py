@@ -32,7 +32,7 @@ The data are random and other in every file and launch, and made in the timed re
 import errno
 import os
 import re
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, percentiles_of
 from seatrial.engine.fio.process import (
@@ -53,7 +53,7 @@ from seatrial.engine.fio.process import (
 )
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.point import Point
-from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Entries
+from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Entries, Phase
 from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import levels_total, operations
 
@@ -140,7 +140,7 @@ class FioFiles(FioProcess):
         percentiles: of all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
         """
         ((_, text),) = command.inputs.items()
-        jobs = jobs_of(_report(_WAYS[phase], outcome), text)
+        jobs = jobs_of(_report(phase_of(point, phase), outcome), text)
         done = [_done(job, rank, phase, point) for rank, job in enumerate(jobs)]
         task_seconds = tuple(runtime_of(each, rank) for rank, each in enumerate(done))
         starts_s = starts_of(jobs)
@@ -148,7 +148,7 @@ class FioFiles(FioProcess):
         check_clock(seconds, outcome.processes[0])
         figures = [f'{field(each, "iops", float):.6f}' for each in done]
         ((name, number),) = operations(point, phase).items()
-        percentiles_s = percentiles_of(latencies_of(done)) if _WAYS[phase].singly else {}
+        percentiles_s = percentiles_of(latencies_of(done)) if not phase_of(point, phase).moves else {}
         return Measurement(
             metrics=(rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s),),
             world_size=len(jobs),
@@ -157,20 +157,7 @@ class FioFiles(FioProcess):
         )
 
 
-class _Way(NamedTuple):
-    """engine: of a file without bytes; rw: as fio counts it; singly: whether a latency is that of the one call."""
-
-    engine: str
-    rw: str
-    singly: bool
-
-
-_WAYS = {
-    CREATE: _Way('filecreate', 'write', False),
-    STAT: _Way('filestat', 'read', True),
-    READ: _Way('', 'read', False),
-    REMOVE: _Way('filedelete', 'read', True),
-}
+_FILE_ENGINES = {CREATE: 'filecreate', STAT: 'filestat', REMOVE: 'filedelete'}
 
 
 def _moves_data(phase: str, point: Point) -> bool:
@@ -187,10 +174,10 @@ def _directory(point: Point, rank: int) -> str:
 
 
 def _job_file(phase: str, point: Point, randseed: int) -> str:
-    block, way = _block(phase, point), _WAYS[phase]
+    block, own = _block(phase, point), phase_of(point, phase)
     common = {
-        'ioengine': 'psync' if _moves_data(phase, point) else way.engine,
-        'rw': way.rw,
+        'ioengine': 'psync' if _moves_data(phase, point) else _FILE_ENGINES[phase],
+        'rw': 'write' if own.makes else 'read',
         'bs': block,
         'filesize': block,
         'nrfiles': point.files_per_directory,
@@ -201,12 +188,12 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
         'invalidate': 0,  # a call a file, and no proof of a cold read
         'randseed': randseed,
     }
-    common.update({} if phase_of(point, phase).makes else {'allow_file_create': 0})
+    common.update({} if own.makes else {'allow_file_create': 0})
     names = {rank: f'{_directory(point, rank)}/file.{rank}.$filenum' for rank in range(point.tasks)}
     return job_file(common, {rank: {'filename_format': name} for rank, name in names.items()})
 
 
-def _report(way: _Way, outcome: Outcome) -> Any:
+def _report(own: Phase, outcome: Outcome) -> Any:
     """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
     text = outcome.outputs[0] or ''
     try:
@@ -215,17 +202,17 @@ def _report(way: _Way, outcome: Outcome) -> Any:
         failed = first_error(decoded(text))
         if failed is None:
             raise
-        raise _failure(way, failed, error.sentence) from error
+        raise _failure(own, failed, error.sentence) from error
     failed = first_error(report)
     if failed is not None:
-        raise _failure(way, failed, 'fio exited with 0 after an error')
+        raise _failure(own, failed, 'fio exited with 0 after an error')
     return report
 
 
-def _failure(way: _Way, failed: Tuple[int, int], before: str) -> EngineError:
+def _failure(own: Phase, failed: Tuple[int, int], before: str) -> EngineError:
     rank, error = failed
-    absent = error == errno.ENOENT and way != _WAYS[CREATE]
-    of_data = error == errno.EIO and way == _WAYS[READ]
+    absent = error == errno.ENOENT and own.needs
+    of_data = error == errno.EIO and READ in own.does
     short = ', which fio also says of a file that is too short' if of_data else ''
     said = os.strerror(error)
     sentence = before if said in before else f'{before}; task {rank}: {said}'
@@ -234,7 +221,7 @@ def _failure(way: _Way, failed: Tuple[int, int], before: str) -> EngineError:
 
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
     """What the report has of the operations of a task, if they are those of all its files."""
-    done: Dict[str, Any] = field(job, _WAYS[phase].rw, dict)
+    done: Dict[str, Any] = field(job, 'write' if phase_of(point, phase).makes else 'read', dict)
     latency, own = field(done, 'clat_ns', dict), point.files_per_directory
     for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
         if number != own:

@@ -30,22 +30,17 @@ LOOK = 10  # files between two looks at what is free
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Raises Failure and OSError."""
-    {FILL: _age, REMOVE: _remove}[spec.phase](work, spec.point)
+    later, act = {FILL: (STAT, _age), REMOVE: (REMOVE, _remove)}[spec.phase]
+    away = nodes_away(later, len(set(work.hosts)))
+    act(work, spec.point, partner(work.rank, work.hosts, away) if away else work.rank)
     return ()
 
 
-def _other(work: Work, phase: str) -> int:
-    away = nodes_away(phase, len(set(work.hosts)))
-    return partner(work.rank, work.hosts, away) if away else work.rank
-
-
-def _remove(work: Work, point: Point) -> None:
-    other = _other(work, REMOVE)
+def _remove(work: Work, point: Point, other: int) -> None:
     work.together(REMOVE, lambda: remove_tree(_root(other)))
 
 
-def _age(work: Work, point: Point) -> None:
-    other = _other(work, STAT)
+def _age(work: Work, point: Point, other: int) -> None:
     there, held = total(point)
     look(held, there.inodes)
     mine = list(batches(of_task(point, work.rank)))

@@ -25,7 +25,7 @@ from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, OPEN, ROUNDS, calls_of
+from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, calls_of
 
 SHARED = 'data'
 SPARE = 64  # descriptors that a task has open beside its files, or may need
@@ -33,23 +33,12 @@ SPARE = 64  # descriptors that a task has open beside its files, or may need
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Leaves nothing behind. Raises Failure and OSError."""
-    does = {
-        APPEND: lambda: _share(work, spec, b'', _append, _appended),
-        LOCK: lambda: _share(work, spec, bytes(COUNTER * (work.tasks + 1)), _lock, _changed),
-        OPEN: lambda: _hold_open(work, spec.point),
-    }
-    return does[spec.phase]()
-
-
-def _share(
-    work: Work,
-    spec: Spec,
-    content: bytes,
-    contend: Callable[[Work, Point], None],
-    compare: Callable[[int, Point], str],
-) -> Tuple[Fact, ...]:
-    """All tasks contend for a file with this content; what the first finds in it then."""
-    work.untimed('make the file', (lambda: _make(content)) if work.rank == 0 else None)
+    shared = _SHARED.get(spec.phase)
+    if shared is None:
+        _hold_open(work, spec.point)
+        return ()
+    size, contend, compare = shared
+    work.untimed('make the file', (lambda: _make(size * (work.tasks + 1))) if work.rank == 0 else None)
     contend(work, spec.point)
     seen = ''
     if work.rank == 0:
@@ -68,9 +57,9 @@ def too_few(point: Point) -> Optional[str]:
     return f'cannot hold {point.files_per_directory} files open: a process may have {most} (ulimit -Hn)'
 
 
-def _make(content: bytes) -> None:
+def _make(size: int) -> None:
     with open(SHARED, 'xb') as file:
-        file.write(content)
+        file.write(bytes(size))
 
 
 def _append(work: Work, point: Point) -> None:
@@ -140,7 +129,7 @@ def _changed(tasks: int, point: Point) -> str:
     )
 
 
-def _hold_open(work: Work, point: Point) -> Tuple[Fact, ...]:
+def _hold_open(work: Work, point: Point) -> None:
     fault = too_few(point)
     if fault is not None:
         raise Failure('E1', fault)
@@ -164,7 +153,6 @@ def _hold_open(work: Work, point: Point) -> Tuple[Fact, ...]:
     work.each('open_write', write, range(calls_of(point)))
     work.each('open_close', os.close, held)
     work.untimed('compare and remove', lambda: _remove(where, names, record * ROUNDS))
-    return ()
 
 
 def _remove(where: str, names: List[str], content: bytes) -> None:
@@ -174,6 +162,13 @@ def _remove(where: str, names: List[str], content: bytes) -> None:
                 raise Failure('F2', f'{name} is not as it was written', {'file': name})
         os.unlink(name)
     os.rmdir(where)
+
+
+_SHARED: Dict[str, Tuple[int, Callable[[Work, Point], None], Callable[[int, Point], str]]] = {
+    APPEND: (0, _append, _appended),
+    LOCK: (COUNTER, _lock, _changed),
+}
+"""Of a phase in which tasks share a file: its bytes for each of them and one more, and who contends and compares."""
 
 
 def _planned(phase: str, point: Point) -> Dict[str, int]:

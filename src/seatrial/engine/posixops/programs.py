@@ -245,13 +245,8 @@ _STEPS: Dict[str, Callable[[Work, Spec], None]] = {
 
 
 def _cannot(point: Point) -> Optional[str]:
-    lacks = importlib.util.find_spec('ensurepip') is None
-    return _WITHOUT_ENSUREPIP.get(point.phases[0]) if lacks else None
-
-
-_WITHOUT_ENSUREPIP = {
-    VENV: 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
-}
+    why = 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
+    return {VENV: why}.get(point.phases[0]) if importlib.util.find_spec('ensurepip') is None else None
 
 
 PART = Part(

@@ -48,20 +48,16 @@ class Ahead(NamedTuple):
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Raises Failure and OSError."""
-    (_make if phase_of(spec.point, spec.phase).makes else _epoch)(work, spec.phase, spec.point)
-    return ()
-
-
-def _make(work: Work, phase: str, point: Point) -> None:
-    work.together(phase, lambda: _write(point, work.rank))
-
-
-def _epoch(work: Work, phase: str, point: Point) -> None:
+    phase, point = spec.phase, spec.point
+    if phase_of(point, phase).makes:
+        work.together(phase, lambda: _write(point, work.rank))
+        return ()
     batches = batches_in(point, phase, work.rank, writer_of(point, work.rank))
     reader = Reader(point, batches)
     work.together(phase, lambda: reader.work_on(1))
     work.alone(phase + REST, lambda: reader.work_on(len(batches) - 1))
     reader.end()
+    return ()
 
 
 def operations(phase: str, point: Point) -> Dict[str, int]:

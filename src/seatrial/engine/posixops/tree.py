@@ -16,7 +16,7 @@ it: 1, 2 and 3 nodes further for stat and find, read, and remove, less where the
 
 import itertools
 import os
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.work import Data, Failure, Spec, Work, partner, read_all, write_all
@@ -43,7 +43,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     away = nodes_away(phase, len(set(work.hosts)))
     mine = share(point, spec.directory, partner(work.rank, work.hosts, away) if away else work.rank)
     planned = operations(point, phase)
-    for entry, act in _ACTS[phase](point, mine, work.rank):
+    for entry, act in _acts(phase, point, mine, work.rank):
         metric = f'{entry}_{phase}'
         if entry == 'tree' and point.subtrees == 'shared' and work.rank:
             act = None
@@ -79,40 +79,30 @@ _LATER = {CREATE: 0, STAT: 1, FIND: 1, READ: 2, REMOVE: 3}
 Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 
-def _create(point: Point, mine: Share, rank: int) -> Acts:
-    data = Data(point.bytes_per_file, len(mine.directories) * len(mine.files))
-    return [
-        ('tree', lambda: _each(os.mkdir, mine.directories)),
-        ('directory', lambda: _each(os.mkdir, _paths(mine, mine.empties))),
-        ('file', lambda: _make_files(_paths(mine, mine.files), data, point.fsync)),
-    ]
-
-
-def _stat(point: Point, mine: Share, rank: int) -> Acts:
-    return [
-        ('directory', lambda: _each(os.stat, _paths(mine, mine.empties))),
-        ('file', lambda: _stat_files(_paths(mine, mine.files), point.bytes_per_file)),
-    ]
-
-
-def _find(point: Point, mine: Share, rank: int) -> Acts:
+def _acts(phase: str, point: Point, mine: Share, rank: int) -> Acts:
+    size, files, empties = point.bytes_per_file, mine.files, mine.empties
     listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
-    return [('file', (lambda: _find_files(listed, point.bytes_per_file)) if listed else None)]
-
-
-def _read(point: Point, mine: Share, rank: int) -> Acts:
-    return [('file', lambda: _read_files(_paths(mine, mine.files), point.bytes_per_file))]
-
-
-def _remove(point: Point, mine: Share, rank: int) -> Acts:
-    return [
-        ('file', lambda: _each(os.unlink, _paths(mine, mine.files))),
-        ('directory', lambda: _each(os.rmdir, _paths(mine, mine.empties))),
-        ('tree', lambda: _each(os.rmdir, reversed(mine.directories))),
-    ]
-
-
-_ACTS = {CREATE: _create, STAT: _stat, FIND: _find, READ: _read, REMOVE: _remove}
+    made = len(mine.directories) * len(files) if phase_of(point, phase).makes else 0
+    data = Data(size, made)
+    by_phase: Dict[str, Acts] = {
+        CREATE: [
+            ('tree', lambda: _each(os.mkdir, mine.directories)),
+            ('directory', lambda: _each(os.mkdir, _paths(mine, empties))),
+            ('file', lambda: _make_files(_paths(mine, files), data, point.fsync)),
+        ],
+        STAT: [
+            ('directory', lambda: _each(os.stat, _paths(mine, empties))),
+            ('file', lambda: _stat_files(_paths(mine, files), size)),
+        ],
+        FIND: [('file', (lambda: _find_files(listed, size)) if listed else None)],
+        READ: [('file', lambda: _read_files(_paths(mine, files), size))],
+        REMOVE: [
+            ('file', lambda: _each(os.unlink, _paths(mine, files))),
+            ('directory', lambda: _each(os.rmdir, _paths(mine, empties))),
+            ('tree', lambda: _each(os.rmdir, reversed(mine.directories))),
+        ],
+    }
+    return by_phase[phase]
 
 
 def _paths(mine: Share, names: Tuple[str, ...]) -> Iterator[str]:
