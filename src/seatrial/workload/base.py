@@ -29,13 +29,13 @@ class Phase(NamedTuple):
     name:    as points, samples and engines have it
     does:    in this order, words of those above; another word is what none of the questions below asks for
     words:   a task does it: 'reads once more'
-    title:   what a workload that begins with it is called; none: as its kind
     metrics: all that it can measure; Kind.metrics leaves out what a point has not
     in_turn: metrics that are timed one after the other; none: all are of one region
     warm:    why caches are not emptied before it, as a clause; empty: they are, where they can be
     fills:   what it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing
     hurts:   what it does to others, before the name of a storage system: that must be typed. Empty: nothing
     stays:   whether what it has made stays when the case ends with it, until `seatrial clean` removes it
+    title:   what a workload that begins with it is called; none: as its kind
     """
 
     name: str
