@@ -25,7 +25,7 @@ from seatrial.model.units import GIB, MIB
 from seatrial.rules.case import in_random_order, measured
 from seatrial.rules.stopping import state
 from seatrial.workload.access import data_access
-from seatrial.workload.registry import kind_of, metrics_at, metrics_of
+from seatrial.workload.registry import kind_of, metrics_at, metrics_of, phase_of
 from seatrial.workload.semantics import HOLDING
 from seatrial.workload.sweep import AXES, Sweep, expand
 from seatrial.workload.tree import metadata_tree
@@ -108,7 +108,7 @@ def timed(point: Point, figures: Mapping[str, float], phase: str) -> Measurement
         ('node1',),
         clock_s=0.001,
         bytes_moved=1000 * point.transfer_size,
-        fsync=kind_of(point.kind).writes(phase),
+        fsync=phase_of(point, phase).writes,
         direct=point.direct,
     )
 
@@ -203,7 +203,7 @@ def records_of(
             phase,
             n,
             _measurement(plan, phase, point, own),
-            cache=cache if kind_of(point.kind).reads(phase) else '',
+            cache=cache if phase_of(point, phase).reads else '',
             findings=found.get(metric(phase, point.label), ()),
         )
         for point in plan.points

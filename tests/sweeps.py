@@ -11,7 +11,7 @@ from seatrial.model.point import Allocation, Point
 from seatrial.model.record import End, Records, Sample, Sized
 from seatrial.rules.places import CONFIRM, all_of, phases_again, suspected
 from seatrial.workload.access import data_access
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import phase_of, resized
 from seatrial.workload.sweep import AXES, Sweep, expand
 
 WRITES = data_access('multiple', operations=('write',), bytes_per_task=SIZE)
@@ -97,6 +97,6 @@ def _sample(
 ) -> Sample:
     hosts = nodes[point.first_node : point.first_node + point.nodes]
     measurement = launched(point, hosts, [rate(host, phase) for host in hosts], phase)
-    own = cache if kind_of(point.kind).reads(phase) else ''
+    own = cache if phase_of(point, phase).reads else ''
     made = sample_of(plan, point, phase, repetition, measurement, stage, own)
     return made._replace(sizing=1 if stage == CONFIRM else made.sizing)

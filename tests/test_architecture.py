@@ -1,6 +1,8 @@
 """The rules of the house: who may import whom, what runs on a node, what a check may hold."""
 
 import ast
+import importlib
+import itertools
 import re
 import shutil
 import subprocess
@@ -9,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from seatrial.workload.registry import KINDS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = REPOSITORY / 'src' / 'seatrial'
@@ -129,3 +133,88 @@ def test_on_the_login_side_only_the_scheduler_room_runs_slurms_commands():
         room = file.relative_to(SOURCE).parts[0]
         if room != 'scheduler' and ROOMS.get(room, (set(), ''))[1] == 'login':
             assert not command.search(file.read_text()), file
+
+
+# Nothing but workload/ asks a kind or a phase for its name
+
+NAMES = {*KINDS, *(phase.name for kind in KINDS.values() for phase in kind.phases)}
+OF_A_POINT = ('kind', 'phase', 'phases')
+
+
+def value_of(node: ast.expr, scope: dict[str, object]) -> object:
+    """What a constant is, by the names of its module; None for all else."""
+    if isinstance(node, ast.Attribute):
+        return getattr(value_of(node.value, scope), node.attr, None)
+    return scope.get(node.id) if isinstance(node, ast.Name) else getattr(node, 'value', None)
+
+
+def has_names(node: ast.expr, scope: dict[str, object]) -> bool:
+    """Whether a constant is the name of a kind or a phase, or has one in it."""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return any(has_names(each, scope) for each in node.elts)
+    value = value_of(node, scope)
+    several = value if isinstance(value, (tuple, list, set, frozenset, dict)) else (value,)
+    return any(isinstance(each, str) and each in NAMES for each in several)
+
+
+def compared_with_names(tree: ast.Module, scope: dict[str, object]) -> list[int]:
+    """The lines in which the kind of a point, or a phase, is compared with a name, whatever variable has it."""
+    nodes, own = list(ast.walk(tree)), set(OF_A_POINT)
+
+    def is_own(node: ast.expr) -> bool:
+        if isinstance(node, (ast.Subscript, ast.Starred)):
+            return is_own(node.value)
+        if isinstance(node, ast.Tuple):
+            return any(map(is_own, node.elts))
+        return getattr(node, 'attr', '') in OF_A_POINT or getattr(node, 'id', '') in own
+
+    given = [(target, each.value) for each in nodes if isinstance(each, ast.Assign) for target in each.targets]
+    given += [(each.target, each.value) for each in nodes if isinstance(each, (ast.NamedExpr, ast.AnnAssign))]
+    given += [(each.target, each.iter) for each in nodes if isinstance(each, (ast.For, ast.comprehension))]
+    while aliases := {target.id for target, value in given if isinstance(target, ast.Name) and is_own(value)} - own:
+        own |= aliases
+    lines = []
+    for node in nodes:
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            pairs = [*itertools.pairwise(sides), *itertools.pairwise(sides[::-1])]
+        elif isinstance(node, ast.Match):
+            values = [each.value for each in ast.walk(node) if isinstance(each, ast.MatchValue)]
+            pairs = [(node.subject, each) for each in values]
+        else:
+            continue
+        lines += [node.lineno for a, b in pairs if is_own(a) and has_names(b, scope)]
+    return lines
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        "point.kind == 'scenario'",
+        "launch.point.kind in ('training', 'burst')",
+        "'write' in point.phases",
+        "point.phases != ('read',)",
+        "plan.phases[0] == 'write'",
+        'phase not in WORKLOADS_OWN',
+        'FILL == spec.phase',
+        "what = point.kind\nif what != 'tree': pass",
+        "[each for each in point.phases if each == 'read']",
+        "match point.kind:\n    case 'tree': pass",
+        "(point.kind, 1) == ('tree', 1)",
+    ],
+)
+def test_a_comparison_of_a_kind_or_a_phase_with_a_name_is_seen(text):
+    assert compared_with_names(ast.parse(text), {'WORKLOADS_OWN': {'read': 1}, 'FILL': 'fill'})
+
+
+def test_what_has_another_kind_and_what_dispatches_by_a_table_is_none():
+    text = "launcher.kind == 'local'; row.kind in ('OST', 'brick'); sample.phase == name; TABLE[phase]; does.writes"
+    assert not compared_with_names(ast.parse(text), {'TABLE': {'read': 1}})
+
+
+def test_only_the_workload_room_compares_kinds_and_phases_with_names():
+    for file in FILES:
+        parts = file.relative_to(SOURCE).with_suffix('').parts
+        if parts[0] != 'workload':
+            scope = vars(importlib.import_module('.'.join(('seatrial', *parts)).removesuffix('.__init__')))
+            assert compared_with_names(ast.parse(file.read_text()), scope) == [], file

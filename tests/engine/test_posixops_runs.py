@@ -16,9 +16,10 @@ import pytest
 import seatrial
 from posix_disk import Disk, point
 from seatrial.check.staging import write_runner
-from seatrial.engine.posixops.engine import PosixOps, directory_of
+from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.guarantees import GUARANTEES, WAYS_TO_WRITE
 from seatrial.engine.posixops.interactive import _archive, _du, _find, _import, _unpack, remove_tree
+from seatrial.engine.posixops.listing import directory_of
 from seatrial.engine.posixops.work import Failure
 from seatrial.model.units import KIB
 from seatrial.workload.base import Entries

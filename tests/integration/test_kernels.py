@@ -516,7 +516,7 @@ print(json.dumps(found))
 REACHED = """
 import json, os
 from seatrial.engine.posixops.limits import carry_out
-from seatrial.engine.posixops.work import Work
+from seatrial.engine.posixops.work import Spec, Work
 from seatrial.filesystem.registry import by_type
 from seatrial.workload.limits import QUOTA_BYTES, QUOTA_INODES, until
 from seatrial.workload.registry import resized
@@ -529,7 +529,7 @@ for name in ('user', 'group', 'project'):
         (point,) = resized([until(phase)], left)
         work = Work(0, 1)
         work.hosts = ('n3',)
-        facts = carry_out(work, phase, point._replace(tasks=1, tasks_per_node=1))
+        facts = carry_out(work, Spec(phase, point._replace(tasks=1, tasks_per_node=1)))
         kept = {{fact.name: fact.seen for fact in facts if fact.holds is not True}}
         found[name + ' ' + phase] = left, work.counts['limit'], kept, facts[0].seen.split()[-1]
 print(json.dumps(found))

@@ -48,8 +48,8 @@ class Watched(NamedTuple):
         for sample in self.records.samples:
             kind = kind_of(sample.point.kind)
             if sample.stage in stages and sample.sizing in (0, self.records.sized.number):
-                moved['written'] += sample.measurement.bytes_moved * kind.writes(sample.phase)
-                moved['read'] += sample.measurement.bytes_moved * kind.reads(sample.phase)
+                moved['written'] += sample.measurement.bytes_moved * kind.phase(sample.phase).writes
+                moved['read'] += sample.measurement.bytes_moved * kind.phase(sample.phase).reads
         return moved['written'], moved['read']
 
 

@@ -102,7 +102,7 @@ def sample_of(plan, label, phase, repetition=0, figures=None, stage='measured', 
     if figures is not None:
         measured_ = builders.moved if kind_of(plan.kind).moves_data else builders.rated
         measurement = measured_(point, figures[phase], phase) if phase in figures else measured_(point, figures)
-    cache = cache if kind_of(plan.kind).reads(phase) else ''
+    cache = cache if kind_of(plan.kind).phase(phase).reads else ''
     made = builders.sample_of(plan, point, phase, repetition, measurement, stage, cache)
     return as_launched(made._replace(command=tuple(command)))
 

@@ -226,7 +226,7 @@ def test_t20_the_wait_is_said_with_its_metric(create):
 def lenient(request, create):
     """Where a phase may be short: in a smoke test, and where each operation is timed by itself."""
     if request.param == 'operations':
-        return create._replace(point=posix_operations(1000, 0)._replace(tasks=2))
+        return create._replace(point=posix_operations(1000, 0)._replace(tasks=2), phase='fileop')
     fixed = StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True)
     return create._replace(plan=create.plan._replace(stopping=fixed))
 

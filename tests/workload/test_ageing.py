@@ -23,7 +23,7 @@ from seatrial.workload.ageing import (
     total,
 )
 from seatrial.workload.base import Effort, Entries
-from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
 from seatrial.workload.tree import BLOCK
 
 KIND = kind_of('ageing')
@@ -68,8 +68,8 @@ def test_the_plan_foretells_entries_bytes_and_whole_blocks():
     every = [drawn(point, rank) for rank in range(2)]
     files = sum(len(each.sizes) for own in every for each in own)
     directories = 2 + sum(each.depth for own in every for each in own)
-    assert KIND.entries(point, FILL) == Entries(directories, files, 0)
-    assert KIND.entries(point, REMOVE) == Entries(0, 0, 0)
+    assert entries_after(point, FILL) == Entries(directories, files, 0)
+    assert entries_after(point, REMOVE) == Entries(0, 0, 0)
     assert KIND.footprint([point]) == (files * 8192, directories + files)
     assert KIND.moved(point, FILL) == (files * 5000, 0)
 
@@ -126,7 +126,7 @@ def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
 
 def test_trees_that_are_kept_are_filled_alone():
     kept = ageing(400, keep=True)._replace(label='aged', tasks=4, tasks_per_node=4)
-    assert fault_of(kept) is None and KIND.keeps(kept) and not KIND.keeps(POINT)
+    assert fault_of(kept) is None and KIND.phase(kept.phases[-1]).stays and not KIND.phase(POINT.phases[-1]).stays
     assert [each.name for each in metrics_at(kept)] == ['fill_files', 'fill']
     assert 'keeps them' in KIND.sentence([kept])
 

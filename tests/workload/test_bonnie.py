@@ -33,7 +33,7 @@ def test_its_file_is_there_while_it_runs_and_not_afterwards():
     assert KIND.footprint([POINT]) == Access().footprint([KIND.as_access(POINT)])
     assert KIND.footprint([POINT]).bytes == 2 * GIB
     assert KIND.files(POINT) == ()
-    assert not KIND.needs_files(PHASE) and not KIND.makes(PHASE) and not KIND.preparations([POINT])
+    assert not KIND.phase(PHASE).needs and not KIND.phase(PHASE).makes and not KIND.preparations([POINT])
 
 
 def test_no_read_of_it_is_known_to_be_cold():
@@ -48,7 +48,7 @@ def test_no_read_of_it_is_known_to_be_cold():
 
 def test_a_launch_lasts_as_long_as_its_parts_together():
     measurement = Measurement((bandwidth('write', 10, 2.0, ''), bandwidth('read', 10, 1.0, '')), 1, ('node1',))
-    assert (KIND.timed_s(measurement), Access().timed_s(measurement)) == (3.0, 1.0)
+    assert (KIND.phase(PHASE).timed_s(measurement), Access().phase('write').timed_s(measurement)) == (3.0, 1.0)
 
 
 def test_each_transfer_is_sought_once_on_average_and_each_seeker_has_one():

@@ -5,8 +5,8 @@ import pytest
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.model.metric import Measurement, bandwidth, rate
 from seatrial.model.units import MIB
-from seatrial.workload.burst import PHASES, burst, halves
-from seatrial.workload.registry import fault_of, kind_of, metrics_of
+from seatrial.workload.burst import burst, halves
+from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.training import training
 
 KIND = kind_of('burst')
@@ -27,13 +27,6 @@ def test_one_task_cannot_do_both():
     assert PosixOps().cannot(placed(2)) is None
 
 
-def test_its_phases_are_its_own():
-    assert fault_of(placed(2)) is None
-    assert fault_of(placed(2)._replace(phases=('write', 'first_epoch'))) == (
-        "phases: ['write', 'first_epoch']; a training has write, burst"
-    )
-
-
 def test_a_loss_is_what_is_missing_beside_the_other():
     figures = (
         bandwidth('checkpoint', 100, 1.0, ''),
@@ -52,11 +45,11 @@ def test_a_loss_is_what_is_missing_beside_the_other():
 def test_what_was_timed_are_three_acts_one_after_the_other():
     acts = [bandwidth('checkpoint', 1, 1.0, ''), rate('training', 1, 2.0, '')]
     acts += [bandwidth('checkpoint_beside', 1, 4.0, ''), rate('training_beside', 1, 4.1, '')]
-    assert KIND.timed_s(Measurement(tuple(acts), 2, ('n1',))) == 7.0
+    assert KIND.phase('burst').timed_s(Measurement(tuple(acts), 2, ('n1',))) == 7.0
 
 
 def test_the_losses_and_the_data_set_steer_nothing():
-    metrics = [each for phase in PHASES for each in metrics_of(placed(2), phase)]
+    metrics = [each for phase in placed(2).phases for each in metrics_of(placed(2), phase)]
     assert [each.name for each in metrics if not each.steers] == ['write', 'checkpoint_loss', 'training_loss']
 
 

@@ -3,9 +3,8 @@
 import pytest
 
 from seatrial.model.units import KIB
-from seatrial.workload.base import Entries
-from seatrial.workload.contention import APPEND, CALLS, HEAD, LEAST, LOCK, OPEN, calls_of, contention
-from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.contention import APPEND, HEAD, LEAST, LOCK, OPEN, calls_of, contention
+from seatrial.workload.registry import fault_of, kind_of
 
 KIND = kind_of('contention')
 
@@ -19,14 +18,6 @@ POINTS = {
     LOCK: placed(contention(LOCK, 2000)),
     OPEN: placed(contention(OPEN, record='4KiB', open_files=50)),
 }
-
-
-@pytest.mark.parametrize('does', CALLS)
-def test_each_call_is_a_rate_of_one_launch_that_leaves_nothing(does):
-    point = POINTS[does]
-    assert fault_of(point) is None
-    assert [(each.name, each.unit) for each in metrics_at(point)] == [(name, 'op/s') for name in CALLS[does]]
-    assert KIND.entries(point, does) == Entries(0, 0, 0)
 
 
 def test_all_tasks_share_the_calls_that_follow_each_other():
@@ -51,7 +42,6 @@ def test_there_is_room_for_every_record_and_every_counter():
 @pytest.mark.parametrize(
     ('does', 'changes', 'fault'),
     [
-        (APPEND, {'phases': ('flock',)}, "phases: ['flock']; contention has one of append, lock, open"),
         (APPEND, {'phases': (APPEND, LOCK)}, "phases: ['append', 'lock']; contention has one of append, lock, open"),
         (
             APPEND,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from seatrial.model.metric import MetricType
-from seatrial.workload.devices import PHASES, bytes_of_each, part_of, raw_devices
+from seatrial.workload.devices import bytes_of_each, part_of, raw_devices
 from seatrial.workload.registry import fault_of, kind_of
 
 KIND = kind_of('device')
@@ -22,14 +21,8 @@ def test_tasks_are_dealt_to_the_devices_in_turn_and_read_on_from_each_other():
     assert bytes_of_each(POINT) == 2**31
 
 
-def test_every_phase_has_its_bandwidth():
-    assert [KIND.metrics(POINT, phase) for phase in PHASES] == [(MetricType(phase, 'B/s'),) for phase in PHASES]
-
-
 def test_the_files_stay_while_devices_are_read_and_a_device_is_no_file_of_a_cache():
-    assert [KIND.needs_files(phase) for phase in PHASES] == [False, True, True]
-    assert [KIND.reads(phase) for phase in PHASES] == [False, True, False]
-    assert [KIND.writes(phase) for phase in PHASES] == [True, False, False]
+    assert KIND.phase('device').needs and not KIND.phase('device').reads
     assert {file.name[:5] for file in KIND.files(POINT)} == {'data.'}
 
 

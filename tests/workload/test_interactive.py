@@ -3,7 +3,7 @@
 import pytest
 
 from seatrial.model.units import KIB
-from seatrial.workload.base import Effort, Entries
+from seatrial.workload.base import Effort
 from seatrial.workload.interactive import BUILD, GIT, STEPS, TREES, VENV, entries_of, interactive_use
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
 
@@ -40,9 +40,8 @@ def test_there_is_room_for_what_programs_make_beside_the_files(does):
     assert beside.bytes > 3 * plain.bytes and beside.inodes > 3 * plain.inodes
 
 
-def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
+def test_there_is_room_for_the_trees_of_all_tasks():
     assert KIND.footprint([POINT]) == (4 * 1550 * 8 * KIB, 4 * (1550 + 31))
-    assert KIND.entries(POINT, 'interactive') == Entries(0, 0, 0)
     assert KIND.short_ok
     assert KIND.resized(POINT, 300) == KIND.adapted(POINT, Effort(files=300)) == POINT
 
@@ -50,7 +49,6 @@ def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
 @pytest.mark.parametrize(
     ('changes', 'fault'),
     [
-        ({'phases': ('read',)}, "phases: ['read']; interactive use has one of interactive, git, venv, build"),
         ({'subtrees': 'shared'}, "subtrees: 'shared' trees are not unpacked and removed by each task; write private"),
         (
             {'files_per_directory': 0},

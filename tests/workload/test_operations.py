@@ -5,7 +5,7 @@ import pytest
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.units import KIB
-from seatrial.workload.base import Effort, Entries
+from seatrial.workload.base import Effort
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
 
@@ -39,12 +39,6 @@ def test_one_launch_measures_every_operation_of_fileop_and_rename():
 
 def test_there_is_room_for_a_second_name_and_a_directory_beside_every_file():
     assert OPERATIONS.footprint([POINT]) == (4 * 500 * 4 * KIB, 3 * (4 * 500 + 1))
-
-
-def test_nothing_is_prepared_or_left_and_nothing_comes_from_a_cache():
-    assert OPERATIONS.preparations([POINT]) == []
-    assert OPERATIONS.entries(POINT, 'fileop') == Entries(0, 0, 0)
-    assert (OPERATIONS.reads('fileop'), OPERATIONS.makes('fileop')) == (False, False)
 
 
 def test_the_files_are_those_of_the_check_whatever_profile_and_site_say():

@@ -14,7 +14,7 @@ from seatrial.site.profile import ACCEPTANCE, NIGHTLY, PAPER, PROFILES, SMOKE
 from seatrial.workload.access import FILES
 from seatrial.workload.base import FileSpec
 from seatrial.workload.random import PHASES, files_of, prepared, random_access
-from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.registry import exact_bytes, fault_of, kind_of, metrics_at
 from seatrial.workload.sweep import Sweep, expand, powers_of_two
 
 RANDOM = kind_of('random')
@@ -59,9 +59,6 @@ def templates(draw):
 @pytest.mark.parametrize(
     ('changes', 'fault'),
     [
-        ({'phases': ()}, 'phases: []; they are drawn from randread, randwrite, randrw'),
-        ({'phases': ('read',)}, "phases: ['read']; they are drawn from randread, randwrite, randrw"),
-        ({'phases': ('randread', 'randread')}, 'phases: one is named twice'),
         ({'files': 'many'}, "files: 'many' is none; it can be single, multiple or several"),
         ({'transfer_size': 0}, 'working_set: 1073741824 B hold no transfer of 0 B for each task'),
         (
@@ -209,7 +206,7 @@ def test_a_share_is_a_multiple_of_every_transfer(blocks):
 
 def test_its_time_is_given_and_nothing_that_it_moves_is_known_before():
     (point, *_), _ = expanded()
-    assert (RANDOM.amount(point), RANDOM.bytes_of(point), RANDOM.exact_bytes(point)) == (0, 0, None)
+    assert (RANDOM.amount(point), exact_bytes(point)) == (0, None)
 
 
 # What it measures
@@ -229,12 +226,6 @@ def test_a_latency_is_better_the_lower_and_stops_no_repetition():
         assert each.unit == {'randrw_read': 'B/s', 'randrw_write': 'B/s'}.get(
             each.name, 's' if is_latency else 'op/s'
         )
-
-
-@pytest.mark.parametrize(('phase', 'reads', 'writes'), [('randread', 1, 0), ('randwrite', 0, 1), ('randrw', 1, 1)])
-def test_a_mixture_reads_and_writes(phase, reads, writes):
-    assert (RANDOM.reads(phase), RANDOM.writes(phase)) == (reads, writes)
-    assert RANDOM.needs_files(phase) and not RANDOM.makes(phase)
 
 
 def test_what_a_mixture_writes_was_in_no_cache():

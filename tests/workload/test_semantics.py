@@ -6,7 +6,7 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Allocation
 from seatrial.model.units import MIB
-from seatrial.workload.base import Effort, Entries
+from seatrial.workload.base import Effort
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
 from seatrial.workload.semantics import posix_integrity, posix_semantics
 from seatrial.workload.sweep import Sweep, expand
@@ -34,9 +34,8 @@ def test_it_has_no_parameter_but_its_tasks():
     assert fault_of(placed(1)._replace(bytes_per_file=1)) == 'bytes_per_file: POSIX semantics has no such parameter'
 
 
-def test_it_needs_a_handful_of_inodes_and_leaves_none():
+def test_it_needs_a_handful_of_inodes_and_nothing_before_it():
     assert SEMANTICS.footprint([placed(1)]) == (2 * MIB, 64)
-    assert SEMANTICS.entries(placed(1), 'probe') == Entries(0, 0, 0)
     assert SEMANTICS.preparations([placed(1)]) == []
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from seatrial.model.units import GIB, MIB
 from seatrial.workload.base import Effort
 from seatrial.workload.registry import fault_of
-from seatrial.workload.training import FIRST, NEXT, Training, batches_of, file_size, files_of, training
+from seatrial.workload.training import FIRST, Training, batches_of, buffers, file_size, files_of, step, training
 
 KIND = Training()
 NIGHT = Effort(first_bytes=128 * MIB, target_s=5.0, min_s=0.5)
@@ -49,7 +49,7 @@ def test_a_share_has_whole_files_and_where_they_divide_whole_batches():
 
 def test_the_smallest_share_is_an_epoch_that_can_be_measured():
     for point in (UNET, RESNET):
-        assert fault_of(KIND.resized(point, KIND.step(point))) is None
+        assert fault_of(KIND.resized(point, step(point))) is None
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,5 @@ def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(UNET._replace(**changes)).startswith(fault)
 
 
-def test_only_the_first_epoch_is_to_be_cold():
-    assert [KIND.reads(phase) for phase in UNET.phases] == [False, True, True]
-    assert [bool(KIND.found_warm(phase)) for phase in (FIRST, NEXT)] == [False, True]
-
-
 def test_a_node_holds_a_sample_for_each_thread_of_its_tasks():
-    assert KIND.buffers(UNET) == 2 * 4 * 146_600_628
+    assert buffers(UNET) == 2 * 4 * 146_600_628

@@ -9,12 +9,11 @@ from seatrial.model.plan import Sizing
 from seatrial.model.point import Allocation
 from seatrial.model.units import KIB, MIB
 from seatrial.workload.base import Effort, Entries
-from seatrial.workload.registry import fault_of, kind_of
+from seatrial.workload.registry import entries_after, fault_of, kind_of, share_words
 from seatrial.workload.sweep import Sweep, expand
 from seatrial.workload.tree import (
     MAX_DEPTH,
     MIN_DIRECTORIES,
-    PHASES,
     levels,
     levels_total,
     metadata_tree,
@@ -118,7 +117,7 @@ def test_the_share_of_one_task_is_the_same_in_either_kind_of_tree(tree, tasks):
 )
 def test_the_scenarios_of_fdtree_are_exact_to_the_file(tree, there, size):
     assert levels_total(tree, 1) == there
-    assert TREE.bytes_of(placed(tree, 1)) == size
+    assert TREE.moved(placed(tree, 1), 'create')[0] == size
 
 
 def test_private_trees_have_all_of_it_once_a_task_and_a_shared_one_its_directories_once():
@@ -196,10 +195,7 @@ def test_the_trees_of_the_sources_contradict_nothing(tree):
         (PLAIN._replace(empties_per_directory=-1), 'empties_per_directory: -1 is too few; it is 0 or more'),
         (PLAIN._replace(bytes_per_file=-1), 'bytes_per_file: -1 is too few; it is 0 or more'),
         (PLAIN._replace(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
-        (PLAIN._replace(phases=()), 'phases: []; they are drawn from create, stat, find, read, remove, in this'),
-        (PLAIN._replace(phases=('create', 'rename')), "phases: ['create', 'rename']; they are drawn from create,"),
         (PLAIN._replace(phases=('stat', 'create')), "phases: ['stat', 'create']; they are drawn from create, stat,"),
-        (PLAIN._replace(phases=('create', 'create')), "phases: ['create', 'create']; they are drawn from create,"),
         (PLAIN._replace(branching=2), 'branching: 2, and depth 0 leaves the root alone'),
         (
             metadata_tree(empties_per_directory=1, bytes_per_file=1),
@@ -233,7 +229,6 @@ def test_nothing_else_of_a_tree_changes_with_its_share_and_the_share_before_leav
     assert new == TREE.resized(point, share)
     same = ('files_per_directory', 'empties_per_directory')
     assert new._replace(**{name: getattr(point, name) for name in same}) == point
-    assert TREE.share_of(new) == (share if TREE.share_of(point) else 0)
 
 
 @pytest.mark.parametrize('tree', [FDTREE_1._replace(scales=True), PLAIN._replace(scales=False)])
@@ -255,26 +250,20 @@ def test_the_trees_of_a_case_are_there_one_after_the_other(trees, tasks):
     own = [placed(tree, tasks) for tree in trees]
     alone = [TREE.footprint([point]) for point in own]
     assert TREE.footprint(own) == (max(each.bytes for each in alone), max(each.inodes for each in alone))
-    assert all(found.bytes >= TREE.bytes_of(point) for found, point in zip(alone, own, strict=True))
-    assert [each.inodes for each in alone] == [TREE.entries(point, 'create').inodes for point in own]
+    assert all(found.bytes >= TREE.moved(point, 'create')[0] for found, point in zip(alone, own, strict=True))
+    assert [each.inodes for each in alone] == [entries_after(point, 'create').inodes for point in own]
 
 
 @given(TREES, TASKS)
 def test_after_the_removal_nothing_is_there_and_before_it_all_that_was_created(tree, tasks):
     point = placed(tree, tasks)
-    assert TREE.entries(point, 'remove').inodes == 0
-    assert {TREE.entries(point, phase) for phase in ('create', 'stat', 'read')} == {levels_total(point, tasks)}
+    assert entries_after(point, 'remove').inodes == 0
+    assert {entries_after(point, phase) for phase in ('create', 'stat', 'read')} == {levels_total(point, tasks)}
 
 
 def test_a_tree_makes_its_entries_itself():
     assert TREE.preparations([placed(PLAIN)]) == []
     assert TREE.files(placed(PLAIN)) == ()
-
-
-def test_what_stats_or_reads_may_come_from_a_cache():
-    assert [TREE.reads(phase) for phase in PHASES] == [False, True, True, False]
-    assert [TREE.makes(phase) for phase in PHASES] == [True, False, False, False]
-    assert not any(TREE.writes(phase) for phase in PHASES)
 
 
 # What a profile wants
@@ -316,10 +305,10 @@ def test_a_tree_is_shrunk_to_the_bytes_of_a_profile_as_little_as_possible(tree_b
     if not tree_bytes:
         assert taken == tree
     elif taken.files_per_directory > 1:
-        assert TREE.bytes_of(placed(taken, 1)) <= tree_bytes
+        assert TREE.moved(placed(taken, 1), 'create')[0] <= tree_bytes
     if taken != tree:
         more = taken._replace(files_per_directory=taken.files_per_directory + 1)
-        assert TREE.bytes_of(placed(more, 1)) > tree_bytes
+        assert TREE.moved(placed(more, 1), 'create')[0] > tree_bytes
 
 
 # In words
@@ -371,4 +360,4 @@ def test_what_is_on_disk_is_said(tree, totals):
 
 @pytest.mark.parametrize(('share', 'words'), [(1000, '1000 files'), (1, '1 file'), (0, 'what the check says')])
 def test_the_share_of_a_task_is_said_in_files(share, words):
-    assert TREE.share_words(share) == words
+    assert share_words(TREE, share) == words

@@ -30,7 +30,7 @@ from seatrial.model.quoting import shell_line
 from seatrial.model.units import duration
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import hurts
 
 POLL_S = 0.2
 SEEN_S = 5.0
@@ -41,9 +41,7 @@ __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 
 def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
     """Problems of plans that would act on a storage system whose name was not typed."""
-    meant = {
-        plan.target.storage_system: hurts for plan in plans if (hurts := kind_of(plan.kind).hurts(plan.points[0]))
-    }
+    meant = {plan.target.storage_system: does for plan in plans if (does := hurts(plan.points[0]))}
     remedy = 'if that is meant, add --destructive {}'
     return [
         problem(TRIAL_FILE, ['trials'], f'the session {meant[name]} {name}; {remedy.format(name)}')

@@ -10,7 +10,7 @@ from seatrial.model.units import approximate_size, format_size
 from seatrial.site.model import Partition, Site
 from seatrial.workload.access import data_access, name_of
 from seatrial.workload.ageing import LARGEST, LIKELY
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import fault_of
 
 NEARLY_ALL = 0.9
 HARDLY_ANY = 0.01
@@ -59,7 +59,7 @@ def shape_of(log: DarshanLog, operation: str | None = None) -> Derived:
         collective=first.collective,
         tasks=first.tasks,
     )
-    fault = kind_of(point.kind).fault(point)
+    fault = fault_of(point)
     if fault:
         raise Underivable(f'no check has such a pattern ({name_of(point)}): {fault}')
     derived = Derived(point, first.files)

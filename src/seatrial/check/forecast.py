@@ -28,7 +28,7 @@ from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import TRIAL_FILE, Site, lies_in
 from seatrial.workload.base import Launch
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import kind_of, phase_of, resized, share_words
 from seatrial.workload.words import counted
 
 SESSIONS = 20
@@ -324,10 +324,10 @@ def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
 
 def _read_share(point: Point, phase: str) -> float:
     """Of the bytes of a launch."""
-    kind = kind_of(point.kind)
-    if kind.reads(phase) and kind.writes(phase):
+    does = phase_of(point, phase)
+    if does.mixed:
         return point.read_share or 0.5
-    return float(kind.reads(phase))
+    return float(does.reads)
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -377,7 +377,7 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
     plan, needed = found.plan, beyond + offer.offered
     kind, share = kind_of(plan.kind), min_per_task(plan, plan.node_memory or memory_bytes())
     tasks = counted(max(point.tasks for point in plan.points), 'task')
-    of_tasks = f'{tasks} with {kind.share_words(share)} each' if share and not plan.points[0].fullness else tasks
+    of_tasks = f'{tasks} with {share_words(kind, share)} each' if share and not plan.points[0].fullness else tasks
     size, bound = (f'{each} {offer.what}' for each in (needed, offer.offered))
     more, free = f'inodes: {needed}', counted(beyond, 'inode')
     if offer.what == 'bytes':

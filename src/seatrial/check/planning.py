@@ -25,7 +25,7 @@ from seatrial.model.record import PLAN
 from seatrial.rules.before import KEPT_BYTES
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
 from seatrial.site.profile import ACCEPTANCE
-from seatrial.workload.registry import fault_of, kind_of, metrics_at, resized
+from seatrial.workload.registry import fault_of, fills, hurts, kind_of, metrics_at, phase_of, resized
 from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
 from seatrial.workload.sweep import Site as Where
 from seatrial.workload.words import counted, exact_size
@@ -134,9 +134,13 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
 def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
     """A workload of raw devices with those of the site, and as many of the tasks as can be dealt to them alike."""
     devices = session.site.file_system(case.file_system).devices
-    if workload.kind != 'device' or not devices:
+    if not _on_devices(workload) or not devices:
         return workload
     return workload._replace(devices=devices, tasks=tasks - tasks % len(devices))
+
+
+def _on_devices(workload: Point) -> bool:
+    return 'devices' in kind_of(workload.kind).parameters
 
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
@@ -170,15 +174,14 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     if missing:
         return f'{missing} is not installed on this machine, which it is measured on'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
-    kind = kind_of(declared.workload.kind)
-    if kind.fills(declared.workload):
-        meant = 'all' if kind.hurts(declared.workload) else 'quota'
+    if fills(declared.workload):
+        meant = 'all' if hurts(declared.workload) else 'quota'
         if entry.to_be_filled != meant:
             where = f'file_systems.{case.file_system}.to_be_filled: {meant}'
             return f'it fills what it is given; if that is meant, write {where}'
-    if kind.hurts(declared.workload):
+    if hurts(declared.workload):
         return _undisturbed(session, declared, case)
-    if declared.workload.kind == 'device':
+    if _on_devices(declared.workload):
         return _no_devices(session, declared, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
@@ -240,8 +243,7 @@ def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
         return f'trial.yaml has no {declared.axis.plural} for {case.file_system} (docs/scenarios.md)'
     storage_system = session.site.target(case.file_system, case.layout).storage_system
     if session.destructive != storage_system:
-        hurts = kind_of(workload.kind).hurts(workload)
-        return f'it {hurts} {storage_system}; if that is meant, add --destructive {storage_system}'
+        return f'it {hurts(workload)} {storage_system}; if that is meant, add --destructive {storage_system}'
     return ''
 
 
@@ -336,7 +338,7 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
             found.declared.max_relative_error, times, times, extra=0, budget_s=needed_s, fixed=times == 1
         )
     rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
-    if points[0].fullness and kind_of(points[0].kind).keeps(points[0]):
+    if points[0].fullness and phase_of(points[0], points[0].phases[-1]).stays:
         # Each further repetition would remove what fills a file system, and write it anew.
         return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
     shares = [QUANTILES[each.statistic] for each in references_of(session, case) if each.statistic in QUANTILES]

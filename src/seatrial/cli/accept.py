@@ -29,7 +29,7 @@ from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering
 from seatrial.site.model import Site
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import hurts
 
 
 @click.command()
@@ -153,10 +153,10 @@ def _measure(
         own = [each.criterion.id for each in tests if each.procedure == procedure]
         target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
         workload = declared[procedure.case.check].workload
-        hurts = kind_of(workload.kind).hurts(workload)
-        if hurts and destructive != target.storage_system:
+        does = hurts(workload)
+        if does and destructive != target.storage_system:
             name = target.storage_system
-            said = f'it {hurts} {name}; if that is meant, seatrial accept --destructive {name}'
+            said = f'it {does} {name}; if that is meant, seatrial accept --destructive {name}'
             screen.print(f'{ids}: not now; {said}', soft_wrap=True)
             continue
         refused = settings_fault(site, procedure.case.partition.partition(':')[0])

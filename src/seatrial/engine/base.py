@@ -7,7 +7,7 @@ from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES
 from seatrial.workload.base import Entries
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import entries_after, kind_of
 
 MAX_BYTES_PER_CALL = 0x7FFFF000
 """read(2) and write(2): "at most 2,147,479,552 bytes"."""
@@ -162,7 +162,7 @@ class Engine:
 
         Here what the workload has: an engine that needs directories of its own adds them.
         """
-        return kind_of(point.kind).entries(point, phase)
+        return entries_after(point, phase)
 
 
 def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:

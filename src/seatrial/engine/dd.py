@@ -11,6 +11,8 @@ from seatrial.engine.base import UNTIMED_OPEN, Command, Engine, EngineError, Out
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import LIBRARIES, file_name
+from seatrial.workload.base import WRITE
+from seatrial.workload.registry import does, phase_of
 
 _RECORDS = re.compile(r'(\d+)\+(\d+) records (in|out)\Z')
 _COPIED = re.compile(r'(\d+) bytes(?: \([^)]*\))? copied, (\d[\d.]*(?:e[+-]?\d+)?) s, (?:[\d.]+ .?|Infinity )B/s\Z')
@@ -35,7 +37,7 @@ class Dd(Engine):
             return UNTIMED_OPEN
         if point.order != 'contiguous':
             return f'cannot go through a file in {point.order} order'
-        if 'write' in point.phases:
+        if does(point, WRITE):
             return 'cannot write incompressible data faster than /dev/urandom gives it'
         if point.nodes > 1:
             return f'cannot start tasks on {point.nodes} nodes at once'
@@ -64,7 +66,7 @@ class Dd(Engine):
         for rank in range(point.tasks):
             name = file_name(point, rank)
             blocks_before = rank * point.transfers if point.extent == 'segment' else 0
-            if phase == 'write':
+            if phase_of(point, phase).writes:
                 # /dev/urandom gives less than a large block asks for; only a full one is put in its place.
                 how = ('if=/dev/urandom', f'of={name}', f'seek={blocks_before}', 'iflag=fullblock', _SYNCED)
             else:
@@ -104,7 +106,7 @@ class Dd(Engine):
                 TaskTime(rank, process.host, own.bytes_moved, process.start_s - first_s, process.end_s - first_s)
                 for rank, (process, own) in enumerate(zip(outcome.processes, said))
             ),
-            fsync=phase == 'write' and all(_SYNCED in argv for argv in command.argvs),
+            fsync=phase_of(point, phase).writes and all(_SYNCED in argv for argv in command.argvs),
             direct=all(_DIRECT[phase] in argv for argv in command.argvs),
         )
 

@@ -39,7 +39,8 @@ from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime,
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
 from seatrial.workload.access import OPENING, file_name, shared_whole
-from seatrial.workload.reuse import DIRECTIONS
+from seatrial.workload.base import READ, WRITE
+from seatrial.workload.registry import phase_of, phases_of
 
 OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
 PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
@@ -184,7 +185,7 @@ class Ior(Engine):
         Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
         all offsets to the ranks at random, in unequal numbers.
         """
-        if 'update' in point.phases:
+        if any(each.mixed for each in phases_of(point)):
             return 'cannot read and write back in place'
         if point.transfer_size % WORD:
             return f'cannot move {point.transfer_size} bytes at a time: it moves multiples of {WORD}'
@@ -204,7 +205,7 @@ class Ior(Engine):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """What -C does, whether the ranks fill node after node or go round them; see setup_of."""
-        return DIRECTIONS[phase] == ('read',) and bool(setup_of(point, phase).shifted)
+        return phase_of(point, phase).reads and bool(setup_of(point, phase).shifted)
 
     def repeats(self, point: Point) -> str:
         """After how much of a task's data its offsets come to a seed again, of which 27 bits count."""
@@ -286,7 +287,7 @@ class Ior(Engine):
             missing = command.outputs[0 if summary_text is None else 1]
             raise EngineError('T8', f'IOR exited with 0 and did not write {missing}')
         summary = parse_summary(summary_text)
-        (access,) = DIRECTIONS[phase]
+        access = WRITE if phase_of(point, phase).writes else READ
         result, total = _only_run(summary, access)
         _check_placement(summary.tests[0], point)
         _check_setup(summary.tests[0].setup, setup_of(point, phase))
@@ -329,7 +330,8 @@ def setup_of(point: Point, phase: str) -> Setup:
     A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
     nothing (rule T3), nor with NCMPI, and a file that all read in full has nothing to shift.
     """
-    linked, write = shared_whole(point), DIRECTIONS[phase] == ('write',)
+    does = phase_of(point, phase)
+    linked, write = shared_whole(point), does.writes
     if linked and write:
         raise ValueError('IOR cannot write the whole of one file from all tasks')
     return Setup(
@@ -344,7 +346,7 @@ def setup_of(point: Point, phase: str) -> Setup:
         segments=point.segments,
         block_bytes=point.block_size,
         transfer_bytes=point.transfer_size,
-        existing_files=int(phase == 'rewrite'),
+        existing_files=int(write and does.needs),
     )
 
 

@@ -28,7 +28,7 @@ from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import KIB, MIB
 from seatrial.workload.access import file_name
-from seatrial.workload.reuse import DIRECTIONS
+from seatrial.workload.registry import phase_of, phases_of
 
 MAX_TASKS = 1024  # MAXSTREAMS of iozone.c
 MIN_RECORD, MAX_RECORD = 4 * KIB, 16 * MIB
@@ -76,7 +76,7 @@ class Iozone(Engine):
             return f'cannot start tasks on {point.nodes} nodes: its -+m logs in to them by rsh or ssh'
         if point.tasks > MAX_TASKS:
             return f'cannot start {point.tasks} tasks: {MAX_TASKS} at most'
-        if 'update' in point.phases:
+        if any(each.mixed for each in phases_of(point)):
             return 'cannot read and write back in place'
         if point.transfer_size % KIB or not MIN_RECORD <= point.transfer_size <= MAX_RECORD:
             return f'cannot move {point.transfer_size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'
@@ -100,11 +100,11 @@ class Iozone(Engine):
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One process, which starts those of the tasks. -w keeps the files, -+N writes over them."""
-        writes = DIRECTIONS[phase] == ('write',)
-        argv = [program, '-t', str(point.tasks), '-i', '0' if writes else '1', '-+n', '-x', '-C', '-w', '-c']
-        argv += ['-e'] if writes else []
+        does = phase_of(point, phase)
+        argv = [program, '-t', str(point.tasks), '-i', '0' if does.writes else '1', '-+n', '-x', '-C', '-w', '-c']
+        argv += ['-e'] if does.writes else []
         argv += ['-+w', '0', '-+S', str(1 + randseed_of(seed, raw) % SEEDS)]
-        argv += ['-+N'] if phase == 'rewrite' else []
+        argv += ['-+N'] if does.writes and does.needs else []
         argv += ['-I'] if point.direct else []
         argv += ['-s', f'{point.bytes_per_task // KIB}k', '-r', f'{point.transfer_size // KIB}k', '-F']
         return Command('node', ((*argv, *(file_name(point, rank) for rank in range(point.tasks))),), {}, ())
@@ -200,7 +200,7 @@ def _kib(figure: str) -> float:
 
 
 def _check_run(run: Run, phase: str, point: Point, command: Command) -> None:
-    what = _WRITERS if DIRECTIONS[phase] == ('write',) else _READERS
+    what = _WRITERS if phase_of(point, phase).writes else _READERS
     if (run.processes, len(run.children)) != (point.tasks, point.tasks):
         raise EngineError('T9', f'IOzone ran {run.processes} processes instead of {point.tasks}')
     planned = ' '.join(command.argvs[0])

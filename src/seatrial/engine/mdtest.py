@@ -27,8 +27,9 @@ from seatrial.engine.ior import Complaint, check_life, distrusted, refuse_exit
 from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
-from seatrial.workload.base import Entries
-from seatrial.workload.tree import FIND, levels_total, operations
+from seatrial.workload.base import FIND, READ, Entries
+from seatrial.workload.registry import does, phase_of
+from seatrial.workload.tree import levels_total, operations
 from seatrial.workload.words import counted
 
 CLOCK_S = 1e-6  # gettimeofday(2)
@@ -130,7 +131,7 @@ class Mdtest(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why mdtest cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if FIND in point.phases:
+        if does(point, FIND):
             return 'cannot find files: IO500 has another program for that'
         if point.files_per_directory and point.empties_per_directory not in (0, point.files_per_directory):
             return 'cannot make other numbers of files and of directories: -I counts both'
@@ -175,7 +176,7 @@ class Mdtest(Engine):
         """The launch of one phase; it leaves raw + '.csv', the times of the ranks."""
         ranks = raw + '.csv'
         argv = [program, *options_of(phase, point)]
-        if phase == 'create' and point.bytes_per_file:
+        if phase_of(point, phase).makes and point.bytes_per_file:
             # Without -G the data begin at the second of the clock, and neighbouring launches share most of them.
             offset = 1 + int(hashlib.sha256(f'{seed} {raw}'.encode()).hexdigest(), 16) % 2**30
             argv += ['--dataPacketType=random', '-G', str(offset)]
@@ -189,7 +190,7 @@ class Mdtest(Engine):
     def entries(self, point: Point, phase: str) -> Entries:
         """The plan's entries, in a directory of mdtest's own, which the last phase removes."""
         planned = super().entries(point, phase)
-        return planned if phase == 'remove' else planned._replace(directories=planned.directories + 1)
+        return planned if phase_of(point, phase).removes else planned._replace(directories=planned.directories + 1)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What mdtest said of the launch. Raises EngineError:
@@ -239,9 +240,10 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     options += ['-F'] if not empties else ['-D'] if not files else []
     options += ['-z', str(point.depth), '-b', str(point.branching), '-I'] if point.depth else ['-n']
     options += [str(files or empties)]
-    options += [_BYTES[phase], str(size)] if size and phase in _BYTES else []
-    options += ['-y'] if point.fsync and phase == 'create' else []
-    shifted = point.subtrees == 'shared' and point.nodes >= SHIFT_NODES and phase != 'create'
+    own = phase_of(point, phase)
+    options += [_BYTES[phase], str(size)] if size and own.moves else []
+    options += ['-y'] if point.fsync and own.makes else []
+    shifted = point.subtrees == 'shared' and point.nodes >= SHIFT_NODES and own.needs
     return (*options, '-N', '1') if shifted else tuple(options)
 
 
@@ -482,7 +484,8 @@ def _only_table(said: Summary, phase: str, point: Point) -> Table:
     if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in tables] != [('rate', 1)]:
         raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(tables)} others')
     _check_run(said.runs[0], point)
-    if said.opens_only != (phase == 'read' and not point.bytes_per_file):
+    reads = READ in phase_of(point, phase).does
+    if said.opens_only != (reads and not point.bytes_per_file):
         raise EngineError('P15', 'mdtest read nothing' if said.opens_only else 'mdtest read what was to be opened')
     planned = {_METRICS[metric] for metric in operations(point, phase)}
     ran = {row.operation for row in tables[0].rows if row.ran}

@@ -105,17 +105,17 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
     return Io500Score(where, score, score / math.exp(error), score * math.exp(error), bandwidth, rate, ())
 
 
-def _lack(phase: str, engine: str, one: MetricResult) -> str:
+def _lack(name: str, engine: str, one: MetricResult) -> str:
     """Why a phase is not there or not by the rules, or nothing."""
-    wanted = {'ior': DATA, 'mdtest': METADATA}.get(phase.partition('_')[0], engine)
+    wanted = {'ior': DATA, 'mdtest': METADATA}.get(name.partition('_')[0], engine)
     if one.verdict in LACKING or one.summary is None:
         return f'is not valid: {one.why}'
     if engine != wanted:
         return f'was measured with {engine}, and not with {wanted}'
     if one.cache in ('cached', 'mixed'):
         return 'was answered by a cache'
-    if phase.endswith('_write') and one.shortest_s < STONE_WALL_S:
-        remedy = 'bytes_per_task' if phase in BANDWIDTHS else 'files_per_task'
+    if name.endswith('_write') and one.shortest_s < STONE_WALL_S:
+        remedy = 'bytes_per_task' if name in BANDWIDTHS else 'files_per_task'
         return f'lasted {one.shortest_s:.3g} s, and not {STONE_WALL_S} s (raise {remedy})'
     if one.summary.n < MIN_SAMPLES:
         return f'has {one.summary.n} of the {MIN_SAMPLES} samples that an interval needs'

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from seatrial.model.record import Sample
 from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Look, RpcSize, Served, Telemetry
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import phase_of
 
 STALL_S, EARLY_S = 2.0, 0.1
 """A stall is at least so long: between three readings a second apart, so that one that came late makes none. By so
@@ -157,7 +157,7 @@ def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
 
 
 def _reads(sample: Sample) -> bool:
-    return kind_of(sample.point.kind).reads(sample.phase)
+    return phase_of(sample.point, sample.phase).reads
 
 
 def _fills_memory(sample: Sample) -> bool:

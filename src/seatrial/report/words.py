@@ -19,7 +19,7 @@ from seatrial.model.record import Start
 from seatrial.model.units import BINARY, DECIMAL, approximate_size, in_base
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import Unit, common_unit, percent, seconds
-from seatrial.workload.registry import kind_of, metrics_at
+from seatrial.workload.registry import kind_of, metrics_at, share_words
 from seatrial.workload.words import counted, exact_size, grouped, span
 
 PLACES_SHOWN = 3
@@ -109,7 +109,7 @@ def sentence(case: CaseEvidence) -> str:
 def share(case: CaseEvidence) -> str:
     """What each task did: '64 MiB', '1000 files'."""
     sized = case.records.sized
-    return kind_of(case.plan.kind).share_words(sized.per_task) if sized else 'not decided'
+    return share_words(kind_of(case.plan.kind), sized.per_task) if sized else 'not decided'
 
 
 def totals(case: CaseEvidence) -> list[tuple[str, str]]:

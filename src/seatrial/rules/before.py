@@ -6,7 +6,8 @@ from seatrial.model.plan import Limits, TrialPlan
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import BEFORE, rule
 from seatrial.workload.limits import FLOOR, OVER, of_quota
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import fills, kind_of, resized
+from seatrial.workload.training import buffers
 
 OWN_INODES = 4  # the run directory, its marker and its two directories of data
 KEPT_INODES = 4  # for what an engine makes beside its files, as mdtest does
@@ -210,7 +211,7 @@ def room_enough(environment: Environment) -> Optional[str]:
 )
 def limit_within_the_sites(environment: Environment) -> Optional[str]:
     plan = environment.plan
-    what = kind_of(plan.kind).fills(plan.points[0])
+    what = fills(plan.points[0])
     if not what:
         return None
     seen = environment._asdict()
@@ -277,7 +278,7 @@ def memory_as_declared(environment: Environment) -> Optional[str]:
 )
 def buffers_fit(environment: Environment) -> Optional[str]:
     plan, memory = environment.plan, environment.memory_bytes
-    needed = max(kind_of(plan.kind).buffers(point) for point in plan.points)
+    needed = max(map(buffers, plan.points))
     if not memory or needed <= memory:
         return None
     return f'the tasks of a node hold {approximate_size(needed)} at one time, and it has {approximate_size(memory)}'

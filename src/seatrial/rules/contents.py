@@ -9,7 +9,7 @@ from seatrial.model.record import Records
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import CASE, WRITTEN, rule, seen_elsewhere
 from seatrial.workload.base import COLD
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import kind_of, phase_of
 from seatrial.workload.words import counted, listed
 
 BLOCK = 4096
@@ -186,7 +186,7 @@ def verified(records: Records) -> str:
     wrong = [each for each in last.findings if each.effect != 'label']
     if wrong:
         return '' if wrong[0].rule == 'F2' else f'not verified: {wrong[0].rule}: {wrong[0].sentence}'
-    if last.phase != 'read' or last.measurement is None:
+    if not phase_of(last.point, last.phase).reads or last.measurement is None:
         return 'not verified: what was written was not read back'
     files = kind_of(last.point.kind).files(last.point)
     compared, whole = last.measurement.bytes_moved, sum(file.size for file in files)

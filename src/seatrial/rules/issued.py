@@ -12,7 +12,7 @@ from seatrial.rules import launch as _launch  # noqa: F401 (P15 itself stands th
 from seatrial.rules.case import CaseSeen
 from seatrial.rules.registry import CASE, finding, rule
 from seatrial.workload.access import LIBRARIES, METADATA
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import kind_of, phase_of
 
 MAX_BYTES_A_CALL = 0x7FFFF000  # write(2), Linux; engines make several calls of a larger transfer
 NEARLY_ALL = 0.9  # of the transfers have the size that was meant
@@ -56,7 +56,7 @@ def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
     calls = _calls(point.interface, point.collective)
     issued_calls = _calls(issued.interface, issued.collective)
     aspects.append(Aspect('calls', calls, issued_calls, calls == issued_calls if issued.done else None))
-    if kind_of(point.kind).writes(phase) and issued.syncs is not None:
+    if phase_of(point, phase).writes and issued.syncs is not None:
         aspects.append(_synced(point, issued.syncs))
     return tuple(aspects)
 

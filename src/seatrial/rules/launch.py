@@ -8,9 +8,9 @@ from seatrial.model.point import Point
 from seatrial.model.record import Finding
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, findings, rule, seen_elsewhere
-from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind
+from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind, Phase
 from seatrial.workload.random import WAITING
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import exact_bytes, kind_of
 from seatrial.workload.words import joined
 
 COLD_SHARE = 0.95
@@ -84,6 +84,11 @@ class Launched(NamedTuple):
     def kind(self) -> Kind:
         """Of its workload."""
         return kind_of(self.point.kind)
+
+    @property
+    def does(self) -> Phase:
+        """What its phase does."""
+        return self.kind.phase(self.phase)
 
 
 def launch_findings(launched: Launched) -> List[Finding]:
@@ -308,7 +313,7 @@ seen_elsewhere(
     'IOR tutorial, IO500 rules',
 )
 def write_reaches_storage(launched: Launched) -> Optional[str]:
-    if launched.kind.writes(launched.phase) and not launched.measurement.fsync:
+    if launched.does.writes and not launched.measurement.fsync:
         return 'nothing shows that the write was synced to storage inside the timed region'
     return None
 
@@ -323,7 +328,7 @@ def write_reaches_storage(launched: Launched) -> Optional[str]:
 )
 def data_are_at_hand(launched: Launched) -> Optional[str]:
     longest_s = max((task.seconds for task in launched.measurement.tasks), default=0.0)
-    if not launched.kind.writes(launched.phase) or not launched.data_rate or not longest_s:
+    if not launched.does.writes or not launched.data_rate or not longest_s:
         return None
     rate = launched.measurement.bytes_moved / launched.point.tasks / longest_s
     if rate <= MAKING_SHARE * launched.data_rate:
@@ -426,7 +431,7 @@ def measurable(launched: Launched) -> Optional[str]:
 )
 def files_in_full(launched: Launched) -> Optional[str]:
     planned = launched.kind.files(launched.point)
-    if launched.kind.needs_files(launched.phase):
+    if launched.does.needs:
         fault = files_fault(planned, launched.before)
         if fault is not None:
             return f'before the {launched.phase} {fault}'
@@ -443,7 +448,7 @@ def files_in_full(launched: Launched) -> Optional[str]:
     'fio strided with the obvious size moves half of the bytes of job 2, error 0 (seen)',
 )
 def bytes_of_each(launched: Launched) -> Optional[str]:
-    planned = launched.kind.exact_bytes(launched.point)
+    planned = exact_bytes(launched.point)
     if planned is None:
         return None
     for task in launched.measurement.tasks:
@@ -520,7 +525,7 @@ def _too_short(launched: Launched) -> Optional[str]:
     'figures that were doubled (seen); 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
 )
 def times_its_launch(launched: Launched) -> Optional[str]:
-    timed_s = launched.kind.timed_s(launched.measurement)
+    timed_s = launched.does.timed_s(launched.measurement)
     untimed_s = launched.lived_s - timed_s
     if untimed_s <= BESIDE_S + BESIDE_TIMES * launched.beside_s + BESIDE_SHARE * timed_s:
         return None
@@ -615,7 +620,7 @@ def entries_in_full(launched: Launched) -> Optional[str]:
     directories = wanted.directories + wanted.empties
     if counted.directories != directories:
         return f'{after} there are {counted.directories} directories, not {directories}'
-    sizes = launched.kind.entry_sizes(launched.point)
+    sizes = launched.point.sizes or (launched.point.bytes_per_file,)
     others = {each: number for each, number in (counted.sizes or {}).items() if each not in sizes}
     if others:
         said = f'{sizes[0]} B' if len(sizes) == 1 else f'one of {len(sizes)} sizes'
@@ -688,7 +693,7 @@ def _short(seconds: float) -> str:
 
 def cache_state(launched: Launched) -> str:
     """Where what was read, statted or listed came from: COLD, CACHED or UNKNOWN; empty for a phase that writes."""
-    if not launched.kind.reads(launched.phase):
+    if not launched.does.reads:
         return ''
     return _state_of_data(launched) if launched.kind.moves_data else _state_of_metadata(launched)
 

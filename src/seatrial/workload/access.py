@@ -12,7 +12,7 @@ from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
-from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
+from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import counted, joined
 
 FILES = ('single', 'multiple')
@@ -75,6 +75,12 @@ def data_access(
     )
 
 
+def _phase(does: Tuple[str, ...], words: str) -> Phase:
+    name = does[-1]
+    more = MetricType(name + OF_A_NODE, 'B/s', steers=False), MetricType(name + OPENING, '', LOWER, steers=False)
+    return Phase(name, does, words, (MetricType(name, 'B/s'), *more))
+
+
 class Access(Kind):
     """Every task writes and reads its bytes once, transfer by transfer."""
 
@@ -85,20 +91,22 @@ class Access(Kind):
     of_trial: Tuple[str, ...] = ('transfer_size', 'direct', 'interface')
     moves_data = True
     by_darshan = True
+    share_unit = 'B'
+    heavier = '-transfer_size'
+    phases: Tuple[Phase, ...] = (_phase((CREATE, WRITE), 'writes'), _phase((READ,), 'reads'))
 
     def fault(self, point: Point) -> Optional[str]:
         for field, allowed in (('files', FILES), ('extent', EXTENTS), ('order', ORDERS), ('interface', INTERFACES)):
             if getattr(point, field) not in allowed:
                 return f"{field}: '{getattr(point, field)}' is none; it can be {' or '.join(allowed)}"
-        return _phases_fault(point) or _sharing_fault(point) or _size_fault(point)
+        if point.phases == ('read', 'write'):
+            return 'operations: a file is read before it is written; write comes first'
+        return _sharing_fault(point) or _size_fault(point)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A bandwidth, named as the operation; with `opening` also that of a node, and the share of opening files."""
-        more = (
-            MetricType(phase + OF_A_NODE, 'B/s', steers=False),
-            MetricType(phase + OPENING, '', LOWER, steers=False),
-        )
-        return (MetricType(phase, 'B/s'), *(more if point.opening else ()))
+        own = self.phase(phase).metrics
+        return tuple(each for each in own if point.opening or not each.name.endswith((OF_A_NODE, OPENING)))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         own = measurement.metric(phase)
@@ -111,18 +119,15 @@ class Access(Kind):
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        does = joined([f'{phase}s' for phase in point.phases], 'and')
+        does = joined([self.phase(name).words for name in point.phases], 'and')
         order = ', in random order' if point.order == 'random' else ''
         return f'Every task {does} {_what(point)}{order}{through(point)}'
 
     def title_of(self, point: Point) -> str:
-        return name_of(point)
+        return self.phase(point.phases[0]).title or name_of(point)
 
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))
-
-    def share_words(self, share: int) -> str:
-        return approximate_size(share)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """The granule divides by the transfer size of every point, if a fixed share does."""
@@ -160,19 +165,15 @@ class Access(Kind):
             raise ValueError(f'{share} bytes a task do not divide by {point.transfer_size}')
         return point._replace(bytes_per_task=share - rest)
 
-    def share_for(self, point: Point, working_set: int) -> int:
-        return -(-working_set // (1 if shared_whole(point) else point.tasks))
-
-    def share_of(self, point: Point) -> int:
-        return point.bytes_per_task
-
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """One file set serves every point of a workload that only reads."""
-        if 'write' in points[0].phases:
+        if not self.phase(points[0].phases[0]).needs:
             return []
         return [Launch('write', writers(max(points, key=lambda point: point.tasks)))]
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        if self.phase(point.phases[0]).removes:
+            return ()
         metadata = METADATA.get(point.interface, 0)
         if point.files == 'multiple':
             size = point.bytes_per_task + metadata
@@ -186,21 +187,6 @@ class Access(Kind):
         files = self.files(widest)
         links = widest.tasks if shared_whole(widest) else 0
         return Footprint(sum(file.size for file in files), len(files) + links)
-
-    def amount(self, point: Point) -> int:
-        return point.bytes_moved
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, -point.transfer_size
-
-    def reads(self, phase: str) -> bool:
-        return phase == 'read'
-
-    def writes(self, phase: str) -> bool:
-        return phase == 'write'
-
-    def makes(self, phase: str) -> bool:
-        return phase == 'write'
 
     def as_access(self, point: Point) -> Point:
         """Never in a format of its own, which would not be what was written."""
@@ -273,16 +259,6 @@ def file_totals(files: Sequence[FileSpec]) -> str:
     if len(files) == 1:
         return f'1 file of {size}'
     return f'{counted(len(files), "file")} of {size} ({approximate_size(sum(file.size for file in files))})'
-
-
-def _phases_fault(point: Point) -> Optional[str]:
-    if not point.phases or any(phase not in OPERATIONS for phase in point.phases):
-        return f'operations: {list(point.phases)}; they are drawn from {" and ".join(OPERATIONS)}'
-    if len(set(point.phases)) != len(point.phases):
-        return 'operations: one is named twice'
-    if point.phases == ('read', 'write'):
-        return 'operations: a file is read before it is written; write comes first'
-    return None
 
 
 def _sharing_fault(point: Point) -> Optional[str]:

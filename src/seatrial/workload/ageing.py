@@ -16,11 +16,11 @@ from seatrial.model.metric import Histogram, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import KIB, MIB, approximate_size, round_up
-from seatrial.workload.base import Effort, Entries, Footprint
+from seatrial.workload.base import CREATE, REMOVE, Effort, Entries, Footprint, Phase
 from seatrial.workload.tree import BLOCK, MAX_DEPTH, Tree, who
 from seatrial.workload.words import counted, grouped
 
-FILL, REMOVE = 'fill', 'remove'
+FILL = 'fill'
 FILES = 'fill_files'
 
 LARGEST = 8 * MIB
@@ -100,6 +100,12 @@ class Ageing(Tree):
     parameters = ('inodes', 'sizes', 'depth', 'files_per_directory', 'seed', 'fsync', 'fullness')
     of_trial = ('fullness',)
     short_ok = True
+    share_unit = 'inode'
+    heavier = 'inodes'
+    phases = (
+        Phase(FILL, (CREATE,), metrics=(MetricType(FILES, 'op/s'), MetricType(FILL, 'B/s')), stays=True),
+        Phase(REMOVE, (REMOVE,), metrics=(MetricType(REMOVE, 'op/s'),)),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         if point.phases not in ((FILL, REMOVE), (FILL,)):
@@ -115,9 +121,7 @@ class Ageing(Tree):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """Files a second and, where they are synced, bytes; of the removal entries, directories among them."""
-        if phase == REMOVE:
-            return (MetricType(REMOVE, 'op/s'),)
-        return (MetricType(FILES, 'op/s'),) + ((MetricType(FILL, 'B/s'),) if point.fsync else ())
+        return tuple(each for each in self.phase(phase).metrics if each.unit != 'B/s' or point.fsync)
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
@@ -128,16 +132,13 @@ class Ageing(Tree):
         return (
             f'{who(points)} fills directories 1 to {deep} deep with 1 to {held} each, of up to {most}, '
             f'to {end}, and '
-            f'{"keeps" if self.keeps(point) else "removes"} them'
+            f'{"removes" if REMOVE in point.phases else "keeps"} them'
         )
 
     def totals(self, point: Point) -> str:
         there, size = total(point)
         directories = counted(there.directories, 'directory', 'directories')
         return f'{counted(there.files, "file")} in {directories} ({approximate_size(size)})'
-
-    def share_words(self, share: int) -> str:
-        return counted(share, 'inode') if share else 'what the check says'
 
     def adapted(self, point: Point, effort: Effort) -> Point:
         return point
@@ -148,7 +149,7 @@ class Ageing(Tree):
             pinned, effort = None, effort._replace(files=effort.files or FIRST)
         if pinned is not None or not effort.files:
             return Sizing(pinned or 0, 1, 0.0, 0.0, pinned=pinned)
-        share = min([effort.files, *(self.share_of(point) for point in points)])
+        share = min([effort.files, *(point.inodes // max(1, point.tasks) for point in points)])
         if effort.tree_bytes:
             share = min(share, *(effort.tree_bytes * len(each.sizes) // (sum(each.sizes) or 1) for each in points))
         return Sizing(max(1, share), 1, 0.0, 0.0)
@@ -156,14 +157,8 @@ class Ageing(Tree):
     def resized(self, point: Point, share: int) -> Point:
         return point._replace(inodes=share * point.tasks) if share else point
 
-    def share_of(self, point: Point) -> int:
-        return point.inodes // max(1, point.tasks)
-
-    def entries(self, point: Point, phase: str) -> Entries:
-        return total(point)[0] if phase == FILL else Entries(0, 0, 0)
-
-    def entry_sizes(self, point: Point) -> Tuple[int, ...]:
-        return point.sizes
+    def entries(self, point: Point) -> Entries:
+        return total(point)[0]
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of each file whole blocks, as file systems give them out."""
@@ -172,26 +167,11 @@ class Ageing(Tree):
             max(total(each)[0].inodes for each in points),
         )
 
-    def bytes_of(self, point: Point) -> int:
-        return total(point)[1]
-
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return (self.bytes_of(point) if phase == FILL else 0), 0
+        return self.phase(phase).moved(total(point)[1])
 
     def amount(self, point: Point) -> int:
         return total(point)[0].inodes
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, point.inodes
-
-    def reads(self, phase: str) -> bool:
-        return False
-
-    def keeps(self, point: Point) -> bool:
-        return REMOVE not in point.phases
-
-    def makes(self, phase: str) -> bool:
-        return phase == FILL
 
     def metric_words(self, metric: str) -> str:
         return metric.replace('_', ' ')

@@ -1,6 +1,6 @@
 """What every kind of workload says of its points. Nothing here knows an engine, a site or a check."""
 
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
@@ -15,6 +15,84 @@ LISTED_BEFORE = 'listed before'
 
 MAX_TASKS = 1_000_000
 """That a check can ask for."""
+
+
+CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'
+VERIFY, REMOVE = 'verify', 'remove'
+"""What a phase does. CREATE makes the files of its point, with their bytes; WRITE is of data that must have reached
+the storage when its time ends (P1); VERIFY reads what the same phase has written; REMOVE takes all away again."""
+
+
+class Phase(NamedTuple):
+    """One phase of a kind of workload: what a launch of it does, whichever engine carries it out.
+
+    name:    as points, samples and engines have it
+    does:    in this order, words of those above; another word is what none of the questions below asks for
+    words:   a task does it: 'reads once more'
+    metrics: all that it can measure; Kind.metrics leaves out what a point has not
+    in_turn: metrics that are timed one after the other; none: all are of one region
+    warm:    why caches are not emptied before it, as a clause; empty: they are, where they can be
+    fills:   what it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing
+    hurts:   what it does to others, before the name of a storage system: that must be typed. Empty: nothing
+    stays:   whether what it has made stays when the case ends with it, until `seatrial clean` removes it
+    title:   what a workload that begins with it is called; none: as its kind
+    """
+
+    name: str
+    does: Tuple[str, ...]
+    words: str = ''
+    metrics: Tuple[MetricType, ...] = ()
+    in_turn: Tuple[str, ...] = ()
+    warm: str = ''
+    fills: str = ''
+    hurts: str = ''
+    stays: bool = False
+    title: str = ''
+
+    @property
+    def needs(self) -> bool:
+        """Whether all files of the point must be there in full before it (T17); else none may be there."""
+        return CREATE not in self.does
+
+    @property
+    def reads(self) -> bool:
+        """Whether what it asks for may come from a cache: it was there before."""
+        return self.needs and any(each in self.does for each in (READ, STAT, FIND, LIST))
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes data that must have reached the storage when its time ends (P1)."""
+        return WRITE in self.does
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it reads what was there, and writes too."""
+        return self.reads and self.writes
+
+    @property
+    def moves(self) -> bool:
+        """Whether the bytes of its files are written or read."""
+        return any(self.moved(1))
+
+    @property
+    def removes(self) -> bool:
+        """Whether nothing lies there after it."""
+        return REMOVE in self.does
+
+    @property
+    def makes(self) -> bool:
+        """Whether files lie there after it that it has made."""
+        return CREATE in self.does and not self.removes
+
+    def moved(self, size: Optional[int]) -> Tuple[Optional[int], Optional[int]]:
+        """Of so many bytes of its files those that a launch writes, and those that it reads."""
+        writes, reads = ({CREATE, WRITE} & set(self.does)), ({READ, VERIFY} & set(self.does))
+        return (size if writes else 0), (size if reads else 0)
+
+    def timed_s(self, measurement: Measurement) -> float:
+        """What the engine timed of a launch, in seconds."""
+        own = [metric.seconds for metric in measurement.metrics if metric.name in self.in_turn]
+        return sum(own) if self.in_turn else measurement.seconds
 
 
 class Launch(NamedTuple):
@@ -75,6 +153,15 @@ class Effort(NamedTuple):
     pause_s: float = 0.0
 
 
+def rates(names: Iterable[str]) -> Tuple[MetricType, ...]:
+    """Metrics of operations a second."""
+    return tuple(MetricType(name, 'op/s') for name in names)
+
+
+class UnknownPhase(ValueError):
+    """A phase that its kind of workload does not have; says which, and those that it has."""
+
+
 class Kind:
     """A kind of workload. It has no state; everything that it says is of the point that it is given.
 
@@ -91,6 +178,13 @@ class Kind:
     compares_in_launch: whether one launch compares the cache with the servers, so that both are as meant
     short_ok:  whether a launch may be short, which a label then says (T20a)
     once:      whether one launch decides, without warm-up: what it measures happens once
+    by_time:   whether its time ends a phase, not its bytes
+    bytes_known: whether the bytes that a launch moves are known before it
+    share_unit: what the share of a task is counted in: 'B', 'file' or 'inode'; empty: a limit leaves it
+    no_share:  people read this where the share is 0
+    heavier:   the parameter with which, at as many tasks, the shortest timed region of a point gets longer, or
+               shorter where it begins with '-'; none: they are equal
+    phases:    all that its points can have
     """
 
     name = ''
@@ -104,14 +198,27 @@ class Kind:
     compares_in_launch = False
     short_ok = False
     once = False
+    by_time = False
+    bytes_known = True
+    share_unit = ''
+    no_share = 'what the check says'
+    heavier = ''
+    phases: Tuple[Phase, ...] = ()
+
+    def phase(self, name: str) -> Phase:
+        """The phase of that name. Raises UnknownPhase."""
+        own = {each.name: each for each in self.phases}
+        if name not in own:
+            raise UnknownPhase(f"'{name}' is not a phase of {self.words}; it has {', '.join(own)}")
+        return own[name]
 
     def fault(self, point: Point) -> Optional[str]:
         """What is contradictory in the point, as 'field: sentence', or None. Checked when a check is declared."""
-        raise NotImplementedError
+        return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """What one launch measures."""
-        raise NotImplementedError
+        return self.phase(phase).metrics
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """Those of its metrics that follow from what any engine gives."""
@@ -123,18 +230,10 @@ class Kind:
 
     def title_of(self, point: Point) -> str:
         """What the workload is called, for people, in a few words."""
-        return self.words
+        return self.phase(point.phases[0]).title or self.words
 
     def totals(self, point: Point) -> str:
         """What is on disk, for people: '8 files of 64 MiB (512 MiB)'."""
-        raise NotImplementedError
-
-    def keeps(self, point: Point) -> bool:
-        """Whether what its last repetition made stays when the case ends, until `seatrial clean` removes it."""
-        return False
-
-    def share_words(self, share: int) -> str:
-        """What each task does, for people: '64 MiB', '1000 files'."""
         raise NotImplementedError
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
@@ -146,11 +245,11 @@ class Kind:
         return point
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """How much each task does, or how that is found out; pinned: the site's own share.
+        """How much each task does, or how that is found out; pinned: the site's own share. Here what the points have.
 
         Raises ValueError for a share that the points cannot have.
         """
-        raise NotImplementedError
+        return Sizing(0, 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:
         """The point with another share of each task: bytes, or files. What it means stays the same.
@@ -158,14 +257,6 @@ class Kind:
         A point that does not scale stays as it is. Raises ValueError for bytes that do not divide.
         """
         return point
-
-    def share_for(self, point: Point, working_set: int) -> int:
-        """The share of a task with which all files together have at least so many bytes; 0: none has."""
-        return 0
-
-    def share_of(self, point: Point) -> int:
-        """The share that the point has."""
-        return 0
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """The launches that make what is only read or listed; none of a workload that makes it itself."""
@@ -175,82 +266,25 @@ class Kind:
         """Every file with its size that is there after a write, and before a read; none where `entries` count."""
         return ()
 
-    def entries(self, point: Point, phase: str) -> Entries:
-        """What is on disk after the phase, below the data directory; of data its files."""
+    def entries(self, point: Point) -> Entries:
+        """What is on disk, below the data directory, before a phase that needs it; of data its files."""
         return Entries(0, len(self.files(point)), 0)
-
-    def entry_sizes(self, point: Point) -> Tuple[int, ...]:
-        """Bytes that a file among its entries can have."""
-        return (point.bytes_per_file,)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The most that these points have on disk at once."""
         raise NotImplementedError
 
-    def bytes_of(self, point: Point) -> int:
-        """Bytes that one phase moves, all tasks together; of metadata those that its files hold."""
-        return point.bytes_moved
-
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
         """Bytes that one launch writes and reads, all tasks together; None: a measurement alone tells."""
-        size = self.bytes_of(point)
-        return (size if self.writes(phase) else 0), (size if self.reads(phase) else 0)
+        return self.phase(phase).moved(point.bytes_moved if self.bytes_known else None)
 
     def amount(self, point: Point) -> int:
         """What the time of a launch grows with: bytes moved, or entries; 0 where its time is given."""
-        raise NotImplementedError
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        """Orders the points of a case: the least has the shortest timed region."""
-        raise NotImplementedError
-
-    def reads(self, phase: str) -> bool:
-        """Whether what the phase asks for may come from a cache."""
-        raise NotImplementedError
-
-    def writes(self, phase: str) -> bool:
-        """Whether it writes data that must have reached the storage when its time ends (P1)."""
-        return False
-
-    def needs_files(self, phase: str) -> bool:
-        """Whether all files of the point must be there in full before it (T17); else none may be there."""
-        return self.reads(phase)
-
-    def exact_bytes(self, point: Point) -> Optional[int]:
-        """Bytes that each task moves in one phase; None where its time ends it."""
-        return point.bytes_per_task
-
-    def step(self, point: Point) -> int:
-        """Bytes of which a task's share is a multiple, however small it is, for a kind that moves data."""
-        return point.transfer_size
-
-    def timed_s(self, measurement: Measurement) -> float:
-        """What the engine timed of a launch, in seconds: its metrics are of one region."""
-        return measurement.seconds
-
-    def found_warm(self, phase: str) -> str:
-        """Why caches are not emptied before a phase that reads, as a clause; empty: they are, where they can be."""
-        return ''
-
-    def buffers(self, point: Point) -> int:
-        """Bytes of memory that the tasks of a node take for their data; 0: little."""
-        return 0
+        return point.bytes_moved if self.bytes_known else 0
 
     def as_access(self, point: Point) -> Point:
         """The data access in whose way contents are proved, for a kind that moves data."""
         return point
-
-    def fills(self, point: Point) -> str:
-        """What it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing."""
-        return ''
-
-    def hurts(self, point: Point) -> str:
-        """What it does to others, before the name of a storage system: that must be typed. Empty: nothing."""
-        return ''
-
-    def makes(self, phase: str) -> bool:
-        """Whether files lie there after it that it has made."""
-        raise NotImplementedError
 
     def cache_of(self, metric: str, launch: str) -> str:
         """What a metric was, of a launch that was COLD, CACHED, UNKNOWN or, where it is not asked, empty."""

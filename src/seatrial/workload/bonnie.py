@@ -4,12 +4,12 @@ Nothing comes between the four: what is read was written right before by the sam
 cold, and the file must be larger than the node's memory (P16), as Bonnie++ asks for itself.
 """
 
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Union
 
-from seatrial.model.metric import Measurement, MetricType
+from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
 from seatrial.workload.access import OF_FILES, Access, data_access, through
-from seatrial.workload.base import UNKNOWN, FileSpec, Footprint, Launch
+from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Footprint, Phase
 
 PHASE = 'bonnie'
 
@@ -26,6 +26,12 @@ def bonnie_file(transfer_size: Union[int, str] = '1MiB', bytes_per_task: Union[i
     return own._replace(kind='bonnie', phases=(PHASE,), tasks=1)
 
 
+_METRICS = (  # bandwidths of the file's bytes, each counted once, and seeks a second of all seekers
+    *(MetricType(name, 'B/s') for name in ('write', 'update', 'read')),
+    MetricType('seeks', 'op/s'),
+)
+
+
 class Bonnie(Access):
     """One launch a repetition, in which everything happens one after the other."""
 
@@ -35,6 +41,16 @@ class Bonnie(Access):
     parameters = OF_FILES
     of_trial = ('transfer_size',)
     by_darshan = False
+    bytes_known = False
+    phases = (
+        Phase(
+            PHASE,
+            (CREATE, WRITE, READ, REMOVE),
+            metrics=_METRICS,
+            in_turn=tuple(m.name for m in _METRICS),
+            title=words,
+        ),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         if point.tasks != 1:
@@ -45,48 +61,20 @@ class Bonnie(Access):
             return 'files: the task has a file of its own, and goes through it in order with POSIX calls'
         return super().fault(point._replace(phases=('write',)))
 
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Bandwidths of the file's bytes, each counted once, and seeks a second of all seekers."""
-        return (*(MetricType(name, 'B/s') for name in ('write', 'update', 'read')), MetricType('seeks', 'op/s'))
-
     def sentence(self, points: Sequence[Point]) -> str:
         return (
             'One task writes a file, reads each transfer and writes it back in place, reads the file, '
             f'and has {SEEKERS} processes seek in it{through(points[0])}'
         )
 
-    def title_of(self, point: Point) -> str:
-        return self.words
-
-    def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        return []
-
-    def files(self, point: Point) -> Tuple[FileSpec, ...]:
-        """None is left."""
-        return ()
+    def amount(self, point: Point) -> int:
+        return point.bytes_moved
 
     def totals(self, point: Point) -> str:
         return Access().totals(self.as_access(point))
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Access().footprint([self.as_access(point) for point in points])
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return None, None
-
-    def timed_s(self, measurement: Measurement) -> float:
-        """One follows the other."""
-        return sum(metric.seconds for metric in measurement.metrics)
-
-    def reads(self, phase: str) -> bool:
-        """Nothing that was there before it."""
-        return False
-
-    def writes(self, phase: str) -> bool:
-        return True
-
-    def makes(self, phase: str) -> bool:
-        return False
 
     def cache_of(self, metric: str, launch: str) -> str:
         return launch if metric == 'write' else UNKNOWN

@@ -4,11 +4,10 @@ from typing import Optional, Sequence, Tuple
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.point import Point
-from seatrial.workload.base import Footprint
+from seatrial.workload.base import CREATE, READ, WRITE, Footprint, Phase
 from seatrial.workload.training import Training
 
-PHASES = ('write', 'burst')
-
+PHASE = 'burst'
 ALONE, BESIDE = '', '_beside'
 """How the metrics end that are of one load by itself, and of both at once."""
 
@@ -21,7 +20,15 @@ def burst(training: Point) -> Point:
 
     A checkpoint is of as many bytes a task as a task has of the data set: profiles and sites choose them.
     """
-    return training._replace(kind='burst', phases=PHASES)
+    return training._replace(kind='burst', phases=('write', PHASE))
+
+
+_UNITS = {CHECKPOINT: 'B/s', TRAINING: 'op/s'}
+_METRICS = (
+    *(MetricType(name + how, unit) for how in (ALONE, BESIDE) for name, unit in _UNITS.items()),
+    *(MetricType(name + LOSS, '', LOWER, steers=False) for name in _UNITS),
+)
+"""Bandwidths of the checkpoints, samples a second of the training: these steer. And what is lost of each."""
 
 
 class Burst(Training):
@@ -33,14 +40,11 @@ class Burst(Training):
 
     name = 'burst'
     words = 'checkpoints beside training reads'
-    phases = PHASES
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Bandwidths of the checkpoints, samples a second of the training, and what is lost of each: these steer."""
-        if phase == 'write':
-            return (MetricType(phase, 'B/s', steers=False),)
-        rates = tuple(MetricType(name + how, unit) for how in (ALONE, BESIDE) for name, unit in _UNITS.items())
-        return (*rates, *(MetricType(name + LOSS, '', LOWER, steers=False) for name in _UNITS))
+    by_time = True  # the training goes on for as long as a checkpoint takes
+    phases = (
+        Phase('write', (CREATE, WRITE), metrics=(MetricType('write', 'B/s', steers=False),), title=words),
+        Phase(PHASE, (READ, CHECKPOINT), metrics=_METRICS, in_turn=(CHECKPOINT, TRAINING, CHECKPOINT + BESIDE)),
+    )
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         figures = {metric.name: metric for metric in measurement.metrics}
@@ -57,27 +61,13 @@ class Burst(Training):
         reads, writes = ('reads' if trains == 1 else 'read'), ('writes' if saves == 1 else 'write')
         return f'Of the tasks {trains} {reads} a data set as a training does, while {saves} {writes} a checkpoint'
 
-    def title_of(self, point: Point) -> str:
-        return self.words
-
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The data set, and a checkpoint beside it."""
         plain, saves = super().footprint(points), max(halves(point.tasks)[1] for point in points)
         return Footprint(plain.bytes + saves * max(point.bytes_per_task for point in points), plain.inodes + saves)
 
-    def timed_s(self, measurement: Measurement) -> float:
-        """One after the other: a checkpoint, the training, and both."""
-        return sum(each.seconds for each in measurement.metrics if each.unit and each.name != TRAINING + BESIDE)
-
-    def found_warm(self, phase: str) -> str:
-        return ''
-
-    def exact_bytes(self, point: Point) -> Optional[int]:
-        """The training goes on for as long as a checkpoint takes."""
-        return None
-
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        if phase == 'write':
+        if phase != PHASE:
             return super().moved(point, phase)
         return 2 * halves(point.tasks)[1] * point.bytes_per_task, None
 
@@ -89,6 +79,3 @@ class Burst(Training):
 def halves(tasks: int) -> Tuple[int, int]:
     """How many tasks train, the first ones, and how many write checkpoints."""
     return tasks // 2, tasks - tasks // 2
-
-
-_UNITS = {CHECKPOINT: 'B/s', TRAINING: 'op/s'}

@@ -7,8 +7,9 @@ from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, duration, in_bytes
 from seatrial.workload.access import OF_FILES, Access, data_access
+from seatrial.workload.base import CREATE, READ, WRITE, Phase
 
-_TIMES = {'write': 'checkpoint_time', 'read': 'restore_time'}
+_TIMES = {WRITE: 'checkpoint_time', READ: 'restore_time'}
 _LOST = 'training_lost'
 
 
@@ -31,6 +32,10 @@ def checkpoint(
     )
 
 
+def _metrics(name: str) -> Tuple[MetricType, ...]:
+    return MetricType(name, 'B/s'), MetricType(_TIMES[name], 's', LOWER, steers=False)
+
+
 class Checkpoint(Access):
     """Data access, whose bandwidth is also given as the time that a state takes.
 
@@ -42,6 +47,10 @@ class Checkpoint(Access):
     words = 'checkpoints'
     title = 'Checkpoints'
     parameters = (*OF_FILES, 'working_set', 'interval_s')
+    phases = (
+        Phase(WRITE, (CREATE, WRITE), 'writes', (*_metrics(WRITE), MetricType(_LOST, '', LOWER, steers=False))),
+        Phase(READ, (READ,), 'reads', _metrics(READ)),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         if point.working_set < 1:
@@ -49,12 +58,6 @@ class Checkpoint(Access):
         if not 0 < point.interval_s < inf:
             return f'interval_s: {point.interval_s:g} s never begin or never end; write a time above 0'
         return super().fault(point)
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A bandwidth, and the time that the state takes; of a write also the share of training that is lost."""
-        times = (MetricType(_TIMES[phase], 's', LOWER, steers=False),)
-        lost = (MetricType(_LOST, '', LOWER, steers=False),) if phase == 'write' else ()
-        return super().metrics(point, phase) + times + lost
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         own = next((each for each in measurement.metrics if each.name == phase and phase in point.phases), None)

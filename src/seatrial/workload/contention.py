@@ -2,12 +2,10 @@
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import MetricType
-from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import in_bytes, round_up
-from seatrial.workload.base import Effort, Footprint
-from seatrial.workload.semantics import Semantics
+from seatrial.workload.base import Footprint, Phase, rates
+from seatrial.workload.semantics import DOES, Semantics
 from seatrial.workload.tree import BLOCK, who
 from seatrial.workload.words import counted, exact_size, grouped
 
@@ -48,6 +46,9 @@ def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_file
     )
 
 
+_TITLES = {APPEND: 'appends to a shared log', LOCK: 'lock contention', OPEN: 'many open files'}
+
+
 class Contention(Semantics):
     """One launch, whose calls are timed one by one. What POSIX guarantees of them is a fact beside the figures."""
 
@@ -57,9 +58,10 @@ class Contention(Semantics):
     columns = ()
     parameters = ('transfer_size', 'working_set', 'files_per_directory')
     short_ok = True
+    phases = tuple(Phase(name, DOES, metrics=rates(calls), title=_TITLES[name]) for name, calls in CALLS.items())
 
     def fault(self, point: Point) -> Optional[str]:
-        if len(point.phases) != 1 or point.phases[0] not in CALLS:
+        if len(point.phases) != 1:
             return f'phases: {list(point.phases)}; contention has one of {", ".join(CALLS)}'
         if point.transfer_size < 1 or (APPEND in point.phases and point.transfer_size < HEAD):
             return f'transfer_size: a record of {point.transfer_size} B cannot be numbered; write {HEAD} B or more'
@@ -68,10 +70,6 @@ class Contention(Semantics):
         if OPEN not in point.phases and point.working_set < point.transfer_size:
             return f'working_set: {point.working_set} B are no call of {point.transfer_size} B'
         return None
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A rate of each call, of all tasks; the latencies of single calls are percentiles beside it."""
-        return tuple(MetricType(name, 'op/s') for name in CALLS[phase])
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
@@ -84,16 +82,10 @@ class Contention(Semantics):
             return f'{who(points)} appends {calls} records of {size} to one file'
         return f'{who(points)} takes a lock on a part of one file {calls} times, each held by another before'
 
-    def title_of(self, point: Point) -> str:
-        return _TITLES[point.phases[0]]
-
     def totals(self, point: Point) -> str:
         if OPEN in point.phases:
             return counted(point.tasks * point.files_per_directory, 'file')
         return f'1 file of {exact_size(self.footprint([point]).bytes)}'
-
-    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        return Sizing(0, 1, 0.0, 0.0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         point = max(points, key=lambda each: each.tasks)
@@ -116,5 +108,3 @@ def calls_of(point: Point) -> int:
 
 HEAD = 32
 """Bytes of a record that say whose it is, and which."""
-
-_TITLES = {APPEND: 'appends to a shared log', LOCK: 'lock contention', OPEN: 'many open files'}

@@ -6,11 +6,14 @@ there, each is read from its beginning, where a disk is fastest. Nothing is ever
 
 from typing import Dict, Optional, Sequence, Tuple
 
+from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
 from seatrial.workload.access import OF_FILES, Access, data_access
+from seatrial.workload.base import Phase
 from seatrial.workload.words import counted, joined
 
-PHASES = ('write', 'read', 'device')
+DEVICE = 'device'
+PHASES = ('write', 'read', DEVICE)
 
 
 def raw_devices() -> Point:
@@ -27,6 +30,7 @@ class Devices(Access):
     parameters = (*OF_FILES, 'devices')
     of_trial = ('transfer_size',)
     by_darshan = False
+    phases = (*Access.phases, Phase(DEVICE, (DEVICE,), metrics=(MetricType(DEVICE, 'B/s'),)))
 
     def fault(self, point: Point) -> Optional[str]:
         if point.phases != PHASES or not point.direct:
@@ -43,9 +47,6 @@ class Devices(Access):
 
     def title_of(self, point: Point) -> str:
         return 'raw devices beside files'
-
-    def needs_files(self, phase: str) -> bool:
-        return phase != 'write'
 
     def as_access(self, point: Point) -> Point:
         return point._replace(kind='access', phases=PHASES[:2], devices=())

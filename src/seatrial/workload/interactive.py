@@ -2,11 +2,10 @@
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, in_bytes
-from seatrial.workload.base import Footprint
-from seatrial.workload.operations import Operations
+from seatrial.workload.base import Footprint, Phase, rates
+from seatrial.workload.operations import DOES, Operations
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
 TREES, GIT, VENV, BUILD = 'interactive', 'git', 'venv', 'build'
@@ -69,20 +68,17 @@ class Interactive(Operations):
 
     name = 'interactive'
     words = 'interactive use'
+    phases = tuple(Phase(name, DOES, metrics=rates(steps), title=TITLES[name]) for name, steps in STEPS.items())
     parameters = ('depth', 'branching', 'files_per_directory', 'bytes_per_file', 'subtrees')
 
     def fault(self, point: Point) -> Optional[str]:
-        if len(point.phases) != 1 or point.phases[0] not in STEPS:
+        if len(point.phases) != 1:
             return f'phases: {list(point.phases)}; interactive use has one of {", ".join(STEPS)}'
         if point.subtrees != 'private':
             return f"subtrees: '{point.subtrees}' trees are not unpacked and removed by each task; write private"
         if point.files_per_directory < 1:
             return 'files_per_directory: interactive use needs at least one file in each directory'
         return shape_fault(point)
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A rate of each step, in entries of all tasks."""
-        return tuple(MetricType(name, 'op/s') for name in STEPS[phase])
 
     def sentence(self, points: Sequence[Point]) -> str:
         (does,) = points[0].phases
@@ -91,9 +87,6 @@ class Interactive(Operations):
             rest = 'imports modules, and searches, sums up and removes a tree'
             return f'{who(points)} unpacks an archive of {what}, {rest}'
         return f'{who(points)} {_DOES[does].format(things(points))}'
-
-    def title_of(self, point: Point) -> str:
-        return TITLES[point.phases[0]]
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         (does,) = points[0].phases

@@ -6,14 +6,14 @@ removed. Shorter phases are measured too, and have no score. No score from here 
 """
 
 from math import exp, log, sqrt
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.model.units import GIB, KIB, MIB, in_bytes
+from seatrial.model.units import GIB, KIB, MIB, approximate_size, in_bytes
 from seatrial.workload.access import Access
-from seatrial.workload.base import UNKNOWN, Effort, FileSpec, Footprint, Launch
+from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, Footprint, Phase
 
 PHASE = 'io500'
 
@@ -58,6 +58,14 @@ def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> 
     )
 
 
+_OF_RULES = (BANDWIDTH, RATE, SCORE)
+_METRICS = (
+    *(MetricType(name, 'B/s') for name in (*BANDWIDTHS, BESIDE, BANDWIDTH)),
+    *(MetricType(name, 'op/s') for name in (*RATES, RATE)),
+    MetricType(SCORE, ''),
+)
+
+
 class Io500(Access):
     """One launch has all phases, and decides."""
 
@@ -68,6 +76,9 @@ class Io500(Access):
     of_trial = ()
     by_darshan = False
     once = True
+    by_time = True
+    bytes_known = False
+    phases = (Phase(PHASE, (CREATE, WRITE, READ, REMOVE), metrics=_METRICS, in_turn=(*BANDWIDTHS, BESIDE, *RATES)),)
 
     def fault(self, point: Point) -> Optional[str]:
         if point.phases != (PHASE,):
@@ -82,14 +93,7 @@ class Io500(Access):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """Of every phase, and the score where the stone wall is that of the rules."""
-        bandwidths = (*BANDWIDTHS, BESIDE, *([BANDWIDTH] if _by_rules(point) else ()))
-        rates = (*RATES, *([RATE] if _by_rules(point) else ()))
-        score = (MetricType(SCORE, ''),) if _by_rules(point) else ()
-        return (
-            *(MetricType(name, 'B/s') for name in bandwidths),
-            *(MetricType(name, 'op/s') for name in rates),
-            *score,
-        )
+        return tuple(each for each in self.phase(phase).metrics if each.name not in _OF_RULES or _by_rules(point))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """The score: geometric means of the bandwidths and of the rates, and of both in GiB/s and kIOPS.
@@ -102,7 +106,7 @@ class Io500(Access):
         if any(name not in of or of[name].value <= 0 for name in (*BANDWIDTHS, *RATES)):
             return ()
         bandwidth, rate = (geometric_mean([of[name].value for name in names]) for names in (BANDWIDTHS, RATES))
-        seconds = self.timed_s(measurement)
+        seconds = self.phase(phase).timed_s(measurement)
         return (
             Metric(BANDWIDTH, bandwidth, 'B/s', seconds=seconds),
             Metric(RATE, rate, 'op/s', seconds=seconds),
@@ -122,7 +126,7 @@ class Io500(Access):
         return f'{words} (not a submission)' if metric == SCORE else words
 
     def totals(self, point: Point) -> str:
-        return f'at most {super().share_words(point.bytes_per_task)} a task in each of two ways, and small files'
+        return f'at most {approximate_size(point.bytes_per_task)} a task in each of two ways, and small files'
 
     def adapted(self, point: Point, effort: Effort) -> Point:
         """The stone wall of a profile whose launches are shorter."""
@@ -136,42 +140,11 @@ class Io500(Access):
         own = points[0].bytes_per_task if pinned is None else pinned
         return Sizing(own, TRANSFER_SIZE, 0.0, 0.0, pinned=own)
 
-    def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        return []
-
-    def files(self, point: Point) -> Tuple[FileSpec, ...]:
-        """None is left."""
-        return ()
-
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of both IORs and both mdtests at once."""
         tasks, share = max((point.tasks, point.bytes_per_task) for point in points)
         files = 2 * tasks * files_per_task(points[0])
         return Footprint(2 * tasks * share + files * SMALL_BYTES, files + 4 * tasks + 16)
-
-    def amount(self, point: Point) -> int:
-        return 0
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return None, None
-
-    def exact_bytes(self, point: Point) -> Optional[int]:
-        return None
-
-    def timed_s(self, measurement: Measurement) -> float:
-        """One phase follows the other."""
-        phases = (*BANDWIDTHS, BESIDE, *RATES)
-        return sum(metric.seconds for metric in measurement.metrics if metric.name in phases)
-
-    def reads(self, phase: str) -> bool:
-        """Nothing that was there before it."""
-        return False
-
-    def writes(self, phase: str) -> bool:
-        return True
-
-    def makes(self, phase: str) -> bool:
-        return False
 
     def cache_of(self, metric: str, launch: str) -> str:
         """IO500 empties caches only where root lets it; a phase reads what tasks of the next node have written."""

@@ -3,14 +3,13 @@
 What a limit leaves is asked when the case begins, and stands in the point. One launch decides.
 """
 
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Dict, Sequence
 
 from seatrial.model.metric import LOWER, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, duration
-from seatrial.workload.base import Footprint
-from seatrial.workload.semantics import Semantics
-from seatrial.workload.words import grouped
+from seatrial.workload.base import Footprint, Phase
+from seatrial.workload.semantics import DOES, HOLDING, Semantics
 
 QUOTA_BYTES, QUOTA_INODES, ALL_BYTES, ALL_INODES = 'quota_bytes', 'quota_inodes', 'all_bytes', 'all_inodes'
 WORDS = {
@@ -57,17 +56,22 @@ class Limits(Semantics):
     title = 'Limits'
     parameters = ('working_set', 'inodes', 'duration_s')
     once = True
-
-    def fault(self, point: Point) -> Optional[str]:
-        return None if point.phases[0] in WORDS else f'phases: it is one of {", ".join(WORDS)}'
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """What holds; what was taken, what of that lies beyond the limit, and what was left when it refused."""
-        return (
-            *super().metrics(point, phase),
-            MetricType(TAKEN, ''),
-            *(MetricType(each, '', LOWER) for each in (BEYOND, UNUSED)),
+    no_share = 'what the limit leaves'
+    phases = tuple(
+        Phase(
+            name,
+            DOES,
+            # What holds; what was taken, what of that lies beyond the limit, and what was left when it refused.
+            metrics=(
+                *(MetricType(each, '') for each in (HOLDING, TAKEN)),
+                *(MetricType(each, '', LOWER) for each in (BEYOND, UNUSED)),
+            ),
+            fills=counted_in(name),
+            hurts='' if of_quota(name) else 'fills all of',
+            title=title,
         )
+        for name, title in WORDS.items()
+    )
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
@@ -75,26 +79,14 @@ class Limits(Semantics):
         within = duration(point.duration_s)
         return f'Every task {what} until {WORDS[point.phases[0]]} allows no more, for {within} at most'
 
-    def title_of(self, point: Point) -> str:
-        return WORDS[point.phases[0]]
-
     def totals(self, point: Point) -> str:
         return f'what {WORDS[point.phases[0]]} leaves'
-
-    def share_words(self, share: int) -> str:
-        return grouped(share) if share else 'what the limit leaves'
 
     def resized(self, point: Point, share: int) -> Point:
         """The share is what the limit leaves all tasks together, not one of them."""
         if counted_in(point.phases[0]) == 'bytes':
             return point._replace(working_set=share)
         return point._replace(inodes=share)
-
-    def fills(self, point: Point) -> str:
-        return counted_in(point.phases[0])
-
-    def hurts(self, point: Point) -> str:
-        return '' if of_quota(point.phases[0]) else 'fills all of'
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """None: P9b compares what the limit leaves when the case begins."""

@@ -3,9 +3,8 @@
 from typing import List, Optional, Sequence, Tuple
 
 from seatrial.model.metric import MetricType
-from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.workload.base import LISTED_BEFORE, Effort, Entries, Footprint, Launch
+from seatrial.workload.base import CREATE, LIST, LISTED_BEFORE, Effort, Footprint, Launch, Phase, rates
 from seatrial.workload.operations import flat_fault
 from seatrial.workload.tree import Tree, levels_total
 from seatrial.workload.words import grouped, joined
@@ -43,6 +42,7 @@ class Listing(Tree):
     columns = (('first', ('ls_first', 'stat_first')), ('again', ('ls_fourth', 'stat_second')))
     parameters = ('files_per_directory', 'subtrees', 'pauses_s')
     compares_in_launch = True
+    phases = (Phase(MAKING, (CREATE,)), Phase(PHASE, (LIST,)))
 
     def fault(self, point: Point) -> Optional[str]:
         if point.tasks != 1:
@@ -54,7 +54,7 @@ class Listing(Tree):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A rate of entries for each listing, or for each part of one."""
-        return tuple(MetricType(name, 'op/s') for name in listing_metrics(point.pauses_s)) if phase == PHASE else ()
+        return rates(listing_metrics(point.pauses_s)) if phase == PHASE else ()
 
     def sentence(self, points: Sequence[Point]) -> str:
         numbers = sorted({point.files_per_directory for point in points})
@@ -74,22 +74,13 @@ class Listing(Tree):
         kept = [pause for pause in point.pauses_s if not effort.pause_s or pause <= effort.pause_s]
         return point._replace(pauses_s=tuple(kept))
 
-    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        return Sizing(0, 1, 0.0, 0.0)
-
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """Every point has a directory of its own."""
         return [Launch(MAKING, point) for point in points]
 
-    def entries(self, point: Point, phase: str) -> Entries:
-        return levels_total(point, 1)
-
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The directories of all points are there at once."""
         return Footprint(0, sum(levels_total(point, 1).inodes for point in points))
-
-    def reads(self, phase: str) -> bool:
-        return phase == PHASE
 
     def cache_of(self, metric: str, launch: str) -> str:
         return launch if metric.endswith(f'_{PASSES[0]}') or not launch else LISTED_BEFORE

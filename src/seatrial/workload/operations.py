@@ -2,11 +2,9 @@
 
 from typing import Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import MetricType
-from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import in_bytes
-from seatrial.workload.base import Effort, Entries, Footprint
+from seatrial.workload.base import CREATE, READ, REMOVE, Footprint, Phase, rates
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
 FILEOP = (
@@ -29,6 +27,7 @@ FILEOP = (
 """The operations of IOzone's fileop (fileop.c), each done to every entry before the next; rename is ours."""
 
 PHASE = 'fileop'
+DOES = (CREATE, READ, REMOVE)
 
 
 def posix_operations(
@@ -53,36 +52,19 @@ class Operations(Tree):
     words = 'POSIX operations'
     parameters: Tuple[str, ...] = ('files_per_directory', 'bytes_per_file', 'subtrees')
     short_ok = True
+    bytes_known = False
+    phases: Tuple[Phase, ...] = (Phase(PHASE, DOES, metrics=rates(FILEOP)),)
 
     def fault(self, point: Point) -> Optional[str]:
         return flat_fault(point, self.words)
 
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A rate of each operation."""
-        return tuple(MetricType(name, 'op/s') for name in FILEOP)
-
     def sentence(self, points: Sequence[Point]) -> str:
         return f'{who(points)} does {len(FILEOP)} operations one by one on {things(points)} {places(points)}'
-
-    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        return Sizing(0, 1, 0.0, 0.0)
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return None, None
-
-    def entries(self, point: Point, phase: str) -> Entries:
-        return Entries(0, 0, 0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of each entry there is another name or a directory beside it."""
         plain = super().footprint(points)
         return Footprint(plain.bytes, 3 * max(levels_total(point, point.tasks).inodes for point in points))
-
-    def reads(self, phase: str) -> bool:
-        return False
-
-    def makes(self, phase: str) -> bool:
-        return False
 
 
 def flat_fault(point: Point, words: str) -> Optional[str]:

@@ -6,9 +6,9 @@ from typing import Dict, List, Optional, Sequence, Tuple, Union
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType, percentile_name
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
+from seatrial.model.units import MIB, in_bytes, round_up
 from seatrial.workload.access import FILES, Access, data_access, file_name, file_totals
-from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
+from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
 
 PHASES = ('randread', 'randwrite', 'randrw')
@@ -64,6 +64,27 @@ def random_access(
     )
 
 
+def names_of(phase: str) -> Dict[str, str]:
+    """What the metrics of each direction of a phase begin with."""
+    own = DIRECTIONS[phase]
+    return {own[0]: phase} if len(own) == 1 else {direction: f'{phase}_{direction}' for direction in own}
+
+
+def _metrics_called(name: str) -> Tuple[MetricType, ...]:
+    latencies = ('latency', *map(percentile_name, PERCENTILES))
+    return (
+        MetricType(name, 'B/s'),
+        MetricType(f'{name}_iops', 'op/s'),
+        *(MetricType(f'{name}_{each}', 's', LOWER, steers=False) for each in latencies),
+    )
+
+
+def _metrics_of(phase: str) -> Tuple[MetricType, ...]:
+    """Of each direction, and the share of waiting."""
+    waiting = MetricType(phase + WAITING, '', LOWER, steers=False)
+    return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), waiting)
+
+
 class Random(Kind):
     """Every task reads or writes at random in files that were written before, until its time is over."""
 
@@ -90,12 +111,16 @@ class Random(Kind):
     )
     of_trial = ('transfer_size',)
     moves_data = True
+    by_time = True
+    bytes_known = False
+    share_unit = 'B'
+    heavier = 'transfer_size'
+    phases = tuple(
+        Phase(name, does, joined([f'{each}s' for each in does], 'and'), _metrics_of(name))
+        for name, does in DIRECTIONS.items()
+    )
 
     def fault(self, point: Point) -> Optional[str]:
-        if not point.phases or any(phase not in PHASES for phase in point.phases):
-            return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}'
-        if len(set(point.phases)) != len(point.phases):
-            return 'phases: one is named twice'
         if point.files not in (*FILES, 'several'):
             return f"files: '{point.files}' is none; it can be {', '.join(FILES)} or several"
         if not 0 < point.transfer_size <= point.working_set // max(1, point.tasks):
@@ -121,8 +146,8 @@ class Random(Kind):
 
         With think time also the share of their time that the tasks waited for transfers: the rest is no storage's.
         """
-        waiting = (MetricType(phase + WAITING, '', LOWER, steers=False),) if point.think_s else ()
-        return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), *waiting)
+        own = self.phase(phase).metrics
+        return own if point.think_s else own[:-1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         latencies = [each for each in measurement.metrics if each.name.endswith('_latency')]
@@ -134,7 +159,7 @@ class Random(Kind):
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        does = joined([_DOES[phase] for phase in point.phases], 'and then')
+        does = joined([self.phase(name).words for name in point.phases], 'and then')
         share = f' ({100 * point.read_share:.0f} % reads)' if point.read_share else ''
         where = _WHERE[point.files]
         sizes = joined(list(dict.fromkeys(exact_size(each.transfer_size) for each in points)), 'or')
@@ -147,9 +172,6 @@ class Random(Kind):
 
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))
-
-    def share_words(self, share: int) -> str:
-        return approximate_size(share)
 
     def adapted(self, point: Point, effort: Effort) -> Point:
         """The working set that a profile has time to write, and its time."""
@@ -170,12 +192,6 @@ class Random(Kind):
     def resized(self, point: Point, share: int) -> Point:
         return point._replace(bytes_per_task=share, working_set=share * point.tasks)
 
-    def share_for(self, point: Point, working_set: int) -> int:
-        return -(-working_set // point.tasks)
-
-    def share_of(self, point: Point) -> int:
-        return point.bytes_per_task
-
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """The whole working set, in order: holes and data that were never written are read at no cost (P10)."""
         return [Launch('write', prepared(max(points, key=lambda point: point.tasks)))]
@@ -186,48 +202,12 @@ class Random(Kind):
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Access().footprint([prepared(point) for point in points])
 
-    def bytes_of(self, point: Point) -> int:
-        """None that anybody knows before."""
-        return 0
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        """A time ends it, not a number of bytes."""
-        return (None if self.writes(phase) else 0), (None if self.reads(phase) else 0)
-
-    def amount(self, point: Point) -> int:
-        """A launch takes its time, whatever it moves."""
-        return 0
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, point.transfer_size
-
-    def reads(self, phase: str) -> bool:
-        return 'read' in DIRECTIONS[phase]
-
-    def writes(self, phase: str) -> bool:
-        return 'write' in DIRECTIONS[phase]
-
-    def needs_files(self, phase: str) -> bool:
-        return True
-
-    def makes(self, phase: str) -> bool:
-        return False
-
     def as_access(self, point: Point) -> Point:
         return prepared(point)
-
-    def exact_bytes(self, point: Point) -> Optional[int]:
-        return None
 
     def cache_of(self, metric: str, launch: str) -> str:
         """What a mixed phase writes was in no cache before."""
         return '' if metric.startswith(names_of('randrw')['write']) else launch
-
-
-def names_of(phase: str) -> Dict[str, str]:
-    """What the metrics of each direction of a phase begin with."""
-    own = DIRECTIONS[phase]
-    return {own[0]: phase} if len(own) == 1 else {direction: f'{phase}_{direction}' for direction in own}
 
 
 def prepared(point: Point) -> Point:
@@ -255,13 +235,3 @@ _WHERE = {
     'multiple': 'a file of its own',
     'several': f'its file and of those of {SEVERAL - 1} others',
 }
-_DOES = {'randread': 'reads', 'randwrite': 'writes', 'randrw': 'reads and writes'}
-
-
-def _metrics_called(name: str) -> Tuple[MetricType, ...]:
-    latencies = ('latency', *map(percentile_name, PERCENTILES))
-    return (
-        MetricType(name, 'B/s'),
-        MetricType(f'{name}_iops', 'op/s'),
-        *(MetricType(f'{name}_{each}', 's', LOWER, steers=False) for each in latencies),
-    )

@@ -6,9 +6,10 @@ from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
-from seatrial.workload.access import Access
+from seatrial.model.units import approximate_size
+from seatrial.workload.access import Access, shared_whole
 from seatrial.workload.ageing import Ageing
-from seatrial.workload.base import MAX_TASKS, Kind
+from seatrial.workload.base import MAX_TASKS, Entries, Kind, Phase
 from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.burst import Burst
 from seatrial.workload.checkpoint import Checkpoint
@@ -25,6 +26,7 @@ from seatrial.workload.scenario import Scenario
 from seatrial.workload.semantics import Semantics
 from seatrial.workload.training import Training
 from seatrial.workload.tree import Tree
+from seatrial.workload.words import counted, grouped
 
 KINDS: Dict[str, Kind] = {
     kind.name: kind
@@ -62,6 +64,21 @@ def kind_of(name: str) -> Kind:
     return KINDS[name]
 
 
+def phase_of(point: Point, name: str) -> Phase:
+    """The phase of that name, as the kind of the point has it. Raises UnknownKind and UnknownPhase."""
+    return kind_of(point.kind).phase(name)
+
+
+def phases_of(point: Point) -> Tuple[Phase, ...]:
+    """Those of the point, in their order."""
+    return tuple(phase_of(point, name) for name in point.phases)
+
+
+def does(point: Point, what: str) -> bool:
+    """Whether a phase of the point does this: one of the words of workload/base.py."""
+    return any(what in each.does for each in phases_of(point))
+
+
 _OF_ALL_KINDS = Point._fields[: Point._fields.index('files')]
 
 
@@ -74,6 +91,9 @@ def form_fault(point: Point) -> Optional[str]:
         return f'kind: {error}'
     except FormError as error:
         return str(error)
+    names = [each.name for each in kind.phases]
+    if not point.phases or not set(point.phases) <= set(names) or len(set(point.phases)) < len(point.phases):
+        return f'phases: {list(point.phases)}; {kind.words} has {", ".join(names)}, each once at most'
     if not 0 <= point.tasks <= MAX_TASKS:
         return f'tasks: {point.tasks} cannot be; write 1 to {MAX_TASKS}, or 0 for all of the allocation'
     plain, own = Point(point.kind, point.phases), (*_OF_ALL_KINDS, *kind.parameters)
@@ -109,5 +129,45 @@ def planned_metrics(plan: TrialPlan) -> List[str]:
 
 
 def kept(plan: TrialPlan) -> bool:
-    """Whether what the case makes stays when it ends (Kind.keeps)."""
-    return any(kind_of(point.kind).keeps(point) for point in plan.points)
+    """Whether what the last repetition makes stays when the case ends (Phase.stays)."""
+    return any(phase_of(point, point.phases[-1]).stays for point in plan.points)
+
+
+def fills(point: Point) -> str:
+    """What the point takes all of that a limit leaves (Phase.fills)."""
+    return next(filter(None, (each.fills for each in phases_of(point))), '')
+
+
+def hurts(point: Point) -> str:
+    """What the point does to others, before the name of a storage system (Phase.hurts)."""
+    return next(filter(None, (each.hurts for each in phases_of(point))), '')
+
+
+def exact_bytes(point: Point) -> Optional[int]:
+    """Bytes that each task moves in one phase; None where its time ends it."""
+    return None if kind_of(point.kind).by_time else point.bytes_per_task
+
+
+def entries_after(point: Point, phase: str) -> Entries:
+    """What is on disk after the phase, below the data directory."""
+    return Entries(0, 0, 0) if phase_of(point, phase).removes else kind_of(point.kind).entries(point)
+
+
+def share_for(point: Point, working_set: int) -> int:
+    """The share of a task with which all files together have at least so many bytes; 0: none has."""
+    tasks = 1 if shared_whole(point) else point.tasks
+    return -(-working_set // tasks) if kind_of(point.kind).moves_data else 0
+
+
+def share_words(kind: Kind, share: int) -> str:
+    """What each task does, for people: '64 MiB', '1000 files'."""
+    if kind.share_unit == 'B':
+        return approximate_size(share)
+    return kind.no_share if not share else counted(share, kind.share_unit) if kind.share_unit else grouped(share)
+
+
+def weight(point: Point) -> Tuple[int, int]:
+    """Orders the points of a case: the least has the shortest timed region."""
+    heavier = kind_of(point.kind).heavier
+    value: int = getattr(point, heavier.lstrip('-')) if heavier else 0
+    return point.tasks, -value if heavier.startswith('-') else value

@@ -1,36 +1,16 @@
 """Files used again: written, written over in place, updated, read, and read once more (IOzone and Bonnie++)."""
 
-from typing import Dict, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.access import OF_FILES, Access, data_access, through
+from seatrial.workload.base import CREATE, READ, WRITE, Phase
 from seatrial.workload.words import joined
-
-DIRECTIONS: Dict[str, Tuple[str, ...]] = {
-    'write': ('write',),
-    'rewrite': ('write',),
-    'update': ('read', 'write'),
-    'read': ('read',),
-    'reread': ('read',),
-}
-"""What each phase does to the files.
-
-'rewrite' is IOzone's: a write over what is there. 'update' is what Bonnie++ calls rewrite: each transfer is read,
-changed and written back in its place. 'reread' finds the caches as 'read' left them.
-"""
 
 STONE_WALL = '_stonewall'
 """How the metric ends that does not wait for the last task."""
-
-_DOES = {
-    'write': 'writes',
-    'rewrite': 'writes over in place',
-    'update': 'reads and writes back in place',
-    'read': 'reads',
-    'reread': 'reads once more',
-}
 
 
 def file_reuse(
@@ -43,12 +23,17 @@ def file_reuse(
 ) -> Point:
     """The workload of a check of files used again: one a task. Sizes as numbers of bytes or as '64KiB'.
 
-    phases: of DIRECTIONS, measured in this order; the first is 'write'
+    phases: of those of Reuse, measured in this order; the first is 'write'
     """
     own = data_access(
         'multiple', operations=phases, transfer_size=transfer_size, bytes_per_task=bytes_per_task, direct=direct
     )
     return own._replace(kind='reuse', tasks=tasks, scales=scales)
+
+
+def _phase(name: str, does: Tuple[str, ...], words: str, warm: str = '') -> Phase:
+    metrics = MetricType(name, 'B/s'), MetricType(name + STONE_WALL, 'B/s', steers=False)
+    return Phase(name, does, words, metrics, warm=warm, title='a file a task, used again')
 
 
 class Reuse(Access):
@@ -61,13 +46,17 @@ class Reuse(Access):
     of_trial = ('transfer_size', 'direct')
     by_darshan = False
     short_ok = True
+    phases = (
+        _phase('write', (CREATE, WRITE), 'writes'),
+        _phase('rewrite', (WRITE,), 'writes over in place'),  # IOzone's: a write over what is there
+        _phase('update', (READ, WRITE), 'reads and writes back in place'),  # Bonnie++ calls it rewrite
+        _phase('read', (READ,), 'reads'),
+        _phase('reread', (READ,), 'reads once more', 'it has read these bytes right before'),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
-        strange = [phase for phase in point.phases if phase not in DIRECTIONS]
-        if strange or point.phases[:1] != ('write',):
-            return f'phases: {list(point.phases)}; they begin with write, and are {", ".join(DIRECTIONS)}'
-        if len(set(point.phases)) != len(point.phases):
-            return 'phases: one is named twice'
+        if point.phases[0] != 'write':
+            return f'phases: {list(point.phases)}; they begin with write'
         if 'reread' in point.phases and point.phases[point.phases.index('reread') - 1] != 'read':
             return 'phases: reread follows read'
         if (point.files, point.extent, point.order, point.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
@@ -76,8 +65,7 @@ class Reuse(Access):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """The bandwidth up to the last task; of several tasks also what IOzone's stone wall gives."""
-        wall = (MetricType(phase + STONE_WALL, 'B/s', steers=False),) if point.tasks > 1 else ()
-        return super().metrics(point, phase) + wall
+        return self.phase(phase).metrics[: 2 if point.tasks > 1 else 1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """The sum of what each task moves in its own time, which no waiting for the last one lessens.
@@ -96,23 +84,5 @@ class Reuse(Access):
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        does = joined([_DOES[phase] for phase in point.phases], 'and')
+        does = joined([self.phase(name).words for name in point.phases], 'and')
         return f'Every task {does} a file of its own{through(point)}'
-
-    def title_of(self, point: Point) -> str:
-        return 'a file a task, used again'
-
-    def reads(self, phase: str) -> bool:
-        return 'read' in DIRECTIONS[phase]
-
-    def writes(self, phase: str) -> bool:
-        return 'write' in DIRECTIONS[phase]
-
-    def found_warm(self, phase: str) -> str:
-        return 'it has read these bytes right before' if phase == 'reread' else ''
-
-    def needs_files(self, phase: str) -> bool:
-        return phase != 'write'
-
-    def makes(self, phase: str) -> bool:
-        return phase == 'write'

@@ -3,14 +3,13 @@
 What every task reads is verified as it goes. One launch decides: what is measured happens once.
 """
 
-from typing import Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Union
 
 from seatrial.model.action import Planned
 from seatrial.model.metric import LOWER, MetricType
-from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, duration, in_bytes
-from seatrial.workload.base import Effort, Entries, Footprint, Kind
+from seatrial.workload.base import VERIFY, WRITE, Entries, Footprint, Kind, Phase
 from seatrial.workload.words import counted
 
 PHASE = 'load'
@@ -60,6 +59,21 @@ class Scenario(Kind):
     columns = tuple((name.replace('_', ' '), (name,)) for name in (BEFORE, DURING, AFTER, OUTAGE, RECOVERY, ERRORS))
     parameters = ('transfer_size', 'bytes_per_task', 'duration_s', 'think_s', 'actions')
     once = True
+    bytes_known = False
+    phases = (
+        Phase(
+            PHASE,
+            (WRITE, VERIFY),  # it makes its files too, and compares their sizes by itself: nobody else knows them
+            metrics=(
+                *(MetricType(name, 'B/s', steers=False) for name in (BEFORE, DURING, AFTER)),
+                *(MetricType(name, '', steers=False) for name in (RATIO, RATIO_AFTER)),
+                *(MetricType(name, 's', LOWER, steers=False) for name in (OUTAGE, OUTAGES, RECOVERY, P99)),
+                MetricType(ERRORS, '', LOWER),
+                MetricType(VERIFIED, '', steers=False),
+            ),
+            hurts='takes servers away of',
+        ),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         if point.transfer_size < 1 or point.bytes_per_task < point.transfer_size:
@@ -79,16 +93,6 @@ class Scenario(Kind):
             return f'duration_s: {point.duration_s:g} s end less than {MIN_AFTER_S:g} s after the last action'
         return None
 
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Throughputs, ratios of them, times without an acknowledged operation, and errors."""
-        return (
-            *(MetricType(name, 'B/s', steers=False) for name in (BEFORE, DURING, AFTER)),
-            *(MetricType(name, '', steers=False) for name in (RATIO, RATIO_AFTER)),
-            *(MetricType(name, 's', LOWER, steers=False) for name in (OUTAGE, OUTAGES, RECOVERY, P99)),
-            MetricType(ERRORS, '', LOWER),
-            MetricType(VERIFIED, '', steers=False),
-        )
-
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         times = counted(len(point.actions), 'action')
@@ -101,35 +105,11 @@ class Scenario(Kind):
     def totals(self, point: Point) -> str:
         return f'{counted(point.tasks, "file")} of {approximate_size(point.bytes_per_task)}'
 
-    def share_words(self, share: int) -> str:
-        return 'what the check says'
-
-    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        return Sizing(0, 1, 0.0, 0.0)
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return None, None
-
-    def entries(self, point: Point, phase: str) -> Entries:
+    def entries(self, point: Point) -> Entries:
         return Entries(0, point.tasks, 0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Footprint(max(each.bytes_moved for each in points), max(each.tasks for each in points))
-
-    def amount(self, point: Point) -> int:
-        return 0
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, 0
-
-    def reads(self, phase: str) -> bool:
-        return False
-
-    def hurts(self, point: Point) -> str:
-        return 'takes servers away of' if point.actions else ''
-
-    def makes(self, phase: str) -> bool:
-        return False  # whose sizes are those of entries: its own compares content and size
 
     def metric_words(self, metric: str) -> str:
         return metric.replace('_', ' ')

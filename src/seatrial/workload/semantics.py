@@ -1,18 +1,18 @@
 """POSIX semantics: which guarantees hold between two tasks, and which ways to write keep the data."""
 
-from typing import Optional, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from seatrial.model.metric import MetricType
-from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
-from seatrial.workload.base import Effort, Entries, Footprint, Kind
+from seatrial.workload.base import CREATE, READ, REMOVE, WRITE, Footprint, Kind, Phase
 
 PHASE, INTEGRITY = 'probe', 'integrity'
 SPARE_BYTES, SPARE_INODES = {PHASE: 2 * MIB, INTEGRITY: 18 * MIB}, 64
 """What the trials of the guarantees take at most."""
 
 HOLDING = 'holding'
+DOES = (CREATE, WRITE, READ, REMOVE)
 
 
 def posix_semantics(tasks: int = 2) -> Point:
@@ -30,14 +30,12 @@ class Semantics(Kind):
 
     name = 'semantics'
     words = title = 'POSIX semantics'
+    bytes_known = False
+    phases: Tuple[Phase, ...] = tuple(
+        Phase(name, DOES, metrics=(MetricType(HOLDING, ''),), title=title)
+        for name, title in ((PHASE, ''), (INTEGRITY, 'integrity of data'))
+    )
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = (('guarantees that hold', (HOLDING,)),)
-
-    def fault(self, point: Point) -> Optional[str]:
-        return None
-
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """How many guarantees hold."""
-        return (MetricType(HOLDING, ''),)
 
     def sentence(self, points: Sequence[Point]) -> str:
         nodes, tasks = (max(getattr(point, field) for point in points) for field in ('nodes', 'tasks'))
@@ -47,35 +45,11 @@ class Semantics(Kind):
             return f'Files are written in many ways by {who}{where}, and compared byte for byte'
         return f'The guarantees of POSIX are tried by {who}{where}, one after the other'
 
-    def title_of(self, point: Point) -> str:
-        return 'integrity of data' if point.phases == (INTEGRITY,) else self.words
-
     def totals(self, point: Point) -> str:
         return 'a few files and directories'
-
-    def share_words(self, share: int) -> str:
-        return 'what the check says'
-
-    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        return Sizing(0, 1, 0.0, 0.0)
-
-    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        return None, None
-
-    def entries(self, point: Point, phase: str) -> Entries:
-        return Entries(0, 0, 0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Footprint(max(SPARE_BYTES[point.phases[0]] for point in points), SPARE_INODES)
 
     def amount(self, point: Point) -> int:
         return SPARE_INODES
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, 0
-
-    def reads(self, phase: str) -> bool:
-        return False
-
-    def makes(self, phase: str) -> bool:
-        return False

@@ -12,12 +12,12 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.access import Access, data_access, file_totals
-from seatrial.workload.base import Effort, FileSpec, Footprint, Launch
+from seatrial.workload.access import Access, data_access
+from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Phase
 from seatrial.workload.words import counted
 
 FIRST, NEXT = 'first_epoch', 'next_epoch'
-PHASES = ('write', FIRST, NEXT)
+NAMES = ('write', FIRST, NEXT)
 
 SAMPLES, UTILISATION = '_samples', '_utilisation'
 """How the metrics of an epoch end that are samples a second, and the utilisation of the accelerators."""
@@ -49,7 +49,7 @@ def training(
     bytes_per_task: the data set's share of an accelerator, in whole files; 0: MIN_BATCHES; profiles and sites choose
     """
     size = in_bytes(sample)
-    point = data_access('multiple', 'whole', order, PHASES, size, in_bytes(bytes_per_task), interface)._replace(
+    point = data_access('multiple', 'whole', order, NAMES, size, in_bytes(bytes_per_task), interface)._replace(
         kind='training',
         queue_depth=read_threads,
         think_s=batch_s,
@@ -58,6 +58,11 @@ def training(
         prefetch=prefetch or read_threads,
     )
     return point if point.bytes_per_task else point._replace(bytes_per_task=round_up(_least(point), _granule(point)))
+
+
+def _of_epoch(name: str) -> Tuple[MetricType, ...]:
+    more = MetricType(name + SAMPLES, 'op/s'), MetricType(name + UTILISATION, '', steers=False)
+    return (MetricType(name, 'B/s'), *more)
 
 
 class Training(Access):
@@ -82,11 +87,16 @@ class Training(Access):
     )
     of_trial: Tuple[str, ...] = ('interface',)
     by_darshan = False
-    phases: Tuple[str, ...] = PHASES
+    heavier = ''
+    phases: Tuple[Phase, ...] = (
+        Phase('write', (CREATE, WRITE), metrics=(MetricType('write', 'B/s'),), title='training reads'),
+        Phase(FIRST, (READ,), metrics=_of_epoch(FIRST)),
+        Phase(NEXT, (READ,), metrics=_of_epoch(NEXT), warm='the epoch before has read it there'),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
-        if point.phases != self.phases:
-            return f'phases: {list(point.phases)}; a training has {", ".join(self.phases)}'
+        if point.phases != tuple(each.name for each in self.phases):
+            return f'phases: {list(point.phases)}; a training has {", ".join(each.name for each in self.phases)}'
         for field, allowed in (('interface', INTERFACES), ('order', ORDERS)):
             if getattr(point, field) not in allowed:
                 return f"{field}: '{getattr(point, field)}' is none of a training; it can be {' or '.join(allowed)}"
@@ -99,13 +109,6 @@ class Training(Access):
             return f'think_s: an accelerator that takes {point.think_s:g} s has no utilisation; write a time above 0'
         return _share_fault(point, point.bytes_per_task)
 
-    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A bandwidth; of an epoch also samples a second and the utilisation of the accelerators."""
-        if phase == 'write':
-            return (MetricType(phase, 'B/s'),)
-        more = MetricType(phase + SAMPLES, 'op/s'), MetricType(phase + UTILISATION, '', steers=False)
-        return (MetricType(phase, 'B/s'), *more)
-
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         size, files = approximate_size(point.transfer_size), counted(point.samples_per_file, 'sample')
@@ -114,14 +117,8 @@ class Training(Access):
         each = f'batches of {point.batch}, each worked on for {1000 * point.think_s:g} ms'
         return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {each}, with {how}'
 
-    def title_of(self, point: Point) -> str:
-        return 'training reads'
-
     def metric_words(self, metric: str) -> str:
         return metric.replace('_', ' ')
-
-    def totals(self, point: Point) -> str:
-        return file_totals(self.files(point))
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         """Always: what a profile would make too small is made large enough for MIN_BATCHES."""
@@ -151,9 +148,6 @@ class Training(Access):
     def resized(self, point: Point, share: int) -> Point:
         return point._replace(bytes_per_task=share)
 
-    def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        return []
-
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
         size = file_size(point)
         return tuple(FileSpec(f'data.{number:08d}', size) for number in range(point.bytes_moved // size))
@@ -161,22 +155,6 @@ class Training(Access):
     def footprint(self, points: Sequence[Point]) -> Footprint:
         widest = max(points, key=lambda point: point.bytes_moved)
         return Footprint(widest.bytes_moved, widest.bytes_moved // file_size(widest))
-
-    def buffers(self, point: Point) -> int:
-        """A thread holds one sample; a writer one, and random bytes for it."""
-        return point.tasks_per_node * max(point.queue_depth, 2) * point.transfer_size
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, 0
-
-    def reads(self, phase: str) -> bool:
-        return phase != 'write'
-
-    def step(self, point: Point) -> int:
-        return round_up(_least(point), _granule(point))
-
-    def found_warm(self, phase: str) -> str:
-        return 'the epoch before has read it there' if phase == NEXT else ''
 
     def as_access(self, point: Point) -> Point:
         """A file a task, of the same bytes."""
@@ -201,6 +179,19 @@ def batches_of(point: Point) -> List[int]:
     """How many samples each batch of a task has, in an epoch."""
     samples = point.bytes_per_task // point.transfer_size
     return [min(point.batch, samples - first) for first in range(0, samples, point.batch)]
+
+
+def step(point: Point) -> int:
+    """Bytes of which a task's share is a multiple, however small it is, of any kind that moves data."""
+    return round_up(_least(point), _granule(point)) if point.batch else point.transfer_size
+
+
+def buffers(point: Point) -> int:
+    """Bytes of memory that the tasks of a node take for their data; 0: little, where no samples are read ahead.
+
+    A thread holds one sample; a writer one, and random bytes for it.
+    """
+    return point.tasks_per_node * max(point.queue_depth, 2) * point.transfer_size if point.batch else 0
 
 
 def _least(point: Point) -> int:

@@ -10,15 +10,14 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.base import Effort, Entries, Footprint, Kind
+from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Effort, Entries, Footprint, Kind, Phase, rates
 from seatrial.workload.words import counted, exact_size, grouped, joined
 
 SUBTREES = ('shared', 'private')
-PHASES = ('create', 'stat', 'read', 'remove')
-FIND = 'find'
-"""A search through all of the tree by names and sizes; it belongs between stat and read."""
+PHASES = (CREATE, STAT, READ, REMOVE)
+_ORDER = (CREATE, STAT, FIND, READ, REMOVE)
+"""Each is what it does. FIND, a search through all of the tree by names and sizes, belongs between stat and read."""
 
-_ORDER = (*PHASES[:2], FIND, *PHASES[2:])
 MAX_DEPTH = 100
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
 """Of a tree: its paths stay far below the limit of Linux, 4096 bytes."""
@@ -72,6 +71,11 @@ class Tree(Kind):
         ('read', ('file_read', 'read')),
         ('remove', ('file_remove', 'directory_remove', 'unlink')),
     )
+    share_unit = 'file'
+    heavier = 'bytes_per_file'
+    phases: Tuple[Phase, ...] = tuple(
+        Phase(name, (name,), 'makes' if name == CREATE else f'{name}s') for name in _ORDER
+    )
     parameters: Tuple[str, ...] = (
         'depth',
         'branching',
@@ -87,10 +91,10 @@ class Tree(Kind):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A rate of each kind of entry: file_create, directory_create, tree_create."""
-        return tuple(MetricType(name, 'op/s') for name in operations(point, phase))
+        return self.phase(phase).metrics or rates(operations(point, phase))
 
     def sentence(self, points: Sequence[Point]) -> str:
-        does = joined([f'{_DOES[phase]}s' for phase in points[0].phases], 'and')
+        does = joined([self.phase(name).words for name in points[0].phases], 'and')
         return f'{who(points)} {does} {things(points)} {places(points)}'
 
     def totals(self, point: Point) -> str:
@@ -99,9 +103,6 @@ class Tree(Kind):
         what += [counted(there.empties, 'directory', 'directories')] * bool(there.empties)
         held = f' ({approximate_size(there.files * size)})' if size else ''
         return f'{" and ".join(what)} in {counted(there.directories, "directory", "directories")}{held}'
-
-    def share_words(self, share: int) -> str:
-        return counted(share, 'file') if share else 'what the check says'
 
     def adapted(self, point: Point, effort: Effort) -> Point:
         size = levels_total(point, 1).directories * point.bytes_per_file
@@ -127,11 +128,8 @@ class Tree(Kind):
             empties_per_directory=share if point.empties_per_directory else 0,
         )
 
-    def share_of(self, point: Point) -> int:
-        return point.files_per_directory or point.empties_per_directory
-
-    def entries(self, point: Point, phase: str) -> Entries:
-        return Entries(0, 0, 0) if phase == 'remove' else levels_total(point, point.tasks)
+    def entries(self, point: Point) -> Entries:
+        return levels_total(point, point.tasks)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of each file whole blocks, as file systems give them out."""
@@ -139,24 +137,12 @@ class Tree(Kind):
         size = max(there.files * round_up(each, BLOCK) for there, each in totals)
         return Footprint(size, max(there.inodes for there, _ in totals))
 
-    def bytes_of(self, point: Point) -> int:
-        return levels_total(point, point.tasks).files * point.bytes_per_file
-
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        size = self.bytes_of(point)
-        return (size if phase == 'create' else 0), (size if phase == 'read' else 0)
+        size = levels_total(point, point.tasks).files * point.bytes_per_file
+        return self.phase(phase).moved(size if self.bytes_known else None)
 
     def amount(self, point: Point) -> int:
         return levels_total(point, point.tasks).inodes
-
-    def weight(self, point: Point) -> Tuple[int, int]:
-        return point.tasks, point.bytes_per_file
-
-    def reads(self, phase: str) -> bool:
-        return phase in ('stat', FIND, 'read')
-
-    def makes(self, phase: str) -> bool:
-        return phase == 'create'
 
 
 def tree_fault(point: Point) -> Optional[str]:
@@ -189,7 +175,7 @@ def shape_fault(point: Point) -> Optional[str]:
 
 
 def _phases_fault(point: Point) -> Optional[str]:
-    if not point.phases or list(point.phases) != [phase for phase in _ORDER if phase in point.phases]:
+    if list(point.phases) != [phase for phase in _ORDER if phase in point.phases]:
         return f'phases: {list(point.phases)}; they are drawn from {", ".join(_ORDER)}, in this order'
     idle = [phase for phase in point.phases if not operations(point, phase, 1)]
     return f'phases: there is nothing to {idle[0]}' if idle else None
@@ -222,9 +208,6 @@ def operations(point: Point, phase: str, tasks: Optional[int] = None) -> Dict[st
         'file': there.files,
     }
     return {f'{kind}_{phase}': number for kind, number in numbers.items() if number}
-
-
-_DOES = {'create': 'make', 'stat': 'stat', FIND: 'find', 'read': 'read', 'remove': 'remove'}
 
 
 def who(points: Sequence[Point]) -> str:

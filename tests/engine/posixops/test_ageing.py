@@ -11,7 +11,7 @@ from posix_disk import Disk, point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import ageing as ageing_task
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.work import Failure
+from seatrial.engine.posixops.work import Failure, Spec
 from seatrial.workload.ageing import FILL, REMOVE, SIZE, ageing, batches, of_task, total
 from seatrial.workload.registry import metrics_of
 
@@ -97,7 +97,7 @@ def test_on_several_nodes_the_tree_of_another_is_removed(tmp_path, monkeypatch):
     for rank in range(2):
         os.makedirs(f'aged.{rank}/d0/d')
     work = SimpleNamespace(rank=0, hosts=('n1', 'n2'), together=lambda metric, act: act())
-    ageing_task.carry_out(work, REMOVE, SMALL)
+    ageing_task.carry_out(work, Spec(REMOVE, SMALL))
     assert os.listdir() == ['aged.0']
 
 

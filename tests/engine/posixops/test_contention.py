@@ -11,7 +11,7 @@ from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import contention as contention_task
 from seatrial.engine.posixops.contention import carry_out, record_of
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.workload.contention import APPEND, CALLS, LOCK, OPEN, ROUNDS, contention
 
 APPENDS, LOCKS = contention(APPEND, 300, 64), contention(LOCK, 300)
@@ -35,7 +35,7 @@ class Lying:
 def alone(workload):
     """What one task says of a file system."""
     work = Work(0, 1)
-    return carry_out(work, workload.phases[0], point(workload, 1)), work
+    return carry_out(work, Spec(workload.phases[0], point(workload, 1))), work
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ import pytest
 from seatrial.engine.posixops import limits
 from seatrial.engine.posixops.guarantees import LIMITS
 from seatrial.engine.posixops.limits import OWN, RECORD, carry_out
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.workload.limits import ALL_BYTES, BEYOND, OVER, QUOTA_BYTES, QUOTA_INODES, TAKEN, UNUSED, until
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import hurts, resized
 
 ROOM = 2 * RECORD + 12_345
 NAMES = [each.name for each in LIMITS]
@@ -78,7 +78,7 @@ def reached(monkeypatch, phase=QUOTA_BYTES, room=ROOM, **limit):
     (point,) = resized([until(phase)], room)
     work = Work(0, 1)
     work.hosts = ('n1',)
-    facts = carry_out(work, phase, point._replace(tasks=1, tasks_per_node=1))
+    facts = carry_out(work, Spec(phase, point._replace(tasks=1, tasks_per_node=1)))
     assert [fact.name for fact in facts] == NAMES
     return {fact.name: fact.holds for fact in facts}, work.counts['limit']
 
@@ -191,5 +191,5 @@ def test_an_error_that_is_no_limit_fails_the_launch(monkeypatch):
 
 
 def test_what_a_case_fills_must_be_typed_where_others_share_it():
-    hurts = {phase: kind_of('limits').hurts(until(phase)) for phase in (QUOTA_BYTES, QUOTA_INODES, ALL_BYTES)}
-    assert (hurts[QUOTA_BYTES], hurts[QUOTA_INODES]) == ('', '') and hurts[ALL_BYTES]
+    does = {phase: hurts(until(phase)) for phase in (QUOTA_BYTES, QUOTA_INODES, ALL_BYTES)}
+    assert (does[QUOTA_BYTES], does[QUOTA_INODES]) == ('', '') and does[ALL_BYTES]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from seatrial import __version__
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posixops import tree as tree_task
-from seatrial.engine.posixops.engine import PosixOps, directory_of
+from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.guarantees import GUARANTEES
+from seatrial.engine.posixops.listing import directory_of
 from seatrial.engine.posixops.tree import nodes_away, share
 from seatrial.engine.posixops.work import POOL_BYTES, Data, Failure, Spec, Work, partner, rounded_up
 from seatrial.model.codec import from_json
@@ -210,7 +211,7 @@ class TestPartners:
 def carry_out(phase, rank, tree):
     work = Work(rank, 2)
     work.hosts = ('a', 'b')
-    tree_task.carry_out(work, phase, point(tree, nodes=2))
+    tree_task.carry_out(work, Spec(phase, point(tree, nodes=2)))
 
 
 class TestShares:

@@ -9,7 +9,7 @@ from posix_disk import Disk, point
 from seatrial.engine.posixops import programs
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.programs import _compare, _names, _run, carry_out
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.workload.interactive import BUILD, GIT, STEPS, VENV, entries_of, interactive_use
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs('git', 'make', 'cc')]
@@ -60,7 +60,7 @@ def test_without_ensurepip_it_is_said_what_is_missing(monkeypatch):
 
 def alone(does):
     work = Work(0, 1)
-    carry_out(work, does, point(used(does), 1))
+    carry_out(work, Spec(does, point(used(does), 1)))
 
 
 def test_a_program_that_fails_is_quoted(disk, monkeypatch):

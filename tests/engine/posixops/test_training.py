@@ -10,7 +10,7 @@ from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.training import REST, Reader, batches_in
 from seatrial.workload.registry import metrics_of
-from seatrial.workload.training import FIRST, NEXT, PHASES, batches_of, training
+from seatrial.workload.training import FIRST, NEXT, batches_of, training
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def disk(tmp_path):
 @pytest.mark.parametrize('changes', [{}, {'interface': 'mmap', 'order': 'contiguous'}])
 def test_two_tasks_write_a_data_set_and_read_it_in_two_epochs(disk, changes):
     at = point(SMALL)._replace(**changes)
-    found = {phase: disk.launch(phase, at) for phase in PHASES}
+    found = {phase: disk.launch(phase, at) for phase in at.phases}
     sizes = {each.name: each.stat().st_size for each in disk.data.iterdir()}
     assert sizes == {f'data.{number:08d}': 15_000 for number in range(12)}
     for phase, measurement in found.items():

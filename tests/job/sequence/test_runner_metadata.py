@@ -24,7 +24,7 @@ from seatrial.rules.before import peak
 from seatrial.workload.base import Entries
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import FILEOP, posix_operations
-from seatrial.workload.registry import kind_of, planned_metrics
+from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import PHASES as ALL_PHASES
@@ -98,7 +98,7 @@ def stand_in(monkeypatch):
 def shares(ran, stage):
     """The files of a task in each launch of a stage."""
     points = [sample.point for sample in ran.records.samples if sample.stage == stage]
-    return [kind_of(point.kind).share_of(point) for point in points]
+    return [point.files_per_directory or point.empties_per_directory for point in points]
 
 
 # What is launched

@@ -23,7 +23,8 @@ from seatrial.model.codec import to_json
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES, writer_of
-from seatrial.workload.training import NEXT, SAMPLES, UTILISATION, batches_of, files_of
+from seatrial.workload.registry import phase_of
+from seatrial.workload.training import SAMPLES, UTILISATION, batches_of, files_of
 
 TASK = 'seatrial.engine.dlio.task'
 BLOCK = 'block1'  # of steps: the whole of an epoch without a checkpoint
@@ -70,7 +71,7 @@ class Dlio(PosixOps):
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase; of an epoch DLIO's own files lie in raw + '.dlio'."""
-        if phase == 'write':
+        if phase_of(point, phase).makes:
             return super().command(sys.executable, phase, point, raw, seed)
         folder, path = f'{raw}.dlio', f'{raw}.layout.json'
         sources = [file for rank in range(point.tasks) for file in files_of(point, writer_of(point, rank))]
@@ -79,14 +80,10 @@ class Dlio(PosixOps):
         outputs = tuple(f'{folder}/{rank}_output.json' for rank in range(point.tasks))
         return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)
 
-    def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """As posixops: a rank is given the files of the next node."""
-        return point.nodes > 1 and phase not in ('write', NEXT)
-
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What DLIO said of each rank. Raises EngineError: E1 it failed or its report is not whole, T9 wrong number
         of ranks, P15 other steps or times than planned, T1 figures that do not agree."""
-        if phase == 'write':
+        if phase_of(point, phase).makes:
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:
             lines = [line for text in outcome.stderrs for line in text.splitlines() if line.strip()]
@@ -137,7 +134,7 @@ def _overrides(point: Point, folder: str, phase: str) -> Tuple[str, ...]:
         'reader.sample_shuffle': 'seed' if point.order == 'random' else 'off',
         'train.epochs': 1,
         'train.computation_time': point.think_s,
-        'train.seed': 1 if phase == NEXT else 0,
+        'train.seed': int(bool(phase_of(point, phase).warm)),
         'checkpoint.checkpoint_folder': f'{folder}/checkpoints',
         'checkpoint.model_size': 0,
         'checkpoint.layer_parameters': [],

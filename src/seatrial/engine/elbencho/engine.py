@@ -33,9 +33,9 @@ from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.access import LIBRARIES, file_name, writer_of
-from seatrial.workload.base import Entries
-from seatrial.workload.registry import kind_of
-from seatrial.workload.tree import FIND, PHASES, levels_total, operations
+from seatrial.workload.base import FIND, Entries
+from seatrial.workload.registry import does, phase_of
+from seatrial.workload.tree import PHASES, levels_total, operations
 
 OLDEST = (3, 0, 37)  # the first whose JSON says what it was told; 3.0-3, which Spack has, writes none
 CLOCK_S = 0.001
@@ -113,11 +113,11 @@ class Elbencho(Engine):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """By writer_of, where the tasks fill node after node."""
-        return phase == 'read' and point.nodes > 1
+        return phase_of(point, phase).reads and point.nodes > 1
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Processes with raw + '.RANK.json' each; of a shared file one with a thread a task. `seed` has no use."""
-        writes = kind_of(point.kind).writes(phase)
+        writes = phase_of(point, phase).writes
         how = ['-w', '--blockvaralgo', 'balanced'] if writes else ['-r']
         how += ['--direct'] if point.direct else []
         how += ['--strided'] if point.order == 'strided' else []
@@ -140,7 +140,7 @@ class Elbencho(Engine):
         the same clock; on many a task's window begins with its process, and clock_s is how much later it can have
         begun. That each thread moved its share follows from the total: none can move more.
         """
-        writes, threads = kind_of(point.kind).writes(phase), point.tasks if self.in_threads(point) else 1
+        writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads
         processes = _processes(command, outcome, 'WRITE' if writes else 'READ', planned)
         own = threads * point.bytes_per_task
@@ -189,7 +189,7 @@ class ElbenchoFiles(Elbencho):
         """
         if point.depth:
             return 'cannot make a tree of directories: here its files lie flat'
-        if FIND in point.phases:
+        if does(point, FIND):
             return 'cannot find files'
         if point.empties_per_directory:
             return 'cannot stat directories'
@@ -204,7 +204,7 @@ class ElbenchoFiles(Elbencho):
     def entries(self, point: Point, phase: str) -> Entries:
         """The plan's entries; the directories that the files lay in stay."""
         planned = levels_total(point, point.tasks)
-        return Entries(planned.directories, 0, 0) if phase == 'remove' else planned
+        return Entries(planned.directories, 0, 0) if phase_of(point, phase).removes else planned
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Each phase goes one node further than the one before: no node comes to what it knows before the fifth."""
@@ -212,9 +212,10 @@ class ElbenchoFiles(Elbencho):
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Processes with raw + '.RANK.json' each, over files in 'tree' or, of a task alone, in 'tree.RANK'."""
-        size = ['-s', str(point.bytes_per_file)] if phase in ('create', 'read') else []
+        own = phase_of(point, phase)
+        size = ['-s', str(point.bytes_per_file)] if own.moves else []
         size += ['-b', str(point.bytes_per_file)] if size and point.bytes_per_file else []
-        size += ['--blockvaralgo', 'balanced'] if phase == 'create' and point.bytes_per_file else []
+        size += ['--blockvaralgo', 'balanced'] if own.makes and point.bytes_per_file else []
         further = PHASES.index(phase) * point.tasks_per_node if point.nodes > 1 else 0
         owners = [(rank + further) % point.tasks for rank in range(point.tasks)]
         trees = ['tree' if point.subtrees == 'shared' else f'tree.{rank}' for rank in owners]
@@ -224,7 +225,7 @@ class ElbenchoFiles(Elbencho):
             for owner, tree in zip(owners, trees)
         ]
         made = _command(program, raw, words)
-        return made._replace(directories=tuple(sorted(set(trees)))) if phase == 'create' else made
+        return made._replace(directories=tuple(sorted(set(trees)))) if own.makes else made
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What the processes said. Raises EngineError as for data, with T1 for other files or bytes than planned.
@@ -235,7 +236,7 @@ class ElbenchoFiles(Elbencho):
         files = point.files_per_directory
         for rank, process in enumerate(processes):
             done = process.phase.last_done
-            moved = files * point.bytes_per_file if phase in ('create', 'read') else 0
+            moved = files * point.bytes_per_file if phase_of(point, phase).moves else 0
             if (done.entries, done.bytes_moved) != (files, moved):
                 said = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
                 raise EngineError('T1', f'{_which(rank, process.time)} {said}')

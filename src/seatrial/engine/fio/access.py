@@ -35,7 +35,7 @@ from seatrial.engine.fio.process import (
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import LIBRARIES, file_name, shared_whole, writer_of
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import exact_bytes, phase_of
 
 QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
 LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
@@ -91,7 +91,7 @@ class Fio(FioProcess):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """By writer_of, where the tasks fill node after node. A file that all read in full has nothing elsewhere."""
-        return phase == 'read' and point.nodes > 1 and not shared_whole(point)
+        return phase_of(point, phase).reads and point.nodes > 1 and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
@@ -164,20 +164,21 @@ class Fio(FioProcess):
             clock_s=clock_s,
             bytes_moved=sum(t.bytes_moved for t in times),
             tasks=times,
-            fsync=kind_of(point.kind).writes(phase),
+            fsync=phase_of(point, phase).writes,
             direct=point.direct,
         )
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        does = phase_of(point, phase)
         common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
         common.update({'direct': 1} if point.direct else {})
-        common.update({'create_on_open': 1, 'end_fsync': 1} if phase == 'write' else {'allow_file_create': 0})
-        common.update({'invalidate': 1} if phase == 'read' else {})
+        common.update({'create_on_open': 1, 'end_fsync': 1} if does.writes else {'allow_file_create': 0})
+        common.update({'invalidate': 1} if does.reads else {})
         if point.nodes > 1:
             common['disk_util'] = 0  # else fio goes through the node's block devices before it starts
         jobs = {}
         for rank in ranks:
-            share = writer_of(point, rank) if phase == 'read' else rank
+            share = writer_of(point, rank) if does.reads else rank
             offset, size, io_size, skip = region(point, share)
             mode = 'rand' + phase if point.order == 'random' else phase
             jobs[rank] = {
@@ -191,7 +192,7 @@ class Fio(FioProcess):
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """What each job moved, in the order of ranks."""
-        exact = kind_of(point.kind).exact_bytes(point)
+        exact = exact_bytes(point)
         done = [field(job, phase, dict) for job in jobs]
         moved = [moved_of(each, job, rank, exact) for rank, (each, job) in enumerate(zip(done, jobs))]
         for rank, each in enumerate(done):

@@ -10,7 +10,9 @@ from seatrial.engine.fio.access import Fio, Moved, figure_of
 from seatrial.engine.fio.process import field, job_file
 from seatrial.model.metric import Metric, bandwidth
 from seatrial.model.point import Point
-from seatrial.workload.devices import part_of
+from seatrial.workload.base import READ
+from seatrial.workload.devices import DEVICE, part_of
+from seatrial.workload.registry import phase_of
 
 READ_ONLY = '--readonly'
 
@@ -23,12 +25,12 @@ class FioDevices(Fio):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """As of data access. fio ends with READ_ONLY if any job could write."""
         command = super().command(program, phase, point, raw, seed)
-        if phase != 'device':
+        if DEVICE not in phase_of(point, phase).does:
             return command
         return command._replace(argvs=tuple((argv[0], READ_ONLY, *argv[1:]) for argv in command.argvs))
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
-        if phase != 'device':
+        if DEVICE not in phase_of(point, phase).does:
             return super()._job_file(phase, point, ranks, randseed)
         common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed, 'direct': 1}
         common.update({'allow_file_create': 0, 'invalidate': 0, 'rw': 'read'})
@@ -48,4 +50,4 @@ class FioDevices(Fio):
 
 
 def _direction(phase: str) -> str:
-    return 'read' if phase == 'device' else phase
+    return {DEVICE: READ}.get(phase, phase)

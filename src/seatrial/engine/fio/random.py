@@ -16,6 +16,7 @@ from seatrial.engine.fio.process import CLOCK_S, field, job_file, latencies_of
 from seatrial.model.metric import LOWER, Metric, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.random import DIRECTIONS, PERCENTILES, files_of, names_of
+from seatrial.workload.registry import phase_of
 
 LATENCY = 'lat_ns'
 ENDED_EARLY = 0.99  # of its time that a job must have run; it stops with the transfer that is in flight
@@ -42,7 +43,7 @@ class FioRandom(Fio):
         return False
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
-        if phase not in DIRECTIONS:
+        if phase_of(point, phase).makes:
             return super()._job_file(phase, point, ranks, randseed)
         common: Dict[str, Any] = {
             'ioengine': point.interface or ('libaio' if point.queue_depth > 1 else 'psync'),
@@ -71,7 +72,7 @@ class FioRandom(Fio):
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """In all directions together. Raises EngineError, too: T1 for a job that ended before its time, T18 for one
         whose bytes are not those of its transfers."""
-        if phase not in DIRECTIONS:
+        if phase_of(point, phase).makes:
             return super()._moved_by(jobs, phase, point)
         found = []
         for rank, job in enumerate(jobs):
@@ -87,7 +88,7 @@ class FioRandom(Fio):
         return found
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
-        if phase not in DIRECTIONS:
+        if phase_of(point, phase).makes:
             return super()._metrics(jobs, phase, point, seconds)
         return tuple(
             metric

@@ -53,13 +53,13 @@ from seatrial.engine.fio.process import (
 )
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.point import Point
-from seatrial.workload.base import Entries
-from seatrial.workload.tree import FIND, levels_total, operations
+from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Entries, Phase
+from seatrial.workload.registry import does, phase_of
+from seatrial.workload.tree import levels_total, operations
 
 TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
 OLDEST = (3, 27)  # the first with filedelete
 MAX_JOBS = 4096  # REAL_MAX_JOBS
-SINGLY_TIMED = ('stat', 'remove')
 POOLS, MIN_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
 
 
@@ -79,13 +79,13 @@ class FioFiles(FioProcess):
         if point.depth:
             directories = levels_total(point, point.tasks).directories
             return f'cannot make a tree of {directories} directories: its files lie flat'
-        if FIND in point.phases:
+        if does(point, FIND):
             return 'cannot find files'
         if point.empties_per_directory:
             return 'cannot work on directories'
         if point.fsync:
             return 'cannot sync every file once before it is closed'
-        if 'read' in point.phases and not point.bytes_per_file:
+        if does(point, READ) and not point.bytes_per_file:
             return 'cannot open a file of which nothing is to be read'
         if point.bytes_per_file > MAX_BYTES_PER_CALL:
             return f'cannot write {point.bytes_per_file} bytes in one call'
@@ -116,7 +116,7 @@ class FioFiles(FioProcess):
             argvs=(fio_argv(program, raw, 'json+', *more),),
             inputs={raw + '.fio': _job_file(phase, point, randseed_of(seed, raw))},
             outputs=(raw + '.json',),
-            directories=tuple(directories) if phase == 'create' else (),
+            directories=tuple(directories) if phase_of(point, phase).makes else (),
         )
 
     def warms(self, point: Point, phase: str) -> str:
@@ -126,7 +126,7 @@ class FioFiles(FioProcess):
     def entries(self, point: Point, phase: str) -> Entries:
         """The plan's entries; nothing removes the directories that the files lay in."""
         planned = levels_total(point, point.tasks)
-        return Entries(planned.directories, 0, 0) if phase == 'remove' else planned
+        return Entries(planned.directories, 0, 0) if phase_of(point, phase).removes else planned
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What fio said of its jobs. Raises EngineError:
@@ -140,7 +140,7 @@ class FioFiles(FioProcess):
         percentiles: of all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
         """
         ((_, text),) = command.inputs.items()
-        jobs = jobs_of(_report(phase, outcome), text)
+        jobs = jobs_of(_report(phase_of(point, phase), outcome), text)
         done = [_done(job, rank, phase, point) for rank, job in enumerate(jobs)]
         task_seconds = tuple(runtime_of(each, rank) for rank, each in enumerate(done))
         starts_s = starts_of(jobs)
@@ -148,7 +148,7 @@ class FioFiles(FioProcess):
         check_clock(seconds, outcome.processes[0])
         figures = [f'{field(each, "iops", float):.6f}' for each in done]
         ((name, number),) = operations(point, phase).items()
-        percentiles_s = percentiles_of(latencies_of(done)) if phase in SINGLY_TIMED else {}
+        percentiles_s = percentiles_of(latencies_of(done)) if not phase_of(point, phase).moves else {}
         return Measurement(
             metrics=(rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s),),
             world_size=len(jobs),
@@ -157,11 +157,11 @@ class FioFiles(FioProcess):
         )
 
 
-_FILE_ENGINES = {'create': 'filecreate', 'stat': 'filestat', 'remove': 'filedelete'}
+_FILE_ENGINES = {CREATE: 'filecreate', STAT: 'filestat', REMOVE: 'filedelete'}
 
 
 def _moves_data(phase: str, point: Point) -> bool:
-    return phase in ('create', 'read') and point.bytes_per_file > 0
+    return phase_of(point, phase).moves and point.bytes_per_file > 0
 
 
 def _block(phase: str, point: Point) -> int:
@@ -174,10 +174,10 @@ def _directory(point: Point, rank: int) -> str:
 
 
 def _job_file(phase: str, point: Point, randseed: int) -> str:
-    block = _block(phase, point)
+    block, own = _block(phase, point), phase_of(point, phase)
     common = {
         'ioengine': 'psync' if _moves_data(phase, point) else _FILE_ENGINES[phase],
-        'rw': 'write' if phase == 'create' else 'read',
+        'rw': 'write' if own.makes else 'read',
         'bs': block,
         'filesize': block,
         'nrfiles': point.files_per_directory,
@@ -188,12 +188,12 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
         'invalidate': 0,  # a call a file, and no proof of a cold read
         'randseed': randseed,
     }
-    common.update({} if phase == 'create' else {'allow_file_create': 0})
+    common.update({} if own.makes else {'allow_file_create': 0})
     names = {rank: f'{_directory(point, rank)}/file.{rank}.$filenum' for rank in range(point.tasks)}
     return job_file(common, {rank: {'filename_format': name} for rank, name in names.items()})
 
 
-def _report(phase: str, outcome: Outcome) -> Any:
+def _report(own: Phase, outcome: Outcome) -> Any:
     """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
     text = outcome.outputs[0] or ''
     try:
@@ -202,17 +202,18 @@ def _report(phase: str, outcome: Outcome) -> Any:
         failed = first_error(decoded(text))
         if failed is None:
             raise
-        raise _failure(phase, failed, error.sentence) from error
+        raise _failure(own, failed, error.sentence) from error
     failed = first_error(report)
     if failed is not None:
-        raise _failure(phase, failed, 'fio exited with 0 after an error')
+        raise _failure(own, failed, 'fio exited with 0 after an error')
     return report
 
 
-def _failure(phase: str, failed: Tuple[int, int], before: str) -> EngineError:
+def _failure(own: Phase, failed: Tuple[int, int], before: str) -> EngineError:
     rank, error = failed
-    absent = error == errno.ENOENT and phase != 'create'
-    short = ', which fio also says of a file that is too short' if error == errno.EIO and phase == 'read' else ''
+    absent = error == errno.ENOENT and own.needs
+    of_data = error == errno.EIO and READ in own.does
+    short = ', which fio also says of a file that is too short' if of_data else ''
     said = os.strerror(error)
     sentence = before if said in before else f'{before}; task {rank}: {said}'
     return EngineError('T17' if absent else 'E1', sentence + short)
@@ -220,7 +221,7 @@ def _failure(phase: str, failed: Tuple[int, int], before: str) -> EngineError:
 
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
     """What the report has of the operations of a task, if they are those of all its files."""
-    done: Dict[str, Any] = field(job, 'write' if phase == 'create' else 'read', dict)
+    done: Dict[str, Any] = field(job, 'write' if phase_of(point, phase).makes else 'read', dict)
     latency, own = field(done, 'clat_ns', dict), point.files_per_directory
     for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
         if number != own:

@@ -11,25 +11,36 @@ ends it too.
 """
 
 import os
-from typing import Iterator, List
+from typing import Dict, Iterator, List, Tuple
 
+from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.interactive import remove_tree
+from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import nodes_away
-from seatrial.engine.posixops.work import Data, Failure, Work, partner, write_all
+from seatrial.engine.posixops.work import Data, Failure, Report, Spec, Work, partner, write_all
+from seatrial.model.metric import Fact, Measurement, bandwidth
 from seatrial.model.point import Point
-from seatrial.workload.ageing import FILES, REMOVE, Batch, batches, counted_in, of_task, total
+from seatrial.workload.ageing import FILES, FILL, Batch, batches, counted_in, histograms, of_task, total
+from seatrial.workload.base import REMOVE, STAT
+from seatrial.workload.registry import phase_of
 
 FLOOR = 0.05  # of bytes and of inodes
 LOOK = 10  # files between two looks at what is free
 
 
-def carry_out(work: Work, phase: str, point: Point) -> None:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Raises Failure and OSError."""
-    away = nodes_away(phase if phase == REMOVE else 'stat', len(set(work.hosts)))
-    other = partner(work.rank, work.hosts, away) if away else work.rank
-    if phase == REMOVE:
-        work.together(REMOVE, lambda: remove_tree(_root(other)))
-        return
+    later, act = {FILL: (STAT, _age), REMOVE: (REMOVE, _remove)}[spec.phase]
+    away = nodes_away(later, len(set(work.hosts)))
+    act(work, spec.point, partner(work.rank, work.hosts, away) if away else work.rank)
+    return ()
+
+
+def _remove(work: Work, point: Point, other: int) -> None:
+    work.together(REMOVE, lambda: remove_tree(_root(other)))
+
+
+def _age(work: Work, point: Point, other: int) -> None:
     there, held = total(point)
     look(held, there.inodes)
     mine = list(batches(of_task(point, work.rank)))
@@ -106,3 +117,31 @@ def _found(root: str, ways: int) -> Iterator[Batch]:
             directory, depth = f'{directory}/d', depth + 1
             names = os.listdir(directory)
         yield Batch(depth, tuple(os.lstat(f'{directory}/f{place}').st_size for place in range(len(names))))
+
+
+def _planned(phase: str, point: Point) -> Dict[str, int]:
+    there, _ = total(point)
+    return {FILL: {FILES: there.files}, REMOVE: {REMOVE: there.inodes}}[phase]
+
+
+def _measured(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
+    """Of what was filled also the bytes, where they were synced, and the histograms."""
+    if phase_of(point, phase).removes:
+        return plain
+    there, held = total(point)
+    (files,) = plain.metrics
+    figure = f'{held} B in {files.seconds:.6f} s'
+    synced = (bandwidth(FILL, held, files.seconds, figure),) if point.fsync else ()
+    seen = histograms(point, [report.counts for report in reports])
+    if sum(seen[-1].found) != there.files:
+        raise EngineError('T17', f'{sum(seen[-1].found)} of {there.files} files were found')
+    return plain._replace(metrics=(files, *synced), histograms=seen)
+
+
+PART = Part(
+    carry_out,
+    _planned,
+    measured=_measured,
+    makes=(r'aged\.\d+', r'f\d*|d\d*'),
+    elsewhere=lambda point, phase: point.nodes > 1 and phase_of(point, phase).removes,
+)

@@ -17,57 +17,56 @@ of another one, and where the number of nodes is even no node does both.
 import os
 import threading
 import time
-from typing import Dict, List
+from typing import Dict, List, Optional, Tuple
 
+from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import training
+from seatrial.engine.posixops.part import NEVER, Part
 from seatrial.engine.posixops.training import Reader, batches_in
-from seatrial.engine.posixops.work import Data, Report, Work, write_all
-from seatrial.model.metric import Measurement, Metric, bandwidth, rate
+from seatrial.engine.posixops.work import Data, Report, Spec, Work, write_all
+from seatrial.model.metric import Fact, Measurement, Metric, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.burst import ALONE, BESIDE, CHECKPOINT, TRAINING, halves
+from seatrial.workload.registry import phase_of
 
 LEAST_BATCHES = 5  # that an accelerator could work on in the time of the training alone
 BUSY, WINDOW, READ = 'busy_ns', 'window_ns', 'read_bytes'
 
 
-def carry_out(work: Work, phase: str, point: Point) -> None:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Raises Failure and OSError."""
-    if phase == 'write':
-        training.carry_out(work, phase, point)
-        return
+    if phase_of(spec.point, spec.phase).makes:
+        return training.carry_out(work, spec)
     trains, _ = halves(work.tasks)
-    (_train if work.rank < trains else _save)(work, point)
+    (_train if work.rank < trains else _save)(work, spec.point)
+    return ()
 
 
 def operations(phase: str, point: Point) -> Dict[str, int]:
     """What is timed in a launch, with the pieces that all tasks write."""
-    if phase == 'write':
+    if phase_of(point, phase).makes:
         return training.operations(phase, point)
     pieces = halves(point.tasks)[1] * -(-point.bytes_per_task // MIB)
     return {CHECKPOINT + how: pieces for how in (ALONE, BESIDE)}
 
 
-def measured(phase: str, point: Point, reports: List[Report], pieces: List[Metric]) -> Measurement:
-    """The figures of a launch; pieces: the rates of what it timed, by `operations`."""
-    if phase == 'write':
-        return training.measured(phase, point, reports)
+def measured(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
+    """The figures of a launch, whose plain ones are the rates of its `operations`."""
+    if phase_of(point, phase).makes:
+        return training.measured(phase, point, reports, plain, outcome)
     trains, saves = halves(point.tasks)
     size = saves * point.bytes_per_task
     metrics: List[Metric] = []
-    for how, written in zip((ALONE, BESIDE), pieces):
+    for how, written in zip((ALONE, BESIDE), plain.metrics):
         figure = f'{size} B in {written.seconds:.6f} s'
         metrics.append(bandwidth(written.name, size, written.seconds, figure))
         seen = [report.counts[how or 'alone'] for report in reports[:trains]]
         seconds = max(each[WINDOW] for each in seen) / 1e9
         worked = sum(each[BUSY] / each[WINDOW] for each in seen) * point.batch / point.think_s
         metrics.append(rate(TRAINING + how, 0, seconds, f'{worked:.3f}')._replace(value=worked))
-    return Measurement(
-        metrics=tuple(metrics),
-        world_size=len(reports),
-        hosts=tuple(sorted({report.host for report in reports})),
-        bytes_moved=sum(report.counts['all'][READ] for report in reports[:trains]),
-    )
+    read = sum(report.counts['all'][READ] for report in reports[:trains])
+    return plain._replace(metrics=tuple(metrics), bytes_moved=read)
 
 
 def _save(work: Work, point: Point) -> None:
@@ -150,3 +149,18 @@ class _Training:
                 self._reader.work_on(1)
         except Exception as error:  # whatever it is, the other thread raises it
             self._failed.append(error)
+
+
+def _cannot(point: Point) -> Optional[str]:
+    return 'cannot train and write checkpoints at once with one task' if point.tasks < 2 else None
+
+
+PART = Part(
+    carry_out,
+    operations,
+    measured=measured,
+    makes=(r'checkpoint\.\d+',),
+    cannot=_cannot,
+    elsewhere=training.elsewhere,
+    hosts_from=NEVER,
+)

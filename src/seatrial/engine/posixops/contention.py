@@ -18,32 +18,35 @@ What POSIX guarantees of appends and locks is a fact beside the figures, as thos
 import fcntl
 import os
 import resource
-from typing import List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 from seatrial.engine.posixops.guarantees import CONTENDED
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.contention import APPEND, COUNTER, LOCK, ROUNDS, calls_of
+from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, calls_of
 
 SHARED = 'data'
 SPARE = 64  # descriptors that a task has open beside its files, or may need
 
 
-def carry_out(work: Work, phase: str, point: Point) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Leaves nothing behind. Raises Failure and OSError."""
-    if phase not in CONTENDED:
-        _hold_open(work, point)
+    shared = _SHARED.get(spec.phase)
+    if shared is None:
+        _hold_open(work, spec.point)
         return ()
-    work.untimed('make the file', (lambda: _make(work.tasks, phase)) if work.rank == 0 else None)
-    (_append if phase == APPEND else _lock)(work, point)
+    size, contend, compare = shared
+    work.untimed('make the file', (lambda: _make(size * (work.tasks + 1))) if work.rank == 0 else None)
+    contend(work, spec.point)
     seen = ''
     if work.rank == 0:
         work.doing = 'compare what came of it'
-        seen = (_appended if phase == APPEND else _changed)(work.tasks, point)
+        seen = compare(work.tasks, spec.point)
         os.unlink(SHARED)
     seen = work.barrier.exchange('compare', seen)[0]
-    return (Fact(CONTENDED[phase].name, not seen[0].isdigit(), seen),)
+    return (Fact(CONTENDED[spec.phase].name, not seen[0].isdigit(), seen),)
 
 
 def too_few(point: Point) -> Optional[str]:
@@ -54,9 +57,9 @@ def too_few(point: Point) -> Optional[str]:
     return f'cannot hold {point.files_per_directory} files open: a process may have {most} (ulimit -Hn)'
 
 
-def _make(tasks: int, phase: str) -> None:
+def _make(size: int) -> None:
     with open(SHARED, 'xb') as file:
-        file.write(bytes(COUNTER * (tasks + 1)) if phase == LOCK else b'')
+        file.write(bytes(size))
 
 
 def _append(work: Work, point: Point) -> None:
@@ -159,3 +162,24 @@ def _remove(where: str, names: List[str], content: bytes) -> None:
                 raise Failure('F2', f'{name} is not as it was written', {'file': name})
         os.unlink(name)
     os.rmdir(where)
+
+
+_SHARED: Dict[str, Tuple[int, Callable[[Work, Point], None], Callable[[int, Point], str]]] = {
+    APPEND: (0, _append, _appended),
+    LOCK: (COUNTER, _lock, _changed),
+}
+"""Of a phase in which tasks share a file: its bytes for each of them and one more, and who contends and compares."""
+
+
+def _planned(phase: str, point: Point) -> Dict[str, int]:
+    each = dict.fromkeys(('append', 'lock', 'open_write'), calls_of(point))
+    return {name: point.tasks * each.get(name, point.files_per_directory) for name in CALLS[phase]}
+
+
+PART = Part(
+    carry_out,
+    _planned,
+    facts={phase: (each,) for phase, each in CONTENDED.items()},
+    makes=(r'[df]\d+',),
+    cannot=too_few,
+)

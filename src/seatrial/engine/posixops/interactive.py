@@ -22,7 +22,7 @@ from seatrial.model.point import Point
 
 
 def carry_out(work: Work, point: Point) -> None:
-    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
+    """One task's part, but for those of programs.py. Leaves nothing behind. Raises Failure and OSError."""
 
     def tree_of(phase: str) -> str:
         away = nodes_away(phase, len(set(work.hosts)))

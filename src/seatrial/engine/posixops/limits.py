@@ -15,11 +15,12 @@ import time
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from seatrial.engine.posixops.guarantees import LIMITS
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.semantics import counted
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.engine.proof.task import damage, data_of, differs, opened, read_there, window_of
 from seatrial.model.metric import Fact
-from seatrial.model.point import Point
-from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, counted_in, of_quota, room_of
+from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 
 RECORD = 1_000_003  # bytes: in step with nothing, so that the limit lies within one
 OWN = {'bytes': 1 << 20, 'inodes': 8}  # that the run directory has taken since the limit was asked
@@ -41,8 +42,9 @@ class Taken(NamedTuple):
     late: bool = False
 
 
-def carry_out(work: Work, phase: str, point: Point) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Raises OSError of any other errno than those of a limit, Failure F2 and BarrierError."""
+    phase, point = spec.phase, spec.point
     what, room = counted_in(phase), room_of(point)
     key = work.barrier.exchange('agree on a key', os.urandom(16).hex() if work.rank == 0 else '')[0]
     most, end_s = -(-(room + OVER[what]) // work.tasks), time.monotonic() + point.duration_s
@@ -203,3 +205,6 @@ def _file(rank: int) -> str:
 
 def _directory(rank: int) -> str:
     return f'd{rank}'
+
+
+PART = Part(carry_out, facts=dict.fromkeys(WORDS, LIMITS), measured=counted, hosts_from=1)

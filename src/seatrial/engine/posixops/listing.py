@@ -3,26 +3,43 @@
 The directory is made in a launch of its own. The launch that lists makes no call on it before its first pass.
 """
 
+import hashlib
 import os
 import time
-from typing import List
+from typing import Dict, List, Tuple
 
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops import tree
+from seatrial.engine.posixops.operations import on_all_files
+from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.work import Failure, Spec, Work
+from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.listing import PASSES, listing_metrics
+from seatrial.workload.listing import MAKING, PASSES, PHASE, listing_metrics
+from seatrial.workload.tree import operations
 
 
-def carry_out(work: Work, directory: str, point: Point) -> None:
-    """All passes over the directory. Raises Failure and OSError."""
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+    """The directory is made, or all passes go over it. Raises Failure and OSError."""
+    return {MAKING: tree.carry_out, PHASE: _list}[spec.phase](work, spec)
+
+
+def directory_of(point: Point) -> str:
+    """Several points have theirs beside each other."""
+    return f'listing.{hashlib.sha256(point.label.encode()).hexdigest()[:12]}'
+
+
+def _list(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+    directory, point = spec.directory, spec.point
     entries, metrics = point.files_per_directory, listing_metrics(point.pauses_s)
     if not point.pauses_s:
         for names, attributes in zip(metrics[0::2], metrics[1::2]):
             _by_parts(work, directory, entries, names, attributes)
-        return
+        return ()
     before_s = (0.0,) * len(PASSES) + point.pauses_s
     for metric, pause_s in zip(metrics, before_s):
         time.sleep(pause_s)
         work.alone(metric, lambda: _pass(directory, entries))
+    return ()
 
 
 def _pass(directory: str, entries: int) -> int:
@@ -57,3 +74,10 @@ def _expected(directory: str, number: int, entries: int) -> int:
             'T17' if number < entries else 'P15', f'{directory} lists {number} entries, and {entries} were made'
         )
     return number
+
+
+def _planned(phase: str, point: Point) -> Dict[str, int]:
+    return {MAKING: operations, PHASE: lambda point, phase: on_all_files(phase, point)}[phase](point, phase)
+
+
+PART = Part(carry_out, _planned, makes=(r'listing\.[0-9a-f]{12}',), directory=directory_of)

@@ -22,16 +22,22 @@ read and closed, then the next, and the seconds of an operation are the sum over
 """
 
 import os
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from seatrial.engine.posixops.work import Data, Failure, Work
+from seatrial.engine.base import MAX_BYTES_PER_CALL
+from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.work import Data, Failure, Spec, Work
+from seatrial.model.metric import Fact
 from seatrial.model.point import Point
+from seatrial.workload.registry import metrics_of
+from seatrial.workload.tree import levels_total
 
 OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for more
 
 
-def carry_out(work: Work, point: Point) -> None:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Leaves nothing behind. Raises Failure and OSError."""
+    point = spec.point
     private = point.subtrees == 'private'
     where = f'calls.{work.rank}' if private else 'calls'
     makes = private or work.rank == 0
@@ -42,6 +48,7 @@ def carry_out(work: Work, point: Point) -> None:
     _open_files(work, files, point.bytes_per_file)
     _names(work, where, files)
     work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
+    return ()
 
 
 def _directories(work: Work, where: str, names: List[str]) -> None:
@@ -109,3 +116,16 @@ def _listing(work: Work, where: str, number: int) -> None:
             raise Failure('T17', f'the listing of {where} ends before its entry {number}')
 
     work.each('readdir', entry, listings())
+
+
+def _cannot(point: Point) -> Optional[str]:
+    size = point.bytes_per_file
+    return None if 0 < size <= MAX_BYTES_PER_CALL else f'cannot write and read {size} bytes in one call'
+
+
+def on_all_files(phase: str, point: Point) -> Dict[str, int]:
+    """Every metric is of a call to each of the files."""
+    return dict.fromkeys((each.name for each in metrics_of(point, phase)), levels_total(point, point.tasks).files)
+
+
+PART = Part(carry_out, on_all_files, makes=(r'calls(\.\d+)?', r'[df]\.\d+\.\d+(\.[lr])?'), cannot=_cannot)

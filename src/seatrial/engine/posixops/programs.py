@@ -18,21 +18,26 @@ a package has and what a program prints.
 
 import base64
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from typing import Callable, Dict, List, Optional, Sequence
+from functools import partial
+from typing import Callable, Dict, List, Optional, Tuple
 
 from seatrial.engine.base import ending
+from seatrial.engine.posixops import interactive
 from seatrial.engine.posixops.interactive import entries_in, remove_tree
+from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import nodes_away, share
-from seatrial.engine.posixops.work import Failure, Work, partner
+from seatrial.engine.posixops.work import Failure, Spec, Work, partner
+from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.interactive import BUILD, GIT, VENV
+from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
 
-NEEDS: Dict[str, Sequence[str]] = {GIT: ('git',), BUILD: ('make', 'cc')}
+NEEDS: Dict[str, Tuple[str, ...]] = {GIT: ('git',), BUILD: ('make', 'cc')}
 """Programs of each phase, beside the interpreter."""
 
 ROOT = 'programs'
@@ -52,8 +57,14 @@ _GIT_CONFIG = """[core]
 """  # random data neither compress nor have anything in common: git would only look for it
 
 
-def carry_out(work: Work, phase: str, point: Point) -> None:
-    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+    """One task's part of interactive use. Leaves nothing behind. Raises Failure and OSError."""
+    _STEPS[spec.phase](work, spec)
+    return ()
+
+
+def _in_programs(steps: Callable[[Work, Point, str, str], None], work: Work, spec: Spec) -> None:
+    phase, point = spec.phase, spec.point
     missing = [name for name in NEEDS.get(phase, ()) if shutil.which(name) is None]
     if missing:
         raise Failure('E1', f'{missing[0]} is not installed on this node')
@@ -62,7 +73,7 @@ def carry_out(work: Work, phase: str, point: Point) -> None:
     own, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, other))
     work.untimed('begin', None)  # nobody writes where a program is missing
     work.untimed('make the directory', lambda: os.makedirs(f'{own}/tmp'))
-    {GIT: _git, VENV: _package, BUILD: _build}[phase](work, point, own, others)
+    steps(work, point, own, others)
     work.untimed('remove what was made', lambda: remove_tree(f'{ROOT}.{work.rank}'))
 
 
@@ -223,3 +234,25 @@ def _run(home: str, *argv: str, feed: bytes = b'') -> str:
         last = (done.stderr.decode('utf-8', 'replace').strip().splitlines() or [''])[-1]
         raise Failure('E1', f'{os.path.basename(argv[0])} {ending(done.returncode)}: {last[:200]}')
     return done.stdout.decode('utf-8', 'replace')
+
+
+_STEPS: Dict[str, Callable[[Work, Spec], None]] = {
+    TREES: lambda work, spec: interactive.carry_out(work, spec.point),
+    GIT: partial(_in_programs, _git),
+    VENV: partial(_in_programs, _package),
+    BUILD: partial(_in_programs, _build),
+}
+
+
+def _cannot(point: Point) -> Optional[str]:
+    why = 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
+    return {VENV: why}.get(point.phases[0]) if importlib.util.find_spec('ensurepip') is None else None
+
+
+PART = Part(
+    carry_out,
+    lambda phase, point: entries_of(point, phase),
+    makes=(rf'(.*/)?{ROOT}\.\d+(/.*)?',),
+    cannot=_cannot,
+    needs=NEEDS,
+)

@@ -19,19 +19,23 @@ import sys
 import time
 from typing import Dict, List, Set, Tuple
 
+from seatrial.engine.base import Outcome
+from seatrial.engine.posixops.part import ROW, Part
 from seatrial.engine.posixops.scenario_figures import (
     GAP_S,
     LATENCY_STEPS,
     VERIFIED,
     Row,
     bound_s,
+    figures,
     file_of,
     line_of_row,
 )
-from seatrial.engine.posixops.work import Failure, Work, write_all
+from seatrial.engine.posixops.work import Failure, Report, Spec, Work, write_all
 from seatrial.engine.proof.task import data_of, read_there, window_of
 from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
 from seatrial.model.codec import to_json
+from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
 
 SEEN_WITHIN_S = 60.0
@@ -178,8 +182,9 @@ class _File:
         self.damage.append(f'the record at {number * self._size} B of {self.name} {what}')
 
 
-def carry_out(work: Work, point: Point, raw: str) -> None:
-    """One task's part; raw: the prefix of the launch's raw output. Leaves its file. Raises OSError, Failure F2."""
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+    """One task's part. Leaves its file. Raises OSError, Failure F2."""
+    point, raw = spec.point, spec.directory
     file, number = _File(work, point), 0
     work.doing = 'make its file'
     file.open()
@@ -216,6 +221,7 @@ def carry_out(work: Work, point: Point, raw: str) -> None:
     if file.damage:
         more = f', and {file.damaged - 1} more' if file.damaged > 1 else ''
         raise Failure('F2', file.damage[0] + more, {'file': file.name})
+    return ()
 
 
 def say(line: str) -> None:
@@ -246,3 +252,13 @@ def _wait_for_actions(raw: str) -> None:
                 return
             within_s = OVER_WITHIN_S
         time.sleep(POLL_S)
+
+
+def _measured(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
+    rows = [[line for line in text.splitlines() if line.startswith(ROW)] for text in outcome.stdouts]
+    transcript = outcome.outputs[0] if outcome.outputs else None
+    metrics, course = figures(point, rows, [report.host for report in reports], transcript)
+    return plain._replace(metrics=metrics, course=course)
+
+
+PART = Part(carry_out, measured=_measured, makes=(r'course\.\d+',), course=True)

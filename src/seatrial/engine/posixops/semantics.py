@@ -14,10 +14,16 @@ import tarfile
 import time
 from typing import Callable, Dict, Iterator, List, Set, Tuple
 
-from seatrial.engine.posixops.guarantees import GUARANTEES
+from seatrial.engine.base import Outcome
+from seatrial.engine.posixops import integrity
+from seatrial.engine.posixops.guarantees import GUARANTEES, WAYS_TO_WRITE
+from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.task_pair import ROOT, Pair, Seen, Step
-from seatrial.engine.posixops.work import Work
-from seatrial.model.metric import Fact
+from seatrial.engine.posixops.work import Report, Spec, Work
+from seatrial.model.metric import Fact, Measurement, Metric
+from seatrial.model.point import Point
+from seatrial.workload.registry import metrics_of
+from seatrial.workload.semantics import HOLDING, INTEGRITY, PHASE
 
 ALONE = 'one task only'
 RECORDS, RECORD = 200, 64  # of an append at once
@@ -31,7 +37,20 @@ PAGE = 4096
 NOBODY = 65534
 
 
-def carry_out(work: Work) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+    """The facts of a phase, tried. Raises OSError, Failure and BarrierError."""
+    return {PHASE: _probe, INTEGRITY: integrity.carry_out}[spec.phase](work)
+
+
+def counted(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
+    """The figures that are counts: of the guarantees that hold, and of a limit what the first task counted."""
+    holding = sum(fact.holds is True for fact in plain.facts)
+    counts = {HOLDING: holding, **reports[0].counts.get('limit', {})}
+    metrics = (Metric(each.name, float(counts[each.name]), '', each.better) for each in metrics_of(point, phase))
+    return plain._replace(metrics=tuple(metrics))
+
+
+def _probe(work: Work) -> Tuple[Fact, ...]:
     """Every guarantee, tried. Raises OSError, where what a trial made cannot be removed again, and BarrierError."""
     pair = Pair(work.barrier, work.rank, work.hosts)
     if work.rank == 0:
@@ -725,3 +744,16 @@ TRIALS: Dict[str, Callable[[Pair], Seen]] = {
     'case_of_letters': _case_of_letters,
     'direct_io': _direct_io,
 }
+
+
+PART = Part(
+    carry_out,
+    facts={PHASE: GUARANTEES, INTEGRITY: WAYS_TO_WRITE},
+    measured=counted,
+    makes=(  # a directory for each guarantee, and what is tried in it
+        '|'.join((ROOT, *(each.name for each in GUARANTEES))),
+        r'f\d*|F|d|new|link|n{255}',
+        '|'.join((rf'{INTEGRITY}\.[0-9a-f]{{12}}', *(each.name for each in WAYS_TO_WRITE))),
+    ),
+    hosts_from=1,
+)

@@ -20,11 +20,14 @@ import time
 import zlib
 from typing import Deque, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.posixops.work import Data, Failure, Report, Span, Work, read_all, write_all
-from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth, rate
+from seatrial.engine.base import Outcome
+from seatrial.engine.posixops.part import NEVER, Part
+from seatrial.engine.posixops.work import Data, Failure, Report, Span, Spec, Work, read_all, write_all
+from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import writer_of
-from seatrial.workload.training import SAMPLES, UTILISATION, Training, batches_of, file_size, files_of
+from seatrial.workload.registry import phase_of
+from seatrial.workload.training import SAMPLES, UTILISATION, batches_of, file_size, files_of
 
 REST = ' after its first batch'
 
@@ -43,29 +46,32 @@ class Ahead(NamedTuple):
     there: threading.Event
 
 
-def carry_out(work: Work, phase: str, point: Point) -> None:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Raises Failure and OSError."""
-    if phase == 'write':
+    phase, point = spec.phase, spec.point
+    if phase_of(point, phase).makes:
         work.together(phase, lambda: _write(point, work.rank))
-        return
+        return ()
     batches = batches_in(point, phase, work.rank, writer_of(point, work.rank))
     reader = Reader(point, batches)
     work.together(phase, lambda: reader.work_on(1))
     work.alone(phase + REST, lambda: reader.work_on(len(batches) - 1))
     reader.end()
+    return ()
 
 
 def operations(phase: str, point: Point) -> Dict[str, int]:
     """What is timed in a launch, with the samples of all tasks."""
     batches = batches_of(point)
-    if phase == 'write':
+    if phase_of(point, phase).makes:
         return {phase: point.tasks * sum(batches)}
     return {phase: point.tasks * batches[0], phase + REST: point.tasks * sum(batches[1:])}
 
 
-def measured(phase: str, point: Point, reports: List[Report]) -> Measurement:
+def measured(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
     """The figures of a launch whose tasks have all timed their `operations`."""
-    rest = phase if phase == 'write' else phase + REST
+    does = phase_of(point, phase)
+    rest = phase if does.makes else phase + REST
     spans = [(_span(report, phase), _span(report, rest)) for report in reports]
     first_s = min(begun.start_s for begun, _ in spans)
     seconds = max(ended.end_s for _, ended in spans) - first_s
@@ -76,20 +82,19 @@ def measured(phase: str, point: Point, reports: List[Report]) -> Measurement:
     own_s = tuple(task.seconds for task in tasks)
     moved = bandwidth(phase, point.bytes_moved, seconds, f'{point.bytes_moved} B in {seconds:.6f} s')
     metrics: Tuple[Metric, ...] = (moved._replace(task_seconds=own_s),)
-    if phase != 'write':
+    if does.reads:
         samples = sum(operations(phase, point).values())
         metrics += (
             rate(phase + SAMPLES, samples, seconds, f'{samples / seconds:.3f}', own_s),
             utilisation(phase, point, [ended.end_s - ended.start_s for _, ended in spans]),
         )
-    return Measurement(
-        metrics=metrics,
-        world_size=len(reports),
-        hosts=tuple(sorted({report.host for report in reports})),
-        bytes_moved=point.bytes_moved,
-        tasks=tasks,
-        fsync=Training().writes(phase),
-    )
+    return plain._replace(metrics=metrics, bytes_moved=point.bytes_moved, tasks=tasks, fsync=does.writes)
+
+
+def elsewhere(point: Point, phase: str) -> bool:
+    """Whether a node reads what it has neither written nor read in an epoch before."""
+    does = phase_of(point, phase)
+    return point.nodes > 1 and does.reads and not does.warm
 
 
 def utilisation(phase: str, point: Point, seconds: List[float]) -> Metric:
@@ -252,3 +257,6 @@ class _Mapped(_Source):
         with whole, memoryview(whole) as view, view[before:] as own:
             zlib.adler32(own)
         return self._size
+
+
+PART = Part(carry_out, operations, measured=measured, elsewhere=elsewhere, hosts_from=NEVER)

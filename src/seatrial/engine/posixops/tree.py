@@ -14,12 +14,17 @@ On several nodes a later phase works on what a task of another node has made, an
 it: 1, 2 and 3 nodes further for stat and find, read, and remove, less where there are fewer nodes.
 """
 
+import itertools
 import os
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.posixops.work import Data, Failure, Work, partner, read_all, write_all
+from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.work import Data, Failure, Spec, Work, partner, read_all, write_all
+from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.tree import FIND, PHASES, operations
+from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT
+from seatrial.workload.registry import phase_of, phases_of
+from seatrial.workload.tree import operations
 
 SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
 
@@ -32,24 +37,26 @@ class Share(NamedTuple):
     files: Tuple[str, ...]
 
 
-def carry_out(work: Work, phase: str, point: Point, root: str = 'tree') -> None:
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part in one phase of a tree. Raises Failure and OSError."""
+    phase, point = spec.phase, spec.point
     away = nodes_away(phase, len(set(work.hosts)))
-    mine = share(point, root, partner(work.rank, work.hosts, away) if away else work.rank)
+    mine = share(point, spec.directory, partner(work.rank, work.hosts, away) if away else work.rank)
     planned = operations(point, phase)
-    for kind, act in _acts(phase, point, mine, work.rank):
-        metric = f'{kind}_{phase}'
-        if kind == 'tree' and point.subtrees == 'shared' and work.rank:
+    for entry, act in _acts(phase, point, mine, work.rank):
+        metric = f'{entry}_{phase}'
+        if entry == 'tree' and point.subtrees == 'shared' and work.rank:
             act = None
         if metric in planned:
             work.together(metric, act)
-        elif kind == 'tree':
+        elif entry == 'tree':
             work.untimed(metric, act)
+    return ()
 
 
 def nodes_away(phase: str, nodes: int) -> int:
     """How many nodes further a phase works: never on its own node's entries if there is another node."""
-    later = PHASES.index('stat' if phase == FIND else phase)
+    later = _LATER[phase]
     return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
 
 
@@ -67,33 +74,35 @@ def share(point: Point, root: str, rank: int) -> Share:
     )
 
 
+_LATER = {CREATE: 0, STAT: 1, FIND: 1, READ: 2, REMOVE: 3}
+
 Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 
 def _acts(phase: str, point: Point, mine: Share, rank: int) -> Acts:
-    size, files = point.bytes_per_file, mine.files
-    if phase == 'create':
-        data = Data(size, len(mine.directories) * len(files))
-        return [
+    size, files, empties = point.bytes_per_file, mine.files, mine.empties
+    listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
+    made = len(mine.directories) * len(files) if phase_of(point, phase).makes else 0
+    data = Data(size, made)
+    by_phase: Dict[str, Acts] = {
+        CREATE: [
             ('tree', lambda: _each(os.mkdir, mine.directories)),
-            ('directory', lambda: _each(os.mkdir, _paths(mine, mine.empties))),
+            ('directory', lambda: _each(os.mkdir, _paths(mine, empties))),
             ('file', lambda: _make_files(_paths(mine, files), data, point.fsync)),
-        ]
-    if phase == 'stat':
-        return [
-            ('directory', lambda: _each(os.stat, _paths(mine, mine.empties))),
+        ],
+        STAT: [
+            ('directory', lambda: _each(os.stat, _paths(mine, empties))),
             ('file', lambda: _stat_files(_paths(mine, files), size)),
-        ]
-    if phase == FIND:
-        listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
-        return [('file', (lambda: _find_files(listed, size)) if listed else None)]
-    if phase == 'read':
-        return [('file', lambda: _read_files(_paths(mine, files), size))]
-    return [
-        ('file', lambda: _each(os.unlink, _paths(mine, files))),
-        ('directory', lambda: _each(os.rmdir, _paths(mine, mine.empties))),
-        ('tree', lambda: _each(os.rmdir, reversed(mine.directories))),
-    ]
+        ],
+        FIND: [('file', (lambda: _find_files(listed, size)) if listed else None)],
+        READ: [('file', lambda: _read_files(_paths(mine, files), size))],
+        REMOVE: [
+            ('file', lambda: _each(os.unlink, _paths(mine, files))),
+            ('directory', lambda: _each(os.rmdir, _paths(mine, empties))),
+            ('tree', lambda: _each(os.rmdir, reversed(mine.directories))),
+        ],
+    }
+    return by_phase[phase]
 
 
 def _paths(mine: Share, names: Tuple[str, ...]) -> Iterator[str]:
@@ -165,3 +174,20 @@ def _read_files(paths: Iterable[str], size: int) -> int:
         error.filename = path
         raise
     return number
+
+
+def _elsewhere(point: Point, phase: str) -> bool:
+    own = phase_of(point, phase)
+    earlier = itertools.takewhile(lambda each: each != own, phases_of(point))
+    seen = {0, *(nodes_away(each.name, point.nodes) for each in earlier if FIND not in each.does)}
+    # The task that lists a directory of a shared tree has files of its own in it.
+    listed = point.subtrees == 'shared' and FIND in own.does
+    return not listed and nodes_away(phase, point.nodes) not in seen
+
+
+PART = Part(
+    carry_out,
+    lambda phase, point: operations(point, phase),
+    makes=(r'tree(\.\d+)?', r'd\d+|[ef]\.\d+\.\d+'),
+    elsewhere=_elsewhere,
+)

@@ -25,7 +25,7 @@ class Spec(NamedTuple):
 
     phase: str
     point: Point
-    directory: str
+    directory: str = 'tree'
 
 
 class Span(NamedTuple):

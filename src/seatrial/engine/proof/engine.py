@@ -13,6 +13,7 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, TaskTime
 from seatrial.model.point import Point
 from seatrial.workload.access import writer_of
+from seatrial.workload.registry import phase_of
 
 TASK = 'seatrial.engine.proof.task'
 
@@ -52,7 +53,7 @@ class Proof(Engine):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """By writer_of, where the tasks fill node after node."""
-        return phase == 'read' and point.nodes > 1
+        return phase_of(point, phase).reads and point.nodes > 1
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What the tasks have written or compared. Raises EngineError: F2 where a file is not as it was written, E1
@@ -79,7 +80,7 @@ class Proof(Engine):
             hosts=tuple(sorted({report.host for report in reports})),
             bytes_moved=sum(task.bytes_moved for task in tasks),
             tasks=tasks,
-            fsync=phase == 'write',
+            fsync=phase_of(point, phase).writes,
             direct=all(report.direct for report in reports),
         )
 

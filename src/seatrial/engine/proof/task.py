@@ -22,6 +22,7 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.access import file_name, writer_of
+from seatrial.workload.registry import phase_of
 
 BLOCK, DIGEST, POOL = 4096, 16, 1 << 22  # bytes
 SHOWN = 16  # bytes of what was expected and of what was found
@@ -70,7 +71,7 @@ def main(arguments: List[str]) -> int:
     path, rank = arguments[0], int(arguments[1])
     with open(path, encoding='utf-8') as stream:
         spec = from_json(Spec, json.load(stream))
-    host, writes = socket.gethostname(), spec.phase == 'write'
+    host, writes = socket.gethostname(), phase_of(spec.point, spec.phase).writes
     name = file_name(spec.point, rank if writes else writer_of(spec.point, rank))
     try:
         report = write(spec, rank, host) if writes else compare(spec, rank, host)

@@ -20,7 +20,7 @@ from seatrial.rules.places import short
 from seatrial.rules.registry import WRITTEN, finding, findings
 from seatrial.workload.access import writer_of
 from seatrial.workload.base import Launch
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import exact_bytes, kind_of, phases_of
 
 
 class Setup(NamedTuple):
@@ -57,13 +57,13 @@ class Evidence:
 
     def __init__(self, setup: Setup, launch: Launch, directory: str, nodes: Tuple[str, ...] = ()) -> None:
         self._setup, self._directory, self._nodes = setup, directory, nodes
-        self._phase, self._point = launch
-        self._kind = kind_of(self._point.kind)
+        self._point, self._kind = launch.point, kind_of(launch.point.kind)
+        self._phase = self._kind.phase(launch.phase)
         self._path = setup.run.path_of(directory)
         # A node that is named need not be the one that the runner is on, whose caches and counters it sees.
         self._here = self._point.nodes == 1 and not nodes
-        own = any(map(self._kind.makes, self._point.phases))
-        self._elsewhere = own and setup.engine.reads_elsewhere(self._point, self._phase)
+        own = any(each.makes for each in phases_of(self._point))
+        self._elsewhere = own and setup.engine.reads_elsewhere(self._point, launch.phase)
         self._before: Dict[str, int] = {}
         self._fetched: Optional[int] = None
         self._emptied, self._kept, self._warmed = False, '', ''
@@ -81,9 +81,9 @@ class Evidence:
             os.close(where)
         if self._kind.moves_data:
             self._check_files()
-        if self._kind.moves_data and self._kind.writes(self._phase) and not self._setup.engine.verifies:
+        if self._kind.moves_data and self._phase.writes and not self._setup.engine.verifies:
             self._sent = self._sent_here()
-        if self._kind.reads(self._phase):
+        if self._phase.reads:
             if self._kind.moves_data:
                 self._forget_data()
             else:
@@ -96,7 +96,7 @@ class Evidence:
         """
         setup = self._setup
         found: List[Finding] = []
-        launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
+        launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
             launched = launched._replace(
@@ -109,14 +109,14 @@ class Evidence:
                 lived_s=lived_s,
                 beside_s=beside_s,
             )
-            if self._kind.writes(self._phase) and not setup.engine.verifies:
+            if self._phase.writes and not setup.engine.verifies:
                 found = self._contents(measurement, launched.after)
         else:
             launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
             if self._may_count():
-                sizes = self._kind.makes(self._phase) and self._known_anyway()
+                sizes = self._phase.makes and self._known_anyway()
                 launched = launched._replace(
-                    expected=setup.engine.entries(self._point, self._phase),
+                    expected=setup.engine.entries(self._point, self._phase.name),
                     counted=setup.run.file_count(self._directory, sizes),
                 )
         if not setup.engine.verifies:  # its launches are no figures
@@ -129,14 +129,13 @@ class Evidence:
         try:
             lies = contents(self._path, files, setup.driver.behaviour(setup.plan.target.path).allocates)
         except OSError as error:
-            return [
-                finding('F1', f'{self._phase}@{self._point.label}: the data cannot be synced and read back: {error}')
-            ]
+            said = f'{self._phase.name}@{self._point.label}: the data cannot be synced and read back: {error}'
+            return [finding('F1', said)]
         written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
         here = short(platform.node()) in map(short, measurement.hosts)
         now = None if self._sent is None else self._sent_here()
         # Where a block was written several times before the sync, it leaves the node once.
-        once = self._kind.exact_bytes(self._point) is not None
+        once = exact_bytes(self._point) is not None
         # A counter that has begun anew has counted less.
         if once and here and self._sent is not None and now is not None and now >= self._sent:
             claimed = measurement.bytes_moved // self._point.nodes
@@ -151,17 +150,17 @@ class Evidence:
         files are: to write over them is another thing than to make them."""
         self._before = self._setup.run.file_list(self._directory)
         fault = None
-        if self._kind.needs_files(self._phase):
+        if self._phase.needs:
             fault = files_fault(self._kind.files(self._point), self._before)
         elif self._before:
             number = f'{len(self._before)} files are' if len(self._before) > 1 else 'a file is'
             fault = f'{number} there already ({min(self._before)})'
         if fault is not None:
-            lost = self._setup.engine.verifies and self._kind.needs_files(self._phase)
-            raise EngineError('F2' if lost else 'T17', f'before the {self._phase} {fault}')
+            lost = self._setup.engine.verifies and self._phase.needs
+            raise EngineError('F2' if lost else 'T17', f'before the {self._phase.name} {fault}')
 
     def _forget_data(self) -> None:
-        setup, warm = self._setup, self._kind.found_warm(self._phase)
+        setup, warm = self._setup, self._phase.warm
         forget = not warm and not self._elsewhere
         if self._here:
             if forget:
@@ -180,7 +179,7 @@ class Evidence:
 
     def _forget_metadata(self) -> None:
         setup = self._setup
-        self._kept, self._warmed = setup.kept, setup.engine.warms(self._point, self._phase)
+        self._kept, self._warmed = setup.kept, setup.engine.warms(self._point, self._phase.name)
         if setup.cold:
             if self._here:
                 fault = setup.driver.empty_client_cache(self._path)
@@ -211,7 +210,7 @@ class Evidence:
 
     def _contradiction(self) -> str:
         """Of the client's counters, where a read has nothing else to show where its bytes came from."""
-        if self._setup.counted or not self._kind.reads(self._phase):
+        if self._setup.counted or not self._phase.reads:
             return ''
         return self._setup.driver.exchanged(self._setup.plan.target.path).contradiction
 
@@ -220,10 +219,10 @@ class Evidence:
         the last phase that asks, and those after it; what is prepared for several points is counted by none."""
         prepared = self._kind.preparations(self._setup.plan.points)
         if prepared:
-            return len(prepared) == 1 and self._phase == prepared[0].phase
+            return len(prepared) == 1 and self._phase.name == prepared[0].phase
         phases = self._point.phases
-        asking = [number for number, phase in enumerate(phases) if self._kind.reads(phase)]
-        return self._known_anyway() or not asking or phases.index(self._phase) >= asking[-1]
+        asking = [number for number, phase in enumerate(phases) if self._kind.phase(phase).reads]
+        return self._known_anyway() or not asking or phases.index(self._phase.name) >= asking[-1]
 
     def _known_anyway(self) -> bool:
         """Whether this node knows the entries already, or will forget them before it asks."""

@@ -82,7 +82,7 @@ class Layouts:
         """Make the files that the launch is to write, where directories hand no layout down. EngineError, as give."""
         point, kind = launch.point, kind_of(launch.point.kind)
         wanted = self.wanted(point)
-        if not wanted.places_file or not kind.moves_data or not kind.makes(launch.phase):
+        if not wanted.places_file or not kind.moves_data or not kind.phase(launch.phase).makes:
             return
         where = self._run.path_of(directory)
         fault = self._driver.place_files([os.path.join(where, file.name) for file in kind.files(point)], wanted)
@@ -110,7 +110,7 @@ class Layouts:
     def _to_prove(self, directory: str, wanted: Layout, launch: Launch) -> Sequence[str]:
         """Of what was written some files; of what was created in great numbers one, so that no other gets cached."""
         kind = kind_of(launch.point.kind)
-        if not kind.makes(launch.phase):
+        if not kind.phase(launch.phase).makes:
             return ()
         if not kind.moves_data:
             file = self._run.any_file(directory)

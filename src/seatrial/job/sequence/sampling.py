@@ -29,7 +29,7 @@ from seatrial.rules.contents import PROOF
 from seatrial.rules.issued import DARSHAN
 from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import kind_of, phase_of
 from seatrial.workload.words import counted
 
 OF_TIME = ('T24',)  # measured launches are compared with the warm-up's
@@ -241,7 +241,7 @@ class _Attempt:
         times = finished.outcome.processes
         lived_s = max(each.end_s for each in times) - min(each.start_s for each in times)
         if self.stage == 'warmup':
-            timed_s = kind_of(point.kind).timed_s(self.measurement)
+            timed_s = phase_of(point, phase).timed_s(self.measurement)
             trial.beside_s.setdefault(command.scope, []).append(max(lived_s - timed_s, 0.0))
         if any(STEP_AWAITED in text for text in finished.outcome.stderrs):
             lived_s = 0.0  # how much of it was the engine's is not known

@@ -1,5 +1,6 @@
 """The share of each task: found out by a warm-up on files that are never measured, within limits and free space."""
 
+import functools
 import math
 import sys
 import time
@@ -18,7 +19,8 @@ from seatrial.model.units import MIB, round_up
 from seatrial.rules.before import peak
 from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import fills, kind_of, resized, share_words, weight
+from seatrial.workload.training import step as step_of
 
 WARM_BYTES = 128 * MIB  # a task, for a warm-up that decides no size
 SHORT_S = 60.0  # a time budget below it can be less than a first launch takes of which nothing is known
@@ -37,7 +39,7 @@ def by_warm_up(trial: Trial) -> Sized:
     The time budget bounds it: where that is short the first launch is small, and none begins that would not fit.
     """
     plan, sizing = trial.plan, trial.plan.sizing
-    filled = kind_of(plan.kind).fills(plan.points[0])
+    filled = fills(plan.points[0])
     if filled:
         return Sized(1, trial.seen.capacity._asdict()[filled], 'what the limit leaves')
     if kind_of(plan.kind).once:
@@ -46,7 +48,7 @@ def by_warm_up(trial: Trial) -> Sized:
     lowest, highest = bounds(plan, trial.seen.memory_bytes, trial.seen.capacity)
     size, cut = min(first_share(plan, points[0]), trial.seen.share or sys.maxsize), ''
     granule = step(plan) if _by_time_alone(plan) else sizing.granule
-    words = kind_of(plan.kind).share_words
+    words = functools.partial(share_words, kind_of(plan.kind))
     trial.setup.run.make(WARM)
     for round_ in range(ROUNDS):
         began = time.monotonic()
@@ -106,7 +108,7 @@ def step(plan: TrialPlan) -> int:
         return plan.sizing.granule
     step = 1
     for point in plan.points:
-        own = kind_of(plan.kind).step(point)
+        own = step_of(point)
         step = step * own // math.gcd(step, own)
     return step
 
@@ -128,7 +130,6 @@ def calibration_points(plan: TrialPlan) -> List[Point]:
     Of a sweep over targets the first of them, since one is slower than all together; behind it those to be taken if
     it is the one that is dead, the last of which is none.
     """
-    weight = kind_of(plan.kind).weight
     lightest = min(plan.points, key=weight)
     if plan.axis.equals not in TARGETS:
         return [lightest]

@@ -23,7 +23,7 @@ from seatrial.rules.before import Environment, peak
 from seatrial.rules.case import working_set
 from seatrial.workload.ageing import share_within
 from seatrial.workload.devices import bytes_of_each
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import kind_of, resized, share_for
 
 VERSION_DEADLINE_S = 30.0
 
@@ -173,7 +173,6 @@ def min_per_task(plan: TrialPlan, memory: int) -> int:
         return sizing.pinned or sizing.first
     if not sizing.working_set or sizing.pinned is not None:
         return sizing.first
-    share_for = kind_of(plan.kind).share_for
     wanted = max(share_for(point, working_set(plan, point, memory)) for point in plan.points)
     return max(sizing.first, round_up(wanted, sizing.granule))
 

@@ -140,7 +140,8 @@ def _cold(step: LaunchEvidence) -> list[str]:
     """What the runner does before a read on one node: drop what the kernel holds of the files (dd(1), nocache)."""
     sample = step.sample
     kind = kind_of(sample.point.kind)
-    if not kind.reads(sample.phase) or kind.found_warm(sample.phase):
+    phase = kind.phase(sample.phase)
+    if not phase.reads or phase.warm:
         return []
     if kind.moves_data and sample.point.nodes == 1:
         return ['for file in data*; do dd if="$file" iflag=nocache count=0 status=none; done']

@@ -1,0 +1,43 @@
+"""What each file of this folder says of its kind of workload, for the table that the engine and its tasks ask."""
+
+import sys
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Outcome
+from seatrial.engine.posixops.guarantees import Guarantee
+from seatrial.engine.posixops.work import Report, Spec, Work
+from seatrial.model.metric import Fact, Measurement
+from seatrial.model.point import Point
+
+NEVER = sys.maxsize
+ROW = '['  # how the lines of a course begin, which tasks say beside their reports
+
+
+class Part(NamedTuple):
+    """What posixops does of one kind of workload.
+
+    carry_out:  on the node, one task's part in a launch; what it saw. Raises Failure and OSError
+    planned:    the metrics that the tasks time, with the operations that all of them together do for each
+    facts:      by the names of the phases that tell any, in their order
+    measured:   what the rates of what was timed and the tasks' reports come to. Raises EngineError
+    makes:      as of Engine
+    cannot:     as of Engine
+    needs:      programs beside the interpreter, by the names of the phases that need any
+    elsewhere:  Engine.reads_elsewhere
+    hosts_from: so many nodes, from which on a task is told where the others run
+    directory:  in which the entries of a point lie
+    course:     whether it goes on beside actions: tasks say lines that begin with ROW, and the transcript of
+                the actions is read
+    """
+
+    carry_out: Callable[[Work, Spec], Tuple[Fact, ...]]
+    planned: Callable[[str, Point], Dict[str, int]] = lambda phase, point: {}
+    facts: Dict[str, Tuple[Guarantee, ...]] = {}  # noqa: RUF012 (a value; nobody changes it)
+    measured: Callable[[str, Point, List[Report], Measurement, Outcome], Measurement] = lambda *given: given[3]
+    makes: Tuple[str, ...] = ()
+    cannot: Callable[[Point], Optional[str]] = lambda point: None
+    needs: Dict[str, Tuple[str, ...]] = {}  # noqa: RUF012
+    elsewhere: Callable[[Point, str], bool] = lambda point, phase: False
+    hosts_from: int = 2
+    directory: Callable[[Point], str] = lambda point: 'tree'
+    course: bool = False
