@@ -16,7 +16,7 @@ from typing import cast
 
 from harness import machine, run
 
-from seatrial.engine.posixops.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
+from seatrial.engine.posixops.scenario_figures import VERIFIED, ScenarioRow, bound_s, figures, line_of_row
 from seatrial.model.action import Step, line_of_step
 from seatrial.model.codec import to_json
 from seatrial.model.point import Point
@@ -40,7 +40,7 @@ def rows(point: Point) -> Iterator[str]:
         number = 0 if away else int(RATE * (end_s - at_s))
         latencies = {} if away else {key: int(share * (end_s - at_s)) for key, share in LATENCIES.items()}
         gaps = tuple((start, start + AWAY_S) for start in back)
-        yield line_of_row(Row(at_s, end_s - at_s, number, number * SIZE, 0.0312, {}, latencies, gaps))
+        yield line_of_row(ScenarioRow(at_s, end_s - at_s, number, number * SIZE, 0.0312, {}, latencies, gaps))
         at_s = end_s
     yield f'["{VERIFIED}",{int(RATE * point.duration_s)}]'
 

@@ -3,7 +3,7 @@
 import json
 
 import builders
-from seatrial.engine.posixops.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
+from seatrial.engine.posixops.scenario_figures import VERIFIED, ScenarioRow, bound_s, figures, line_of_row
 from seatrial.model.action import Step, line_of_step
 from seatrial.workload.scenario import scenario
 
@@ -29,7 +29,9 @@ def rows_of(point, dead_s=0.0, rate=64, share_after=1.0, errors=False):
         done = int(rate * share * (end_s - at_s) * (1 + 0.1 * (int(at_s) * 7 % 5 - 2)))
         gaps = ((back.at_s, back.at_s + back.for_s + dead_s),) if back else ()
         failed = {'EIO': 10} if dead and errors else {}
-        yield line_of_row(Row(at_s, end_s - at_s, done, done * MIB, 0.1, failed, {'60': done} if done else {}, gaps))
+        yield line_of_row(
+            ScenarioRow(at_s, end_s - at_s, done, done * MIB, 0.1, failed, {'60': done} if done else {}, gaps)
+        )
         at_s = end_s
     yield f'["{VERIFIED}",1000]'
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from measuring import cuts, refused_by
 from seatrial.engine import bonnie
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.bonnie import FIELDS, Bonnie, parse_run
+from seatrial.engine.bonnie import FIELDS, BonnieEngine, parse_run
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.bonnie import PHASE, bonnie_file
 from transcript import transcripts
@@ -23,11 +23,11 @@ def measure(name, point=GOOD, out=None, err=None):
     process = ProcessTime('node1', 0.0, float(told['seconds']), int(told['rc']))
     said = told['out'] if out is None else out
     outcome = Outcome((process,), (said,), (told.get('err', '') if err is None else err,), ())
-    return Bonnie().measure(PHASE, point, command(point), outcome)
+    return BonnieEngine().measure(PHASE, point, command(point), outcome)
 
 
 def command(point):
-    return Bonnie().command('bonnie++', PHASE, point, '/raw/1', 7)
+    return BonnieEngine().command('bonnie++', PHASE, point, '/raw/1', 7)
 
 
 def changed(**fields):
@@ -129,11 +129,11 @@ def test_a_complaint_beside_figures_is_refused():
     ],
 )
 def test_what_it_cannot_do_it_says(change, why):
-    assert Bonnie().cannot(GOOD) is None
-    assert Bonnie().cannot(GOOD._replace(**change)).startswith(why)
+    assert BonnieEngine().cannot(GOOD) is None
+    assert BonnieEngine().cannot(GOOD._replace(**change)).startswith(why)
 
 
 def test_the_version_is_read_from_its_usage():
-    assert Bonnie().parse_version(TRANSCRIPTS['usage']['out']) == '2.00a'
+    assert BonnieEngine().parse_version(TRANSCRIPTS['usage']['out']) == '2.00a'
     with pytest.raises(EngineError, match='does not say which version'):
-        Bonnie().parse_version('Version: 2.00a')
+        BonnieEngine().parse_version('Version: 2.00a')

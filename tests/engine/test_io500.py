@@ -6,7 +6,7 @@ import pytest
 
 from measuring import cuts, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime, measured
-from seatrial.engine.io500 import Io500, parse_result
+from seatrial.engine.io500 import Io500Engine, parse_result
 from seatrial.model.units import GIB
 from seatrial.workload.io500 import BANDWIDTH, PHASE, RATE, SCORE, STONE_WALL_S, io500, score_of
 from seatrial.workload.registry import metrics_of
@@ -20,7 +20,7 @@ RESULT = TOLD['result.txt']
 
 
 def command(point):
-    return Io500().command('io500', PHASE, point, '/raw/1', 7)
+    return Io500Engine().command('io500', PHASE, point, '/raw/1', 7)
 
 
 def measure(name='two-tasks', point=POINT, result=None, lived_s=None):
@@ -28,7 +28,11 @@ def measure(name='two-tasks', point=POINT, result=None, lived_s=None):
     process = ProcessTime('node1', 0.0, lived_s or float(told['seconds']), int(told['rc']))
     outputs = (told.get('result.txt') if result is None else result, told.get('ior-easy-write.txt'))
     return measured(
-        Io500(), PHASE, point, command(point), Outcome((process,), (told['out'],), (told.get('err', ''),), outputs)
+        Io500Engine(),
+        PHASE,
+        point,
+        command(point),
+        Outcome((process,), (told['out'],), (told.get('err', ''),), outputs),
     )
 
 
@@ -128,11 +132,11 @@ def test_no_section_is_no_result():
 
 
 def test_the_version_is_that_in_its_own_text():
-    assert Io500().parse_version('io500-isc26_v2-26-g02091cf254d8\n') == 'isc26_v2-26-g02091cf254d8'
+    assert Io500Engine().parse_version('io500-isc26_v2-26-g02091cf254d8\n') == 'isc26_v2-26-g02091cf254d8'
     with pytest.raises(EngineError, match='does not say which version'):
-        Io500().parse_version('')
+        Io500Engine().parse_version('')
 
 
 def test_all_that_it_makes_it_may_remove():
     names = ['io500', 'ior-easy', 'mdtest-hard', 'ior_file_easy.00000001', 'file', 'test-dir.0-0', 'file.mdtest.1.12']
-    assert all(any(re.fullmatch(each, name) for each in Io500().makes) for name in names)
+    assert all(any(re.fullmatch(each, name) for each in Io500Engine().makes) for name in names)

@@ -19,7 +19,7 @@ from seatrial.model.units import MIB
 from seatrial.rules.places import CONFIRM, all_of, kinds, suspected
 from seatrial.workload.access import data_access
 from seatrial.workload.registry import planned_metrics
-from seatrial.workload.sweep import AXES, Site, Sweep, expand
+from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
 from sweeps import launched, night, node_plan
 
 BOTH = data_access('multiple', bytes_per_task=SIZE)
@@ -37,7 +37,7 @@ def judged(plan, *args, **more):
 
 def ost_plan(count, workload=BOTH, axis='ost', **changes):
     """A sweep over so many OSTs or other targets, with two tasks on each."""
-    site = Site(tuple(striped(f'{axis}{n:04d}', osts=(n,)) for n in range(count)))
+    site = SweepSite(tuple(striped(f'{axis}{n:04d}', osts=(n,)) for n in range(count)))
     points = tuple(expand(Sweep(axis), workload, Allocation(1, 2), site))
     return plan_of(workload, **{'axis': AXES[axis], 'points': points, **changes})
 

@@ -17,7 +17,7 @@ from seatrial.rules.case import PHASE_MIN_S
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import KINDS, planned_metrics
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.sweep import AXES, Site, Sweep, expand
+from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
 from seatrial.workload.tree import Tree
 
 SOURCE = {'words': 'it is so', 'source': 'Somebody'}
@@ -378,7 +378,7 @@ def test_a_latency_that_is_too_long_misses_its_reference(timed, seconds, verdict
 
 
 def test_what_is_slow_is_found_by_its_rate_and_not_by_a_short_latency(timed):
-    pinned = Site(tuple(striped(f'mdt{n:04d}', mdt_index=n) for n in range(4)))
+    pinned = SweepSite(tuple(striped(f'mdt{n:04d}', mdt_index=n) for n in range(4)))
     points = tuple(expand(Sweep('mdt'), FLAT._replace(kind='timed', phases=('create',)), Allocation(1, 2), pinned))
     plan = timed._replace(axis=AXES['mdt'], points=points)
     records = with_latencies(plan, {f'mdt{n:04d}': 0.0001 if n == 2 else 0.001 for n in range(4)})

@@ -25,7 +25,7 @@ from seatrial.workload.listing import listing, pause_of
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.registry import kind_of, planned_metrics
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.sweep import AXES, Site, Sweep, expand, powers_of_two
+from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand, powers_of_two
 from seatrial.workload.tree import metadata_tree
 
 RECORDS = '/state/sessions/s/cases/c'
@@ -419,7 +419,7 @@ def on_targets(check, number):
     """The plan of a sweep over so many OSTs."""
     pinned = tuple(Layout(f'ost{target:04d}', 'lustre', (f'o{target}',)) for target in range(number))
     plan = plan_of(check)
-    points = expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned))
+    points = expand(Sweep('ost'), MFWA, Allocation(1, 2), SweepSite(pinned))
     return plan._replace(axis=AXES['ost'], points=tuple(points))
 
 

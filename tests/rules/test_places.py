@@ -25,7 +25,7 @@ from seatrial.rules.places import (
     second,
     suspected,
 )
-from seatrial.workload.sweep import AXES, Site, Sweep, expand
+from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
 from sweeps import names, night, node_plan
 
 
@@ -69,7 +69,7 @@ def test_a_node_sweep_compares_each_phase_together_and_in_groups():
 
 def of_osts(count=4, figures=6 * [100.0], **start):
     pinned = tuple(striped(f'ost{n:04d}', osts=(n,)) for n in range(count))
-    points = tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned)))
+    points = tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), SweepSite(pinned)))
     plan = plan_of(axis=AXES['ost'], points=points)
     return plan, records_of(plan, figures, **start)
 

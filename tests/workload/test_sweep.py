@@ -17,8 +17,8 @@ from seatrial.workload.sweep import (
     ALL_NODES,
     AXES,
     MAX_GROUPS,
-    Site,
     Sweep,
+    SweepSite,
     examples,
     expand,
     group_size,
@@ -41,7 +41,7 @@ TREES = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
 LAYOUTS = Sweep('layout', (Layout('one'), Layout('two')))
 OSTS = Sweep('ost')
 NODES = Sweep('node')
-ON_TARGETS = Site(pinned=(Layout('ost0000'), Layout('ost0003')))
+ON_TARGETS = SweepSite(pinned=(Layout('ost0000'), Layout('ost0003')))
 CHECKS = [
     (MFWA, SIZES),
     (MFWA, TASKS),
@@ -115,9 +115,9 @@ def test_a_layout_is_the_points_own():
 
 
 def test_layouts_that_the_site_has_too_few_targets_for_are_left_out():
-    (point,) = expand(LAYOUTS, MFWA, Allocation(1, 1), Site(fitting=(Layout('two'),)))
+    (point,) = expand(LAYOUTS, MFWA, Allocation(1, 1), SweepSite(fitting=(Layout('two'),)))
     assert point.label == 'two'
-    assert labels(LAYOUTS, Site(fitting=(Layout('two'),))) == ['one', 'two']
+    assert labels(LAYOUTS, SweepSite(fitting=(Layout('two'),))) == ['one', 'two']
 
 
 def test_a_sweep_over_targets_has_a_point_for_each_of_the_site_and_none_without():
@@ -154,7 +154,7 @@ def test_every_node_is_in_one_group(nodes):
 @given(st.sampled_from(CHECKS), ALLOCATIONS)
 def test_every_point_is_placed_evenly_inside_the_allocation_with_a_label_of_its_own(check, largest):
     template, sweep = check
-    points = expand(sweep, template, largest, ON_TARGETS if sweep.axis in ('ost', 'mdt') else Site())
+    points = expand(sweep, template, largest, ON_TARGETS if sweep.axis in ('ost', 'mdt') else SweepSite())
     for point in points:
         assert point.tasks == point.nodes * point.tasks_per_node
         assert 1 <= point.nodes <= largest.nodes - point.first_node

@@ -27,7 +27,7 @@ from seatrial.site.model import DEFAULT_LAYOUT, Overrides
 from seatrial.site.profile import ACCEPTANCE
 from seatrial.workload.registry import fault_of, fills, hurts, kind_of, metrics_at, phase_of, resized
 from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
-from seatrial.workload.sweep import Site as Where
+from seatrial.workload.sweep import SweepSite as Where
 from seatrial.workload.words import counted, exact_size
 
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet

@@ -58,7 +58,7 @@ class Figure(NamedTuple):
     latency: str
 
 
-class Run(NamedTuple):
+class BonnieRun(NamedTuple):
     """What one launch said. file_size: '512M' or '2G'; figures: by Bonnie++'s names, those that it measured."""
 
     version: str
@@ -68,7 +68,7 @@ class Run(NamedTuple):
     figures: Tuple[Tuple[str, Figure], ...]
 
 
-class Bonnie(Engine):
+class BonnieEngine(Engine):
     """Bonnie++ as an engine of the workload that is called after it."""
 
     name = 'bonnie++'
@@ -146,7 +146,7 @@ class Bonnie(Engine):
         )
 
 
-def parse_run(text: str) -> Run:
+def parse_run(text: str) -> BonnieRun:
     """All that the line of one launch says of its file. Raises EngineError T13 if it is not whole."""
     lines = text.splitlines()
     said = lines[0].split(',') if len(lines) == 1 and text.endswith('\n') else []
@@ -154,7 +154,7 @@ def parse_run(text: str) -> Run:
         raise EngineError('T13', f'Bonnie++ printed no line of {len(FIELDS)} fields')
     fields = dict(zip(FIELDS, said))
     try:
-        return Run(
+        return BonnieRun(
             version=fields['bonnie_version'],
             file_size=fields['file_size'],
             seeks_meant=int(fields['seeks_meant']),
@@ -173,7 +173,7 @@ def _figure(fields: 'dict[str, str]', name: str) -> Figure:
     return Figure(value, fields[f'{name}_cpu'], fields[f'{name}_latency'])
 
 
-def _check_run(run: Run, point: Point) -> None:
+def _check_run(run: BonnieRun, point: Point) -> None:
     size = point.bytes_per_task // MIB
     meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', seeks_of(point), SEEKERS)
     had = (run.file_size, run.seeks_meant, run.seekers)
@@ -184,7 +184,7 @@ def _check_run(run: Run, point: Point) -> None:
         raise EngineError('T13', f'Bonnie++ gives no {missing[0]}')
 
 
-def _metrics(run: Run, point: Point) -> Tuple[Metric, ...]:
+def _metrics(run: BonnieRun, point: Point) -> Tuple[Metric, ...]:
     found = []
     for name, own in NAMES.items():
         value, cpu, latency = dict(run.figures)[own]

@@ -45,7 +45,7 @@ class Section(NamedTuple):
     complaints: Tuple[str, ...]
 
 
-class Io500(Engine):
+class Io500Engine(Engine):
     """The whole of IO500 as one launch."""
 
     name = 'io500'

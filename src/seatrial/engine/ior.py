@@ -69,7 +69,7 @@ DISTRUSTED: Dict[str, Dict[str, str]] = {
 }
 
 
-class Setup(NamedTuple):
+class IorSetup(NamedTuple):
     """What IOR is told to do, and in its summary what it says that it was told. Sizes in bytes, flags 0 or 1.
 
     shifted: -C, the ranks read what the next node wrote; shifted_at_random: -Z
@@ -111,10 +111,10 @@ class Result(NamedTuple):
     close_s: Decimal
 
 
-class Run(NamedTuple):
+class IorRun(NamedTuple):
     """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory."""
 
-    setup: Setup
+    setup: IorSetup
     nodes: int
     tasks: int
     tasks_per_node: int
@@ -143,7 +143,7 @@ class Complaint(NamedTuple):
     line: str
 
 
-class Summary(NamedTuple):
+class IorSummary(NamedTuple):
     """All that one launch of IOR said. machine: the host name of the first rank, the only one that IOR tells."""
 
     version: str
@@ -151,7 +151,7 @@ class Summary(NamedTuple):
     finished: str
     command_line: str
     machine: str
-    tests: Tuple[Run, ...]
+    tests: Tuple[IorRun, ...]
     totals: Tuple[Total, ...]
 
 
@@ -319,7 +319,7 @@ class Ior(Engine):
         )
 
 
-def setup_of(point: Point, phase: str) -> Setup:
+def setup_of(point: Point, phase: str) -> IorSetup:
     """A phase of a point in IOR's words. Raises ValueError for a write of a whole file by all tasks.
 
     A whole file a task:             -F -b BYTES -t TRANSFER
@@ -334,7 +334,7 @@ def setup_of(point: Point, phase: str) -> Setup:
     linked, write = shared_whole(point), does.writes
     if linked and write:
         raise ValueError('IOR cannot write the whole of one file from all tasks')
-    return Setup(
+    return IorSetup(
         api={'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5', 'netcdf': 'NCMPI'}[point.interface],
         file_per_process=int(point.extent == 'whole'),
         collective=int(point.collective),
@@ -383,7 +383,7 @@ def distrusted(version: str, figure: str) -> Optional[str]:
     return None
 
 
-def parse_summary(json_text: str) -> Summary:
+def parse_summary(json_text: str) -> IorSummary:
     """What the JSON summary says.
 
     Raises EngineError: T8 if the summary is not whole, T7 if the version is too old, T13 if something is not where it
@@ -397,7 +397,7 @@ def parse_summary(json_text: str) -> Summary:
         raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
     version = _take(data, 'Version', str)
     _refuse_old(version)
-    return Summary(
+    return IorSummary(
         version=version,
         began=_take(data, 'Began', str),
         finished=_take(data, 'Finished', str),
@@ -536,11 +536,11 @@ def _refuse_failure(outcome: Outcome) -> None:
     refuse_exit('IOR', outcome, said)
 
 
-def _run(data: Any) -> Run:
+def _run(data: Any) -> IorRun:
     parameters, options = _take(data, 'Parameters', dict), _take(data, 'Options', dict)
     kinds = {field: str if field == 'api' else int for field in _SETUP_KEYS}
-    return Run(
-        setup=Setup(**{field: _take(parameters, key, kinds[field]) for field, key in _SETUP_KEYS.items()}),
+    return IorRun(
+        setup=IorSetup(**{field: _take(parameters, key, kinds[field]) for field, key in _SETUP_KEYS.items()}),
         nodes=_take(options, 'nodes', int),
         tasks=_take(options, 'tasks', int),
         tasks_per_node=_take(options, 'clients per node', int),
@@ -582,7 +582,7 @@ def _take(data: Any, key: str, kind: type) -> Any:
     return value
 
 
-def _only_run(summary: Summary, phase: str) -> Tuple[Result, Total]:
+def _only_run(summary: IorSummary, phase: str) -> Tuple[Result, Total]:
     if [len(run.results) for run in summary.tests] != [1] or len(summary.totals) != 1:
         rows = [row.access for run in summary.tests for row in run.results]
         raise EngineError('P15', f"one {phase} was planned, and IOR's results are {', '.join(rows) or 'none'}")
@@ -592,7 +592,7 @@ def _only_run(summary: Summary, phase: str) -> Tuple[Result, Total]:
     return result, total
 
 
-def _check_placement(run: Run, point: Point) -> None:
+def _check_placement(run: IorRun, point: Point) -> None:
     if run.tasks != point.tasks:
         raise EngineError('T9', f'IOR ran with {run.tasks} tasks instead of {point.tasks}')
     if (run.nodes, run.tasks_per_node) != (point.nodes, point.tasks_per_node):
@@ -603,7 +603,7 @@ def _check_placement(run: Run, point: Point) -> None:
         )
 
 
-def _check_setup(said: Setup, planned: Setup) -> None:
+def _check_setup(said: IorSetup, planned: IorSetup) -> None:
     if said.stonewall_s:
         raise EngineError('T1', f'IOR was stopped by a stonewall of {said.stonewall_s} s')
     for field, key in _SETUP_KEYS.items():
@@ -630,7 +630,7 @@ def _seconds(result: Result, total: Total, point: Point) -> float:
     return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
 
 
-def _hosts_of(outcome: Outcome, summary: Summary, point: Point) -> Tuple[str, ...]:
+def _hosts_of(outcome: Outcome, summary: IorSummary, point: Point) -> Tuple[str, ...]:
     """Of each rank; none where they are not known, or are not as many as IOR has counted nodes."""
     if point.nodes == 1:
         return (summary.machine,) * point.tasks

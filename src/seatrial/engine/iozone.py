@@ -47,7 +47,7 @@ class Child(NamedTuple):
     throughput: float
 
 
-class Run(NamedTuple):
+class IozoneRun(NamedTuple):
     """What one launch said. children_see, parent_sees, lowest, highest: in B/s; notes: what it says it was told."""
 
     version: str
@@ -146,7 +146,7 @@ class Iozone(Engine):
         )
 
 
-def parse_run(text: str) -> Run:
+def parse_run(text: str) -> IozoneRun:
     """All that a launch of the throughput mode with -C said. Raises EngineError T8 if it is not whole."""
     if not text.rstrip().endswith(_ENDED):
         raise EngineError('T8', f"IOzone's output does not end with '{_ENDED}'")
@@ -159,7 +159,7 @@ def parse_run(text: str) -> Run:
     rows = [(int(rank), *map(_kib, own)) for rank, *own in _CHILD.findall(text)]
     if [row[0] for row in rows] != list(range(len(rows))):
         raise EngineError('T8', "IOzone's output does not have its processes in order")
-    return Run(
+    return IozoneRun(
         version=said['version'][0],
         notes=tuple(line.strip() for line in text.partition('Throughput test with')[0].splitlines()),
         command_line=said['command line'][0].strip(),
@@ -199,7 +199,7 @@ def _kib(figure: str) -> float:
     return float(figure) * KIB
 
 
-def _check_run(run: Run, phase: str, point: Point, command: Command) -> None:
+def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> None:
     what = _WRITERS if phase_of(point, phase).writes else _READERS
     if (run.processes, len(run.children)) != (point.tasks, point.tasks):
         raise EngineError('T9', f'IOzone ran {run.processes} processes instead of {point.tasks}')

@@ -40,7 +40,7 @@ MAX_DIRECTORIES = 2**31 - 1  # it numbers them with an int
 CUT_AT = 1023  # and prints lines through a buffer of 1024 bytes
 
 
-class Row(NamedTuple):
+class MdtestRow(NamedTuple):
     """One row of a table, verbatim: of a rate operations a second, of a time seconds, whatever its head says.
 
     of_ranks: maximum, minimum and mean over the ranks, where --showRankStatistics asked for them.
@@ -64,7 +64,7 @@ class Table(NamedTuple):
 
     quantity: str
     iterations: int
-    rows: Tuple[Row, ...]
+    rows: Tuple[MdtestRow, ...]
 
 
 class ProcessRow(NamedTuple):
@@ -76,7 +76,7 @@ class ProcessRow(NamedTuple):
     figures: Tuple[Decimal, ...]
 
 
-class Run(NamedTuple):
+class MdtestRun(NamedTuple):
     """What was run with one number of tasks: `entries` files, directories or each of both, of all tasks together."""
 
     tasks: int
@@ -86,7 +86,7 @@ class Run(NamedTuple):
     tables: Tuple[Table, ...]
 
 
-class Summary(NamedTuple):
+class MdtestSummary(NamedTuple):
     """All that one launch of mdtest said. nodemap has a 1 for every rank on the first rank's node, else a 0.
 
     shifted_by: ranks, by -N; opens_only: whether the read phase was told to read no bytes.
@@ -102,7 +102,7 @@ class Summary(NamedTuple):
     finished: str
     shifted_by: Optional[int]
     opens_only: bool
-    runs: Tuple[Run, ...]
+    runs: Tuple[MdtestRun, ...]
     complaints: Tuple[Complaint, ...]
 
 
@@ -247,7 +247,7 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     return (*options, '-N', '1') if shifted else tuple(options)
 
 
-def parse_output(stdout: str) -> Summary:
+def parse_output(stdout: str) -> MdtestSummary:
     """What the standard output says, in the forms of 3.3.0, 4.0.0 and 4.1.0+dev, with -P, -Z and the statistics of
     the ranks. Lines that are none of mdtest's own are skipped: launchers and MPI libraries print there too.
 
@@ -263,7 +263,7 @@ def parse_output(stdout: str) -> Summary:
     if finished is None:
         raise EngineError('T8', "mdtest's output has no 'finished': the run did not come to its end")
     shifted = re.search(r'Shifting ranks by (\d+) for each phase', stdout)
-    return Summary(
+    return MdtestSummary(
         version=version,
         tasks=int(tasks),
         nodes=int(nodes),
@@ -370,7 +370,7 @@ def _refuse_version(version: str) -> None:
         )
 
 
-def _complete(outcome: Outcome) -> Summary:
+def _complete(outcome: Outcome) -> MdtestSummary:
     """The output of a launch that ended well and complained of nothing."""
     if len(outcome.processes) != 1:
         raise EngineError('T9', f'mdtest is one launch, and {len(outcome.processes)} processes were started')
@@ -398,10 +398,10 @@ def _sections(head: Pattern[str], text: str) -> List[Tuple[Match[str], str]]:
     return [(found, text[found.end() : end]) for found, end in zip(heads, ends)]
 
 
-def _run(head: Match[str], body: str) -> Run:
+def _run(head: Match[str], body: str) -> MdtestRun:
     tables = _sections(_TITLE, body)
     before = body[: tables[0][0].start()] if tables else body
-    return Run(
+    return MdtestRun(
         tasks=int(head.group(1)),
         entries=int(head.group(2)),
         kinds=head.group(3),
@@ -421,7 +421,7 @@ def _table(title: Match[str], body: str) -> Table:
     return table
 
 
-def _row(line: str) -> Row:
+def _row(line: str) -> MdtestRow:
     words = line.replace(':', ' ', 1).split()
     operation, figures = ' '.join(words[:2]), words[2:]
     if operation not in _OPERATIONS or len(figures) not in (4, 7) or not all(map(_FIGURE.match, figures)):
@@ -429,7 +429,7 @@ def _row(line: str) -> Row:
     numbers = [Decimal(figure) for figure in figures]
     maximum, minimum, mean, deviation = numbers[-4:]
     of_ranks = (numbers[0], numbers[1], numbers[2]) if len(numbers) == 7 else None
-    return Row(operation, maximum, minimum, mean, deviation, of_ranks)
+    return MdtestRow(operation, maximum, minimum, mean, deviation, of_ranks)
 
 
 def _processes(head: Match[str], body: str) -> List[ProcessRow]:
@@ -444,7 +444,7 @@ def _processes(head: Match[str], body: str) -> List[ProcessRow]:
     return rows
 
 
-def _check_placement(said: Summary, point: Point) -> None:
+def _check_placement(said: MdtestSummary, point: Point) -> None:
     if (said.tasks, len(said.nodemap)) != (point.tasks, point.tasks):
         raise EngineError('T9', f'mdtest ran with {said.tasks} tasks instead of {point.tasks}')
     on_first = said.nodemap.count('1')
@@ -456,7 +456,7 @@ def _check_placement(said: Summary, point: Point) -> None:
         )
 
 
-def _check_shift(said: Summary, phase: str, point: Point) -> None:
+def _check_shift(said: MdtestSummary, phase: str, point: Point) -> None:
     """That a shift by ranks is one by nodes, for which they must be dealt to the nodes in blocks or in turn."""
     planned = None
     if '-N' in options_of(phase, point):
@@ -471,7 +471,7 @@ def _check_shift(said: Summary, phase: str, point: Point) -> None:
         raise EngineError('P15', f'mdtest shifted the ranks by {said.shifted_by or 0} instead of {planned or 0}')
 
 
-def _check_command(said: Summary, command: Command) -> None:
+def _check_command(said: MdtestSummary, command: Command) -> None:
     """Its own account of its arguments; the program may be another one, behind a script."""
     arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
     program = said.command_line.partition(" '")[0]
@@ -479,7 +479,7 @@ def _check_command(said: Summary, command: Command) -> None:
         raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
 
 
-def _only_table(said: Summary, phase: str, point: Point) -> Table:
+def _only_table(said: MdtestSummary, phase: str, point: Point) -> Table:
     tables = [table for run in said.runs for table in run.tables]
     if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in tables] != [('rate', 1)]:
         raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(tables)} others')
@@ -497,7 +497,7 @@ def _only_table(said: Summary, phase: str, point: Point) -> Table:
     return tables[0]
 
 
-def _check_run(run: Run, point: Point) -> None:
+def _check_run(run: MdtestRun, point: Point) -> None:
     there = levels_total(point, point.tasks)
     kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties)) or 'files'
     planned = (point.tasks, there.files or there.empties, kinds)
@@ -553,12 +553,12 @@ def _seconds(row: RankRow, operation: str) -> float:
     return seconds
 
 
-def _slack(row: Row) -> float:
+def _slack(row: MdtestRow) -> float:
     """How far a printed rate can be from its value, which the file of the ranks has to eleven digits."""
     return float(PRINTED) / 2 + 1e-9 * float(row.mean)
 
 
-def _check_tree(row: Row, of_all: RankRow, seconds: float, point: Point) -> None:
+def _check_tree(row: MdtestRow, of_all: RankRow, seconds: float, point: Point) -> None:
     """The table has one tree by the first rank's clock, which saw no more than `seconds`; the file of the ranks
     counts a tree for each rank, even a shared one."""
     one_tree = levels_total(point, 1).directories

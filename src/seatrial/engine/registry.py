@@ -3,7 +3,7 @@
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine
-from seatrial.engine.bonnie import Bonnie
+from seatrial.engine.bonnie import BonnieEngine
 from seatrial.engine.dd import Dd
 from seatrial.engine.dlio.engine import Dlio
 from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles
@@ -13,7 +13,7 @@ from seatrial.engine.fio.devices import FioDevices
 from seatrial.engine.fio.random import FioRandom
 from seatrial.engine.fio.reuse import FioReuse
 from seatrial.engine.fio.tree import FioFiles
-from seatrial.engine.io500 import Io500
+from seatrial.engine.io500 import Io500Engine
 from seatrial.engine.ior import Ior
 from seatrial.engine.iozone import Iozone
 from seatrial.engine.mdtest import Mdtest
@@ -25,7 +25,7 @@ from seatrial.workload.words import joined
 
 ENGINES: Tuple[Engine, ...] = (
     Iozone(),
-    Bonnie(),
+    BonnieEngine(),
     Ior(),
     Mdtest(),
     Fio(),
@@ -39,7 +39,7 @@ ENGINES: Tuple[Engine, ...] = (
     Dd(),
     PosixOps(),
     Dlio(),
-    Io500(),
+    Io500Engine(),
 )
 """In the order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
 

@@ -9,7 +9,7 @@ from seatrial.engine.registry import engines_called
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.removal import removed
 from seatrial.job.launch import stall
-from seatrial.job.launch.blocked import Blocked, Left, watched
+from seatrial.job.launch.blocked import Blocked, LeftBehind, watched
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.atomic_file import keep_from_others
@@ -54,7 +54,7 @@ def _watched(plan: TrialPlan) -> int:
     """Run it in a process that is left behind where a call of the target never returns."""
     blocked, patience_s = Blocked(), stall.patience_s(plan.target.recovery_limit_s)
     ended = watched(lambda: _kept(plan, lambda plan: _run(plan, blocked)), blocked, patience_s)
-    if not isinstance(ended, Left):
+    if not isinstance(ended, LeftBehind):
         return ended
     known = records_in(plan.records).end
     if known is not None:  # only its open directories keep it

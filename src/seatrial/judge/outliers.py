@@ -11,7 +11,7 @@ from seatrial.rules.case import left_untested
 from seatrial.rules.outliers import MIN_EFFECT, Groups, Score, again, scores, split
 from seatrial.rules.places import (
     CONFIRM,
-    Comparison,
+    PlaceComparison,
     all_of,
     alone,
     controlled,
@@ -137,7 +137,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     )
 
 
-def _column(plan: TrialPlan, comparison: Comparison) -> ScoreColumn:
+def _column(plan: TrialPlan, comparison: PlaceComparison) -> ScoreColumn:
     """Of nodes bandwidths are compared, of targets the metrics of the plan."""
     units = {each.name: each.unit for point in plan.points for each in metrics_at(point)}
     unit = 'B/s' if plan.axis.equals == 'node' else units[operation_of(comparison.metric)]
@@ -145,7 +145,7 @@ def _column(plan: TrialPlan, comparison: Comparison) -> ScoreColumn:
 
 
 def _split(
-    plan: TrialPlan, comparisons: Sequence[Comparison], by_metric: Mapping[str, Sequence[str]]
+    plan: TrialPlan, comparisons: Sequence[PlaceComparison], by_metric: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
     """The comparison in which those that are not suspected are furthest apart, as a sentence; none where nowhere."""
     found = []
@@ -185,7 +185,7 @@ def _remedy(plan: TrialPlan) -> str:
     )
 
 
-def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[PlaceComparison]) -> tuple[str, ...]:
     """Which places have no equals in a metric, as sentences."""
     why = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
     return tuple(

@@ -44,7 +44,7 @@ class Group(NamedTuple):
     is_control: bool
 
 
-class Search(NamedTuple):
+class DrillSearch(NamedTuple):
     """What is known so far.
 
     suspects: groups that are to be divided, each with the share that it is slower; of all targets, 0 at the beginning
@@ -84,13 +84,13 @@ def breach(
     return min(below, key=lambda each: each.high / each.bound) if below else None
 
 
-def begin(targets: Sequence[str], servers: Mapping[str, str], whole: int = 0) -> Search:
+def begin(targets: Sequence[str], servers: Mapping[str, str], whole: int = 0) -> DrillSearch:
     """Before the first round; targets: those that take new files; whole: as in Search."""
     ordered = sorted(targets, key=lambda name: (servers.get(name, ''), name))
-    return Search(servers, ((tuple(ordered), 0.0),) if len(ordered) > 1 else (), whole=whole)
+    return DrillSearch(servers, ((tuple(ordered), 0.0),) if len(ordered) > 1 else (), whole=whole)
 
 
-def groups(search: Search) -> Tuple[Group, ...]:
+def groups(search: DrillSearch) -> Tuple[Group, ...]:
     """What to measure in the next round; none where nothing is left to be divided."""
     parts = [part for suspect, _ in search.suspects for part in _parts(suspect, search.servers)]
     if not parts:
@@ -104,7 +104,7 @@ def groups(search: Search) -> Tuple[Group, ...]:
     return tuple(found)
 
 
-def learned(search: Search, measured: Sequence[Group], figures: Mapping[str, Sequence[float]]) -> Search:
+def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str, Sequence[float]]) -> DrillSearch:
     """What is known after a round: figures of each group by its label, none where it could not be measured."""
     usable = {label: own for label, own in figures.items() if own}
     suspected = [each.label for each in measured if not each.is_control]
@@ -129,7 +129,7 @@ def learned(search: Search, measured: Sequence[Group], figures: Mapping[str, Seq
             else:
                 next_[each.targets] = slow[each.label]
     slowest = sorted(next_.items(), key=lambda item: -item[1])
-    return Search(
+    return DrillSearch(
         search.servers,
         tuple(slowest[:MAX_SUSPECTS]),
         tuple(dict.fromkeys([*search.cleared, *sorted(fast)])),
@@ -142,7 +142,7 @@ def learned(search: Search, measured: Sequence[Group], figures: Mapping[str, Seq
     )
 
 
-def slow_components(search: Search, targets: Sequence[str]) -> Tuple[Component, ...]:
+def slow_components(search: DrillSearch, targets: Sequence[str]) -> Tuple[Component, ...]:
     """What was found slow, as servers where all targets of one were."""
     slow: Dict[str, float] = {}
     for members, effect in search.found:
@@ -151,7 +151,7 @@ def slow_components(search: Search, targets: Sequence[str]) -> Tuple[Component, 
     return components(slow, targets, search.servers)
 
 
-def conclusion(search: Search, targets: Sequence[str], out_of_time: bool) -> str:
+def conclusion(search: DrillSearch, targets: Sequence[str], out_of_time: bool) -> str:
     """What the search comes to, as a sentence without its end mark."""
     said = [each.words for each in slow_components(search, targets)]
     if search.rounds:

@@ -26,7 +26,7 @@ TOGETHER_WORDS, ALONE_WORDS = 'all together', 'in groups'
 NO_KINDS: Mapping[str, str] = MappingProxyType({})
 
 
-class Comparison(NamedTuple):
+class PlaceComparison(NamedTuple):
     """Figures of equals that may be compared with each other, by metric and by how they were measured.
 
     metric: where some of it was read cold and some not, with the state of the cache: 'read (cached)' is another one
@@ -52,13 +52,13 @@ def short(host: str) -> str:
     return host.partition('.')[0]
 
 
-def first(plan: TrialPlan, records: Records) -> Tuple[Comparison, ...]:
+def first(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
     """What the first measurement compares: the valid samples that count."""
     number = records.sized.number if records.sized else 0
     return _comparisons(plan, records, [s for s in records.samples if s.stage == 'measured' and s.sizing == number])
 
 
-def second(plan: TrialPlan, records: Records) -> Tuple[Comparison, ...]:
+def second(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
     """What the second measurement compares, if there was one, in its last size; a node sweep has no ways of it."""
     own = [sample for sample in records.samples if sample.stage == CONFIRM]
     last = max((sample.sizing for sample in own), default=0)
@@ -83,7 +83,7 @@ def phases_again(plan: TrialPlan, suspicious: Iterable[str]) -> Tuple[str, ...]:
     return plan.phases[: last + 1]
 
 
-def alone(plan: TrialPlan, compared: Sequence[Comparison]) -> Dict[str, Tuple[str, ...]]:
+def alone(plan: TrialPlan, compared: Sequence[PlaceComparison]) -> Dict[str, Tuple[str, ...]]:
     """By metric the components that were measured often enough, and not beside others in the same way."""
     minimum = plan.stopping.minimum
     made: Dict[Tuple[str, str, str], int] = {}
@@ -120,13 +120,15 @@ def all_of(by_metric: Dict[str, Tuple[str, ...]]) -> Tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in by_metric.values() for name in names))
 
 
-def controlled(comparison: Comparison, suspects: Sequence[str], everyone: Sequence[str]) -> Dict[str, List[float]]:
+def controlled(
+    comparison: PlaceComparison, suspects: Sequence[str], everyone: Sequence[str]
+) -> Dict[str, List[float]]:
     """The figures of these suspects and of what nobody suspects: what is slow in another metric is no control."""
     others = set(everyone) - set(suspects)
     return {name: values for name, values in comparison.figures.items() if name not in others}
 
 
-def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -> Tuple[Comparison, ...]:
+def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -> Tuple[PlaceComparison, ...]:
     found: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
     kind, mixed = kinds(plan, records), _mixed(records)
     for sample in samples:
@@ -145,7 +147,7 @@ def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -
                 if each.better == HIGHER and each.name in figures:  # what is slow has a rate that is low
                     own = found.setdefault((f'{each.name}{state}', kind.get(label, '')), {})
                     own.setdefault(label, []).append(figures[each.name])
-    return tuple(Comparison(metric, how, figures) for (metric, how), figures in found.items())
+    return tuple(PlaceComparison(metric, how, figures) for (metric, how), figures in found.items())
 
 
 _STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}

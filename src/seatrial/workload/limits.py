@@ -48,7 +48,7 @@ def room_of(point: Point) -> int:
     return point.working_set if counted_in(point.phases[0]) == 'bytes' else point.inodes
 
 
-class Limits(Semantics):
+class WriteLimits(Semantics):
     """One launch that finds out where a limit is, and what of it holds."""
 
     name = 'limits'

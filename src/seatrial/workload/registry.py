@@ -17,7 +17,7 @@ from seatrial.workload.contention import Contention
 from seatrial.workload.devices import Devices
 from seatrial.workload.interactive import Interactive
 from seatrial.workload.io500 import Io500
-from seatrial.workload.limits import Limits
+from seatrial.workload.limits import WriteLimits
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
@@ -44,7 +44,7 @@ KINDS: Dict[str, Kind] = {
         Interactive(),
         Contention(),
         Semantics(),
-        Limits(),
+        WriteLimits(),
         Scenario(),
         Ageing(),
         Io500(),

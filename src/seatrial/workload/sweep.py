@@ -68,7 +68,7 @@ class Sweep(_Sweep):
         return super().__new__(cls, axis, own)
 
 
-class Site(NamedTuple):
+class SweepSite(NamedTuple):
     """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves.
 
     pinned: of an axis over targets, in their order; fitting: of a sweep over layouts those that there are targets for
@@ -80,7 +80,7 @@ class Site(NamedTuple):
     actions: Tuple[str, ...] = ()
 
 
-ANYWHERE = Site()
+ANYWHERE = SweepSite()
 
 
 def sweep_fault(sweep: Sweep) -> Optional[str]:
@@ -142,7 +142,7 @@ def examples(sweep: Sweep, template: Point) -> List[Point]:
     return expand(sweep, template, Allocation(1, tasks))
 
 
-def expand(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYWHERE) -> List[Point]:
+def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite = ANYWHERE) -> List[Point]:
     """The points of a sweep inside an allocation. Values that cannot be placed are left out."""
     if sweep.axis == 'node':
         return _groups(template, largest)
@@ -154,7 +154,7 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYW
     return points
 
 
-def labels(sweep: Sweep, site: Site = ANYWHERE) -> List[str]:
+def labels(sweep: Sweep, site: SweepSite = ANYWHERE) -> List[str]:
     """Of all values that the sweep has or the site gives it, whether they can be placed or not."""
     own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
     return own or [*site.actions, *(layout.name for layout in site.pinned)]
@@ -242,7 +242,7 @@ def group_size(nodes: int) -> int:
     return max(1, -(-nodes // MAX_GROUPS))
 
 
-def _values(sweep: Sweep, site: Site) -> Sequence[Value]:
+def _values(sweep: Sweep, site: SweepSite) -> Sequence[Value]:
     if sweep.axis in _OF_SITE:
         return site.actions or site.pinned
     return sweep.values if site.fitting is None else [value for value in sweep.values if value in site.fitting]

@@ -9,7 +9,7 @@ import pytest
 from measuring import cuts, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dlio.engine import Dlio
-from seatrial.engine.dlio.task import Layout, lay
+from seatrial.engine.dlio.task import DatasetLayout, lay
 from seatrial.model.codec import from_json
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.training import FIRST, NEXT, training
@@ -111,7 +111,7 @@ def test_nothing_that_it_makes_lies_where_the_data_are():
 def test_a_rank_finds_its_samples_in_the_links_of_its_place(tmp_path, nodes, first):
     point = POINT._replace(nodes=nodes, tasks_per_node=2 // nodes)
     (text,) = command(FIRST, point).inputs.values()
-    layout = from_json(Layout, json.loads(text))._replace(folder=str(tmp_path / 'data' / 'train'))
+    layout = from_json(DatasetLayout, json.loads(text))._replace(folder=str(tmp_path / 'data' / 'train'))
     lay(layout, '/scratch/data')
     lay(layout, '/scratch/data')  # of another rank
     links = sorted(each for each in Path(layout.folder).iterdir() if each.name.endswith('indexed_binary'))

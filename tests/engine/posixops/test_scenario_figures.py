@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from seatrial.engine.base import EngineError
 from seatrial.engine.failed_call import failed_call
-from seatrial.engine.posixops.scenario_figures import GAP_S, Row, bound_s, figures, line_of_row, row_of, windows_of
+from seatrial.engine.posixops.scenario_figures import (
+    GAP_S,
+    ScenarioRow,
+    bound_s,
+    figures,
+    line_of_row,
+    row_of,
+    windows_of,
+)
 from seatrial.model.action import Planned, Step, line_of_step, transcript_of
 from seatrial.workload.scenario import MAX_S, scenario
 
@@ -31,7 +39,9 @@ def rows(dead=(10.5, 23.0), rate=8, errors=None):
     for second in range(60):
         lives = not dead[0] < second + 1 <= dead[1]
         gaps = (dead,) if second == int(dead[1]) else ()
-        row = Row(second, 1.0, rate * lives, rate * MIB * lives, 0.1, (errors or {}).get(second, {}), {'60': 8}, gaps)
+        row = ScenarioRow(
+            second, 1.0, rate * lives, rate * MIB * lives, 0.1, (errors or {}).get(second, {}), {'60': 8}, gaps
+        )
         lines.append(line_of_row(row))
     return [*lines, '["verified",100]']
 
@@ -94,7 +104,7 @@ def test_what_does_not_come_back_has_no_time_to_recover_and_all_other_figures():
 
 def test_an_outage_long_after_an_undo_belongs_to_it_where_nothing_has_come_back():
     slow = [
-        line_of_row(Row(second, 1.0, 1, MIB, 0.1, {}, {}, ((50.0, 59.0),) * (second == 59)))
+        line_of_row(ScenarioRow(second, 1.0, 1, MIB, 0.1, {}, {}, ((50.0, 59.0),) * (second == 59)))
         for second in range(41, 60)
     ]
     late = [*rows(dead=(10.5, 40.0))[:41], *slow]
@@ -146,7 +156,7 @@ def test_rows_that_are_cut_short_are_refused():
 
 @given(
     st.builds(
-        Row,
+        ScenarioRow,
         st.floats(0, MAX_S),
         st.just(1.0),
         st.integers(0, 10**6),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.engine.proof.task import SHOWN, Spec, compare, data_of, offsets, write
+from seatrial.engine.proof.task import SHOWN, ProofSpec, compare, data_of, offsets, write
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access, file_name
 
@@ -21,7 +21,7 @@ GEOMETRIES = {
 
 def spec_of(geometry, phase='write', transfers=TRANSFERS, written=(), key='key', limit_s=60.0):
     point = GEOMETRIES[geometry]._replace(tasks=TASKS, tasks_per_node=TASKS)
-    return Spec(phase, point, key, transfers, limit_s, tuple(written))
+    return ProofSpec(phase, point, key, transfers, limit_s, tuple(written))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from seatrial.job.launch import blocked as module
-from seatrial.job.launch.blocked import Blocked, Left, watched
+from seatrial.job.launch.blocked import Blocked, LeftBehind, watched
 
 LONG_S = 300.0
 
@@ -41,13 +41,13 @@ def test_a_job_that_fails_is_an_error_of_its_own(capfd):
 
 def test_a_call_that_never_returns_is_left_behind(fifo):
     left = watched(lambda: os.open(fifo, os.O_RDONLY), Blocked(), 0.5)
-    assert isinstance(left, Left) and left.seconds >= 0.5
+    assert isinstance(left, LeftBehind) and left.seconds >= 0.5
 
 
 def test_a_job_whose_end_never_comes_is_left_behind(monkeypatch):
     # As a process ends that the kernel cannot take its open directories from.
     monkeypatch.setattr(os, '_exit', lambda status: time.sleep(LONG_S))
-    assert isinstance(watched(lambda: 0, Blocked(), LONG_S), Left)
+    assert isinstance(watched(lambda: 0, Blocked(), LONG_S), LeftBehind)
 
 
 @pytest.mark.parametrize(('pause_s', 'times', 'is_left'), [(1.02, 60, True), (0.2, 40, False)])
@@ -61,7 +61,7 @@ def test_a_wait_that_looks_once_a_second_for_a_server_is_one_call_and_that_for_a
             time.sleep(pause_s)
         return 0
 
-    assert isinstance(watched(looks, Blocked(), 4.0), Left) is is_left
+    assert isinstance(watched(looks, Blocked(), 4.0), LeftBehind) is is_left
 
 
 def test_a_job_that_wakes_now_and_then_is_never_left():

@@ -19,7 +19,7 @@ from seatrial.job.sequence.confirm import (
 )
 from seatrial.model.point import Allocation
 from seatrial.rules.outliers import CONTROLS
-from seatrial.workload.sweep import AXES, Site, Sweep, expand, group_size
+from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand, group_size
 from sweeps import names, node_plan
 
 systems = st.integers(2, 300).flatmap(
@@ -102,7 +102,7 @@ def test_the_points_of_a_node_sweep_name_the_nodes_in_their_new_order():
 
 def of_osts(count):
     pinned = tuple(striped(f'ost{n:04d}', osts=(n,)) for n in range(count))
-    return plan_of(axis=AXES['ost'], points=tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned))))
+    return plan_of(axis=AXES['ost'], points=tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), SweepSite(pinned))))
 
 
 @pytest.mark.parametrize(('targets', 'expected'), [(4, 4), (64, 1 + CONTROLS)])

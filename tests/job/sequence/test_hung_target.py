@@ -13,7 +13,7 @@ from fuse_lab import dead
 from seatrial.engine.node_program import module_argv
 from seatrial.job.__main__ import main
 from seatrial.job.launch import stall
-from seatrial.job.launch.blocked import Left
+from seatrial.job.launch.blocked import LeftBehind
 from seatrial.judge.verdict import Verdict
 
 LATEST_S = 240.0
@@ -54,7 +54,7 @@ def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hun
 
 
 def test_what_a_job_said_of_its_end_stands_though_it_cannot_be_got_rid_of(lab, stub_fio, monkeypatch):
-    monkeypatch.setattr('seatrial.job.__main__.watched', lambda job, blocked, patience_s: Left(job() + 10.0))
+    monkeypatch.setattr('seatrial.job.__main__.watched', lambda job, blocked, patience_s: LeftBehind(job() + 10.0))
     plan = lab.plan(stub_fio(), launch_limit_s=5.0)
     assert main(['run', lab.write(plan)]) == 0
     lines = Path(plan.records, 'samples.jsonl').read_text().splitlines()

@@ -27,7 +27,7 @@ from seatrial.model.record import Sized
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.places import CONFIRM
 from seatrial.workload.access import data_access
-from seatrial.workload.sweep import AXES, Site, Sweep, expand
+from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
 from seatrial.workload.tree import metadata_tree
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
@@ -62,7 +62,7 @@ def lustre(lab, tmp_path, monkeypatch):
 def on(lab, fio, sweep, **changes):
     """The plan of a sweep over targets or layouts, with two tasks."""
     each = tuple(pinned(by_type('lustre'), 'OST', number) for number in range(4))
-    points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), Site(each)))
+    points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), SweepSite(each)))
     target = {'type': 'lustre', 'path': str(lab.target), 'osts': 4, **changes.pop('target', {})}
     return lab.plan(fio, target=target, stopping=REPEATED, axis=AXES[sweep.axis], points=points, **changes)
 
@@ -177,7 +177,7 @@ def test_the_size_is_found_on_the_next_target_where_the_first_is_dead(lustre, st
 def mdts(lab):
     """The plan of a sweep over both MDTs."""
     each = tuple(pinned(by_type('lustre'), 'MDT', number) for number in range(2))
-    points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), Site(each)))
+    points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), SweepSite(each)))
     target = {'type': 'lustre', 'path': str(lab.target), 'mdts': 2}
     return lab.plan_of_metadata(TREE, Sweep('mdt'), 20, target=target, points=points)
 

@@ -16,7 +16,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome, ending
-from seatrial.engine.dlio.task import Layout
+from seatrial.engine.dlio.task import DatasetLayout
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.model.codec import to_json
@@ -75,7 +75,7 @@ class Dlio(PosixOps):
             return super().command(sys.executable, phase, point, raw, seed)
         folder, path = f'{raw}.dlio', f'{raw}.layout.json'
         sources = [file for rank in range(point.tasks) for file in files_of(point, writer_of(point, rank))]
-        layout = Layout(f'{folder}/data/train', tuple(sources), point.samples_per_file, point.transfer_size)
+        layout = DatasetLayout(f'{folder}/data/train', tuple(sources), point.samples_per_file, point.transfer_size)
         argv = module_argv(sys.executable, TASK, (path, program, *_overrides(point, folder, phase)))
         outputs = tuple(f'{folder}/{rank}_output.json' for rank in range(point.tasks))
         return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)

@@ -16,7 +16,7 @@ NOT_STARTED = 127
 TRACER = 'DFTRACER_ENABLE'  # of DLIO's own calls, which would be measured too
 
 
-class Layout(NamedTuple):
+class DatasetLayout(NamedTuple):
     """folder: of the links. files: numbers of the data files, in the order in which DLIO's ranks share them out."""
 
     folder: str
@@ -29,7 +29,7 @@ def main(arguments: List[str]) -> int:
     """The arguments: the file with the Layout, and the argv of DLIO. Returns if it cannot be started."""
     path, argv = arguments[0], arguments[1:]
     with open(path, encoding='utf-8') as stream:
-        layout = from_json(Layout, json.load(stream))
+        layout = from_json(DatasetLayout, json.load(stream))
     lay(layout, os.getcwd())
     try:
         os.execvpe(argv[0], argv, {**os.environ, TRACER: '0'})
@@ -38,7 +38,7 @@ def main(arguments: List[str]) -> int:
     return NOT_STARTED
 
 
-def lay(layout: Layout, data: str) -> None:
+def lay(layout: DatasetLayout, data: str) -> None:
     """Links to the files in `data`, each with its offsets and sizes, which are the same for all."""
     above = os.path.dirname(layout.folder)
     for folder in (layout.folder, os.path.join(above, 'valid')):  # which DLIO lists even where it is not used

@@ -42,7 +42,7 @@ CLOCK_S = 0.001
 TASK = 'seatrial.engine.elbencho.task'
 
 
-class Done(NamedTuple):
+class PhaseDone(NamedTuple):
     """What was done up to a moment of a phase. per_second: whole numbers of a second, as it prints them."""
 
     elapsed_ms: int
@@ -52,21 +52,21 @@ class Done(NamedTuple):
     bytes_per_second: int
 
 
-class Phase(NamedTuple):
+class ElbenchoPhase(NamedTuple):
     """One phase, as the JSON has it. began: in Unix time; config: what it was told, by its own names."""
 
     name: str
     began: float
     config: Dict[str, str]
-    first_done: Done
-    last_done: Done
+    first_done: PhaseDone
+    last_done: PhaseDone
 
 
 class _Process(NamedTuple):
     """One process of a launch: when its phase began, and how long that took, in seconds; that of each thread."""
 
     time: ProcessTime
-    phase: Phase
+    phase: ElbenchoPhase
     seconds: float
     threads_s: Tuple[float, ...]
 
@@ -253,13 +253,15 @@ class ElbenchoFiles(Elbencho):
         )
 
 
-def parse_phase(text: str) -> Phase:
+def parse_phase(text: str) -> ElbenchoPhase:
     """What the JSON of one phase says. Raises EngineError E1 if it is not whole, or not of one phase."""
     try:
         data = json.loads(text)
         began = datetime.datetime.strptime(data['iso_start_date'], '%Y-%m-%dT%H:%M:%S.%f%z').timestamp()
         config = {str(name): str(value) for name, value in data['config'].items()}
-        return Phase(str(data['phase_type']), began, config, _done(data['first_done']), _done(data['last_done']))
+        return ElbenchoPhase(
+            str(data['phase_type']), began, config, _done(data['first_done']), _done(data['last_done'])
+        )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
 
@@ -326,7 +328,7 @@ def _refuse_failure(time: ProcessTime, stderr: str) -> None:
         raise EngineError('E1' if time.exit_status else 'T8', f'elbencho {ending(time.exit_status)}{why}')
 
 
-def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: Phase) -> _Process:
+def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
     """What one process said, if it is what it was told, and possible. Of a write its time ends with the fsync."""
     _check_config(argv, name, phase)
     _check_figures(phase)
@@ -356,7 +358,7 @@ def _synced(stdout: str) -> Synced:
         raise EngineError('E1', f"its fsync did not report: '{last}'") from None
 
 
-def _check_config(argv: Tuple[str, ...], name: str, phase: Phase) -> None:
+def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> None:
     """Its own account of its arguments, in which it has spaces for commas; the program may be behind a script."""
     words = argv[argv.index('--nolive') :]
     told = phase.config.get('command', '').partition('" ')[2]
@@ -368,7 +370,7 @@ def _check_config(argv: Tuple[str, ...], name: str, phase: Phase) -> None:
             raise EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
 
 
-def _check_figures(phase: Phase) -> None:
+def _check_figures(phase: ElbenchoPhase) -> None:
     """What it says twice: numbers, and numbers a second, which it divides as integers."""
     done = phase.last_done
     for number, per_second, what in (
@@ -390,7 +392,7 @@ def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], f
     return [each.time.start_s - first_s for each in processes], CLOCK_S + max(unknown_s, 0.0)
 
 
-def _done(data: Dict[str, str]) -> Done:
+def _done(data: Dict[str, str]) -> PhaseDone:
     """What there is none of has no key."""
     keys = ('elapsed_time_ms', 'entries', 'bytes', 'entries/s', 'bytes/s')
-    return Done(*(int(data[key] if key == keys[0] else data.get(key, 0)) for key in keys))
+    return PhaseDone(*(int(data[key] if key == keys[0] else data.get(key, 0)) for key in keys))

@@ -34,7 +34,7 @@ REFUSED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPE
 Step = Callable[[], Any]
 
 
-class Refused(Exception):
+class WayRefused(Exception):
     """The file system has no such call; which, as a clause."""
 
 
@@ -64,7 +64,7 @@ class Pattern:
         try:
             attempt(self)
             holds, seen = True, self._seen()
-        except Refused as refused:
+        except WayRefused as refused:
             holds, seen = None, f'the file system cannot {refused}'
         self._turn('remove its files', {0: self._remove})
         return Fact(self._name, holds, seen)
@@ -110,7 +110,7 @@ class Pattern:
         said = self._work.barrier.exchange(doing, says)
         for text in said.values():
             if text.startswith('refused '):
-                raise Refused(text[len('refused ') :])
+                raise WayRefused(text[len('refused ') :])
         return said
 
     def _found(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
@@ -313,7 +313,7 @@ def _locked_writers(pattern: Pattern) -> None:
     kept_out = pattern.write_together('try to lock it too', is_kept_out)
     pattern.write_together('unlock it', release)
     if 'False' in kept_out:
-        raise Refused('keep these tasks apart by a lock of fcntl(2)')
+        raise WayRefused('keep these tasks apart by a lock of fcntl(2)')
     pattern.write_together('write under a lock', write)
     last = ROUNDS - 1
     pattern.compare(*(pattern.data(MIDDLE, f'{place} {last}') for place in range(len(pattern.together))))

@@ -25,7 +25,7 @@ from seatrial.engine.posixops.scenario_figures import (
     GAP_S,
     LATENCY_STEPS,
     VERIFIED,
-    Row,
+    ScenarioRow,
     bound_s,
     figures,
     file_of,
@@ -97,7 +97,7 @@ class _Record:
         return now
 
     def _write(self, until_s: float) -> None:
-        row = Row(
+        row = ScenarioRow(
             self._at_s,
             round(until_s - self._at_s, 3),
             self._operations,

@@ -47,7 +47,7 @@ AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
 """Of a longer one those seconds before and after an action have rows of their own, and else each minute."""
 
 
-class Row(NamedTuple):
+class ScenarioRow(NamedTuple):
     """A task from at_s on, seconds since the load began. operations, bytes_moved: acknowledged.
 
     errors: failed calls by errno. latencies: how many operations took 2 ** (key / LATENCY_STEPS) microseconds or
@@ -93,7 +93,7 @@ def bound_s(point: Point, at_s: float) -> float:
     return at_s + MINUTE_S
 
 
-def line_of_row(row: Row) -> str:
+def line_of_row(row: ScenarioRow) -> str:
     """As a task prints it; what is empty at its end is left out."""
     values = list(row)
     while not values[-1]:
@@ -101,13 +101,13 @@ def line_of_row(row: Row) -> str:
     return json.dumps(values, separators=(',', ':'))
 
 
-def row_of(line: str) -> Row:
+def row_of(line: str) -> ScenarioRow:
     """The row in a line. Raises ValueError."""
     values = json.loads(line)
     empty: Tuple[Any, ...] = (0.0, 0.0, 0, 0, 0.0, {}, {}, ())
     if not isinstance(values, list) or not 1 <= len(values) <= len(empty):
         raise ValueError('no row')
-    row = Row(*values, *empty[len(values) :])
+    row = ScenarioRow(*values, *empty[len(values) :])
     numbers = (row.at_s, row.length_s, row.operations, row.bytes_moved, row.longest_s)
     counts = [*row.errors.values(), *row.latencies.values()] if _are_counts(row) else [None]
     if not all(type(each) in (int, float) for each in (*numbers, *counts)):
@@ -115,7 +115,7 @@ def row_of(line: str) -> Row:
     return row._replace(gaps=tuple((float(start), float(end)) for start, end in row.gaps))
 
 
-def _are_counts(row: Row) -> bool:
+def _are_counts(row: ScenarioRow) -> bool:
     return isinstance(row.errors, dict) and isinstance(row.latencies, dict)
 
 

@@ -32,7 +32,7 @@ from seatrial.workload.training import SAMPLES, UTILISATION, batches_of, file_si
 REST = ' after its first batch'
 
 
-class Sample(NamedTuple):
+class TrainingSample(NamedTuple):
     """Where a sample lies."""
 
     name: str
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
 class Ahead(NamedTuple):
     """A batch that is to be read, and what is set when it is there."""
 
-    batch: List[Sample]
+    batch: List[TrainingSample]
     there: threading.Event
 
 
@@ -130,11 +130,11 @@ def _name(file: int) -> str:
     return f'data.{file:08d}'
 
 
-def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[Sample]]:
+def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[TrainingSample]]:
     """Of what one task has written. In every launch of the phase the same, and in the other epoch another order."""
     files = files_of(point, writer)
     offsets = range(0, file_size(point), point.transfer_size)
-    samples = [Sample(_name(file), offset) for file in files for offset in offsets]
+    samples = [TrainingSample(_name(file), offset) for file in files for offset in offsets]
     if point.order == 'random':
         random.Random(f'{phase} {rank}').shuffle(samples)
     left = iter(samples)
@@ -147,7 +147,7 @@ class Reader:
     worked: from when to when the accelerator worked on each batch, by this node's CLOCK_MONOTONIC
     """
 
-    def __init__(self, point: Point, batches: List[List[Sample]], endless: bool = False) -> None:
+    def __init__(self, point: Point, batches: List[List[TrainingSample]], endless: bool = False) -> None:
         self._point, self._batches, self._next, self._endless = point, batches, 0, endless
         self._wanted: 'queue.Queue[Optional[Ahead]]' = queue.Queue()
         self._there: Deque[threading.Event] = collections.deque()
@@ -219,7 +219,7 @@ class _Source:
         self._size, self._name, self._descriptor = point.transfer_size, '', -1
         self._buffer = bytearray(0 if point.interface == 'mmap' else point.transfer_size)
 
-    def read(self, sample: Sample) -> None:
+    def read(self, sample: TrainingSample) -> None:
         """All bytes of the sample. Raises Failure and OSError."""
         if sample.name != self._name:
             self.close()
@@ -229,7 +229,7 @@ class _Source:
         if found != self._size:
             raise Failure('T17', f'{sample.name} has {found} B of a sample from {sample.offset} on, not {self._size}')
 
-    def forget(self, sample: Sample) -> None:
+    def forget(self, sample: TrainingSample) -> None:
         """Have the page cache drop the sample that was read last. Raises OSError."""
         os.posix_fadvise(self._descriptor, sample.offset, self._size, os.POSIX_FADV_DONTNEED)
 

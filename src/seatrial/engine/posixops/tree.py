@@ -29,7 +29,7 @@ from seatrial.workload.tree import operations
 SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
 
 
-class Share(NamedTuple):
+class TreeShare(NamedTuple):
     """What one task makes: the tree's directories, parents first, and names in each of them."""
 
     directories: Tuple[str, ...]
@@ -60,14 +60,14 @@ def nodes_away(phase: str, nodes: int) -> int:
     return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
 
 
-def share(point: Point, root: str, rank: int) -> Share:
+def share(point: Point, root: str, rank: int) -> TreeShare:
     """What this task makes of the tree."""
     level = [f'{root}.{rank}' if point.subtrees == 'private' else root]
     directories = list(level)
     for _ in range(point.depth):
         level = [f'{parent}/d{number}' for parent in level for number in range(point.branching)]
         directories += level
-    return Share(
+    return TreeShare(
         tuple(directories),
         tuple(f'/e.{rank}.{number}' for number in range(point.empties_per_directory)),
         tuple(f'/f.{rank}.{number}' for number in range(point.files_per_directory)),
@@ -79,7 +79,7 @@ _LATER = {CREATE: 0, STAT: 1, FIND: 1, READ: 2, REMOVE: 3}
 Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 
-def _acts(phase: str, point: Point, mine: Share, rank: int) -> Acts:
+def _acts(phase: str, point: Point, mine: TreeShare, rank: int) -> Acts:
     size, files, empties = point.bytes_per_file, mine.files, mine.empties
     listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
     made = len(mine.directories) * len(files) if phase_of(point, phase).makes else 0
@@ -105,7 +105,7 @@ def _acts(phase: str, point: Point, mine: Share, rank: int) -> Acts:
     return by_phase[phase]
 
 
-def _paths(mine: Share, names: Tuple[str, ...]) -> Iterator[str]:
+def _paths(mine: TreeShare, names: Tuple[str, ...]) -> Iterator[str]:
     return (directory + name for directory in mine.directories for name in names)
 
 

@@ -8,7 +8,7 @@ from typing import List, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
 from seatrial.engine.node_program import module_argv
-from seatrial.engine.proof.task import Report, Spec, damage
+from seatrial.engine.proof.task import ProofReport, ProofSpec, damage
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, TaskTime
 from seatrial.model.point import Point
@@ -47,7 +47,7 @@ class Proof(Engine):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase, whose tasks read raw + '.spec.json'."""
         path = f'{raw}.spec.json'
-        spec = Spec(phase, point, self._key, self._transfers, self._limit_s, self._written)
+        spec = ProofSpec(phase, point, self._key, self._transfers, self._limit_s, self._written)
         argvs = tuple(module_argv(program, TASK, (path, str(rank))) for rank in range(point.tasks))
         return Command('task', argvs, {path: json.dumps(to_json(spec)) + '\n'}, ())
 
@@ -84,17 +84,17 @@ class Proof(Engine):
             direct=all(report.direct for report in reports),
         )
 
-    def _differs(self, report: Report, point: Point) -> EngineError:
+    def _differs(self, report: ProofReport, point: Point) -> EngineError:
         differs = report.differs
         assert differs is not None
         sentence, evidence = damage(differs, self._hosts[writer_of(point, report.rank)], report.host)
         return EngineError('F2', sentence, evidence)
 
 
-def _reports(outcome: Outcome) -> List[Report]:
+def _reports(outcome: Outcome) -> List[ProofReport]:
     """Those of the tasks that have said one, in the order of ranks. Raises EngineError T8."""
     try:
-        said = [from_json(Report, json.loads(text)) for text in outcome.stdouts if text.strip()]
+        said = [from_json(ProofReport, json.loads(text)) for text in outcome.stdouts if text.strip()]
     except (ValueError, RecursionError) as error:
         raise EngineError('T8', f"a task's report is damaged: {error}") from error
     return sorted(said, key=lambda report: report.rank)

@@ -29,7 +29,7 @@ SHOWN = 16  # bytes of what was expected and of what was found
 FAILED = 1  # its exit status
 
 
-class Spec(NamedTuple):
+class ProofSpec(NamedTuple):
     """What all tasks of a launch are to do.
 
     key:       of the data
@@ -55,7 +55,7 @@ class Differs(NamedTuple):
     found: str
 
 
-class Report(NamedTuple):
+class ProofReport(NamedTuple):
     """All that a task says: one line of JSON. direct: whether all was read past the cache of its node."""
 
     rank: int
@@ -70,18 +70,18 @@ def main(arguments: List[str]) -> int:
     """The arguments: the file with the launch's Spec, and the rank of this task."""
     path, rank = arguments[0], int(arguments[1])
     with open(path, encoding='utf-8') as stream:
-        spec = from_json(Spec, json.load(stream))
+        spec = from_json(ProofSpec, json.load(stream))
     host, writes = socket.gethostname(), phase_of(spec.point, spec.phase).writes
     name = file_name(spec.point, rank if writes else writer_of(spec.point, rank))
     try:
         report = write(spec, rank, host) if writes else compare(spec, rank, host)
     except OSError as error:
-        report = Report(rank, host, 0, failed=': '.join([spec.phase, error.strerror or str(error), name]))
+        report = ProofReport(rank, host, 0, failed=': '.join([spec.phase, error.strerror or str(error), name]))
     print(json.dumps(to_json(report)), flush=True)
     return FAILED if report.failed else 0
 
 
-def write(spec: Spec, rank: int, host: str) -> Report:
+def write(spec: ProofSpec, rank: int, host: str) -> ProofReport:
     """Write this task's data and sync them; the file gets its full size, whatever is written. Raises OSError."""
     point, name, end = spec.point, file_name(spec.point, rank), time.monotonic() + spec.limit_s
     written = 0
@@ -96,10 +96,10 @@ def write(spec: Spec, rank: int, host: str) -> Report:
         if os.fstat(descriptor).st_size < size:
             os.ftruncate(descriptor, size)  # it never gets shorter: nobody writes behind this
         os.fsync(descriptor)
-    return Report(rank, host, written)
+    return ProofReport(rank, host, written)
 
 
-def compare(spec: Spec, rank: int, host: str) -> Report:
+def compare(spec: ProofSpec, rank: int, host: str) -> ProofReport:
     """Read what another task has written, past the cache where that can be, up to what differs. Raises OSError."""
     point, writer, end = spec.point, writer_of(spec.point, rank), time.monotonic() + spec.limit_s
     name, size, direct = file_name(point, writer), point.transfer_size, True
@@ -115,12 +115,12 @@ def compare(spec: Spec, rank: int, host: str) -> Report:
             found, past = read_there(descriptor, run[0], len(expected), window)
             direct = direct and past
             if found != expected:
-                return Report(rank, host, compared, direct, differs(name, run[0], expected, found))
+                return ProofReport(rank, host, compared, direct, differs(name, run[0], expected, found))
             compared += len(run)
-    return Report(rank, host, compared, direct)
+    return ProofReport(rank, host, compared, direct)
 
 
-def offsets(spec: Spec, rank: int) -> List[int]:
+def offsets(spec: ProofSpec, rank: int) -> List[int]:
     """Of the transfers that a task writes, in their order: all of them, or one somewhere in each of equal parts.
 
     These are in no order, so that those that are made before the time is over lie all over the file.
@@ -155,7 +155,7 @@ def _pool(key: str) -> bytes:
     return hashlib.shake_128(key.encode()).digest(POOL + BLOCK)
 
 
-def _draw(spec: Spec, rank: int, number: int) -> int:
+def _draw(spec: ProofSpec, rank: int, number: int) -> int:
     # Not by the module random: the Pythons of two nodes may draw otherwise.
     return int.from_bytes(hashlib.sha256(f'{spec.key} {rank} {number}'.encode()).digest()[:8], 'big')
 

@@ -50,13 +50,13 @@ class Blocked:
         return float(_SECONDS.unpack_from(self._page)[0])
 
 
-class Left(NamedTuple):
+class LeftBehind(NamedTuple):
     """The job was left behind, SIGKILL pending: it has been in one call, or at its end, for so many seconds."""
 
     seconds: float
 
 
-def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Union[int, Left]:
+def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Union[int, LeftBehind]:
     """Carry the job out in a process of its own; its exit status, or Left after patience_s seconds in one call.
 
     A signal that asks for an end is passed on. Where one has ended the job, it ends this process too.
@@ -74,7 +74,7 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
         status = _status(pid) if left is None else None
         if status is None:
             os.kill(pid, signal.SIGKILL)
-            return left or Left(ANSWER_S)
+            return left or LeftBehind(ANSWER_S)
     finally:
         os.close(over)
         for number, handler in before.items():
@@ -107,7 +107,7 @@ def _carry_out(job: Callable[[], int], parent: int, ends: int) -> None:
         os._exit(status)
 
 
-def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional[Left]:
+def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional[LeftBehind]:
     """None once the process has ended, which closes its end of the pipe; or that one call has taken it too long."""
     seen, at, still_s = _wakes(pid), time.monotonic(), 0.0
     while not select.select([over], [], [], SAMPLE_S)[0]:
@@ -120,7 +120,7 @@ def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional
             continue
         still_s += now - last
         if still_s >= patience_s:
-            return Left(still_s)
+            return LeftBehind(still_s)
     return None
 
 

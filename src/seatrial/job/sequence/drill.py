@@ -14,7 +14,7 @@ from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import FLASH, Drill, DrillGroup, Records, Sample
 from seatrial.rules.case import measured
-from seatrial.rules.drill import REPETITIONS, Breach, Group, Search, begin, breach, conclusion, groups, learned
+from seatrial.rules.drill import REPETITIONS, Breach, DrillSearch, Group, begin, breach, conclusion, groups, learned
 from seatrial.workload.registry import kind_of
 
 DRILL = 'drill'
@@ -22,7 +22,7 @@ LAUNCH_S = 5.0
 """Seconds that a launch is to last as fast as the case was: enough to tell targets apart, and many fit a budget."""
 
 
-class Begun(NamedTuple):
+class DrillBegun(NamedTuple):
     """What a drill-down starts from. numbers: of each target that takes new files, by its name.
 
     point: the slow one, with the share of each task that a launch has
@@ -46,7 +46,7 @@ Measure = Callable[[Point, int], Optional[float]]
 """Given a point and the number of the repetition, the figure of the metric that is too low; None if not valid."""
 
 
-def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[Begun]:
+def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBegun]:
     """What there is to be searched for and among, or None: all may meet its bound, or there is nothing to compare."""
     kind = kind_of(plan.kind)
     if not plan.floors or plan.axis.named or not kind.moves_data:
@@ -84,10 +84,10 @@ def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[Begun]:
     mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
     whole = len(kind.files(point)) if usable[0].kind == 'brick' else 0
     resized = kind.resized(point, moved)
-    return Begun(plan, driver, worst, resized, numbers, targets.servers, mixed, whole)
+    return DrillBegun(plan, driver, worst, resized, numbers, targets.servers, mixed, whole)
 
 
-def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
+def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
     """Search until nothing can be divided any more, or the time budget is exhausted."""
     targets = list(begun.numbers)
     about = metric(begun.breach.metric, begun.breach.point), begun.breach.bound
@@ -110,8 +110,8 @@ def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: 
 
 
 def _round(
-    begun: Begun,
-    search: Search,
+    begun: DrillBegun,
+    search: DrillSearch,
     asked: Sequence[Group],
     measure: Measure,
     left_s: Callable[[], float],
@@ -133,7 +133,7 @@ def _round(
     return figures
 
 
-def _pinned(begun: Begun, group: Group, number: int) -> Point:
+def _pinned(begun: DrillBegun, group: Group, number: int) -> Point:
     """The point with its files striped over the group, in the case's own stripes where these are plain."""
     like, numbers = begun.point.layout or begun.plan.target.layout, [begun.numbers[name] for name in group.targets]
     kind = 'brick' if begun.whole else 'OST'
