@@ -62,6 +62,11 @@ def test_a_room_imports_only_the_rooms_in_its_row(file):
     assert used <= allowed
 
 
+def test_no_folder_has_more_files_than_can_be_seen_at_once():
+    files = Counter(file.parent for file in FILES if file.name != '__init__.py')
+    assert [folder for folder, number in files.items() if number > 25] == []
+
+
 def test_no_two_classes_have_the_same_name():
     bodies = [ast.parse(file.read_text()).body for file in FILES]
     names = Counter(node.name for body in bodies for node in body if isinstance(node, ast.ClassDef))

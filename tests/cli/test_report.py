@@ -170,6 +170,14 @@ def test_a_plan_that_cannot_be_read_is_refused_with_its_file(on_site, past, text
     assert str(plan) in found.err and said in found.err
 
 
+def test_a_plan_with_a_phase_that_its_workload_does_not_have_is_refused_with_its_file(on_site, past):
+    plan = next((past(FIRST) / 'cases').glob('*/plan.json'))
+    plan.write_text(plan.read_text().replace('"read"', '"reed"'))
+    found = on_site('report')
+    assert found.status == 64
+    assert f"{plan}: points: phases: ['reed']" in found.err
+
+
 @pytest.mark.parametrize(('profile', 'said_so'), [('acceptance', True), ('nightly', False)])
 def test_an_acceptance_by_plain_reframe_that_has_not_begun_every_case_is_not_the_whole(
     on_site, past, profile, said_so

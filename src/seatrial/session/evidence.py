@@ -35,7 +35,7 @@ from seatrial.report.words import by_environment
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import form_fault, kind_of
 
 FAULTS_SHOWN = 10
 """Of what contradicts the records of a session; how many more there are is said."""
@@ -152,11 +152,15 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
 def plan_in(file: Path) -> TrialPlan:
     """The plan of a case. Raises UsageError."""
     try:
-        return read_plan(str(file))
+        plan = read_plan(str(file))
     except FormError as error:
         raise click.UsageError(f'{file}: {error}; it is of another version of Seatrial') from None
     except ValueError as error:
         raise click.UsageError(f'{file} is no JSON: {error}') from None
+    fault = next(filter(None, map(form_fault, plan.points)), None)
+    if fault:
+        raise click.UsageError(f'{file}: points: {fault}; it is damaged, or of another version of Seatrial')
+    return plan
 
 
 def _changed(folder: Path, result: SessionResult) -> list[str]:
