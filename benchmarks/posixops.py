@@ -31,7 +31,7 @@ from seatrial.engine.fio.tree import FioFiles
 from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.work import Work
-from seatrial.job.launch.barrier import LaunchBarrier
+from seatrial.job.launch.barrier import Barrier
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
 from seatrial.workload.operations import FILEOP, posix_operations
@@ -132,7 +132,7 @@ def seconds_of_nothing(calls: int) -> 'dict[str, float]':
 
 def skew_s(barriers: int) -> float:
     """The start skew of two tasks that begin together: the median of so many times."""
-    with LaunchBarrier(2) as barrier:
+    with Barrier(2) as barrier:
         tasks = [
             subprocess.Popen(
                 [sys.executable, '-c', TASK, str(rank), str(barriers)], env={**os.environ, **barrier.environment}
@@ -146,7 +146,7 @@ def skew_s(barriers: int) -> float:
 
 def barrier_of_many(many: int) -> 'tuple[float, float]':
     """Seconds that a barrier of so many takes, and how long before the moment they know it, at the latest."""
-    with LaunchBarrier(many) as barrier, contextlib.ExitStack() as stack:
+    with Barrier(many) as barrier, contextlib.ExitStack() as stack:
         address, port, token = barrier.environment[VARIABLE].rsplit(':', 2)
         connections = [stack.enter_context(socket.create_connection((address, int(port)))) for _ in range(many)]
         answers = [stack.enter_context(connection.makefile('rb')) for connection in connections]

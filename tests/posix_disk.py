@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.job.launch.barrier import LaunchBarrier
+from seatrial.job.launch.barrier import Barrier
 from seatrial.workload.base import Entries
 
 
@@ -30,7 +30,7 @@ class Disk:
         command = PosixOps().command(python, phase, at, str(self.raw / phase), 7)
         for path, text in command.inputs.items():
             Path(path).write_text(text)
-        with LaunchBarrier(at.tasks, at.nodes, patience_s) as barrier:
+        with Barrier(at.tasks, at.nodes, patience_s) as barrier:
             processes = [
                 subprocess.Popen(
                     (*wrapper, *(instead or {}).get(rank, argv)),

@@ -18,7 +18,7 @@ from seatrial.engine import start_together
 from seatrial.engine.barrier import VARIABLE, BarrierError, clock_identity, join
 from seatrial.engine.start_together import ran, together_argv
 from seatrial.job.launch import barrier as coordinator
-from seatrial.job.launch.barrier import LaunchBarrier
+from seatrial.job.launch.barrier import Barrier
 
 SOON_S = 120.0  # what must happen has happened by then, or the test fails
 
@@ -28,7 +28,7 @@ def meet(monkeypatch):
     """Hold a barrier whose tasks are functions: meet(do0, do1, ...) gives what each returned or raised."""
 
     def hold(*tasks, barrier=None, numbers=None):
-        barrier = barrier or LaunchBarrier(len(tasks))
+        barrier = barrier or Barrier(len(tasks))
         came = list(numbers or range(len(tasks)))
         results = [None] * len(tasks)
 
@@ -113,7 +113,7 @@ class TestTogether:
         assert meet(lambda met: met.exchange('talk', long), lambda met: met.exchange('talk'))[1] == {0: long}
 
     def test_a_report_is_left_with_the_coordinator(self, meet):
-        barrier = LaunchBarrier(2)
+        barrier = Barrier(2)
         meet(lambda met: met.leave({'took': 1.5}), lambda met: None, barrier=barrier)
         assert barrier.reports == {0: {'took': 1.5}, 1: None}
 
@@ -133,7 +133,7 @@ class TestWhatEndsABarrier:
         assert [str(results[index]) for index in (0, 2)] == ['task 1 on n1 is lost'] * 2
 
     def test_a_task_that_has_left_while_others_wait(self, meet):
-        barrier = LaunchBarrier(2)
+        barrier = Barrier(2)
 
         def waits(met):
             until(lambda: barrier.reports)
@@ -143,7 +143,7 @@ class TestWhatEndsABarrier:
         assert str(found) == 'task 1 has left, and task 0 on n0 waits for it'
 
     def test_a_task_that_leaves_while_others_wait_already(self, meet):
-        barrier = LaunchBarrier(2)
+        barrier = Barrier(2)
 
         def leaves(met):
             until(lambda: barrier._coming)
@@ -171,14 +171,14 @@ class TestWhatEndsABarrier:
         assert str(errors[0]) == 'task 2 on n1 came twice, or was not invited'
 
     def test_a_task_of_another_launch(self, monkeypatch):
-        with LaunchBarrier(2) as barrier:
+        with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
             with pytest.raises(BarrierError, match='task 0 on n is one of 3, and 2 were invited'):
                 join(0, 3, 'n')
 
     def test_a_task_that_does_not_come(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
-        barrier = LaunchBarrier(2)
+        barrier = Barrier(2)
 
         def waits(met):
             barrier._patience_s = 0.1
@@ -187,19 +187,19 @@ class TestWhatEndsABarrier:
         assert str(meet(waits, barrier=barrier)[0]) == 'task 1 did not come within 0 s'
 
     def test_the_runner_that_says_so(self, meet):
-        barrier = LaunchBarrier(2)
+        barrier = Barrier(2)
         once(lambda: barrier._coming, lambda: barrier.abort('task 1 has failed'))
         assert str(meet(stays, barrier=barrier)[0]) == 'task 1 has failed'
 
     def test_who_comes_later_is_told_too(self, meet, monkeypatch):
-        with LaunchBarrier(2) as barrier:
+        with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
             barrier.abort('task 1 has failed')
             with pytest.raises(BarrierError, match='task 1 has failed'), join(0, 2, 'n') as met:
                 met.wait('begin')
 
     def test_only_the_first_reason_counts(self, meet):
-        barrier = LaunchBarrier(3)
+        barrier = Barrier(3)
         once(lambda: barrier._coming, lambda: (barrier.abort('first'), barrier.abort('second')))
         assert {str(error) for error in meet(stays, stays, barrier=barrier)} == {'first'}
 
@@ -215,7 +215,7 @@ class TestWhatEndsABarrier:
                 errors.append(str(error))
 
         ready = threading.Event()
-        with LaunchBarrier(2) as barrier:
+        with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
             thread = threading.Thread(target=act)
             thread.start()
@@ -284,7 +284,7 @@ class TestStrangers:
         assert [str(error) for error in errors] == [said] * 2
 
     def test_a_wrong_token_is_refused(self, monkeypatch):
-        with LaunchBarrier(2) as barrier:
+        with Barrier(2) as barrier:
             right = barrier.environment[VARIABLE]
             monkeypatch.setenv(VARIABLE, right[:-1] + ('0' if right[-1] != '0' else '1'))
             with pytest.raises(BarrierError, match='refused the token'):
@@ -298,19 +298,19 @@ class TestStrangers:
         assert str(meet(nonsense, stays)[1]) == 'task 0 on n0 is lost'
 
     def test_every_launch_has_a_token_of_its_own(self):
-        with LaunchBarrier(2) as one, LaunchBarrier(2) as other:
+        with Barrier(2) as one, Barrier(2) as other:
             tokens = {each.environment[VARIABLE].rsplit(':', 1)[1] for each in (one, other)}
         assert len(tokens) == 2 and all(len(token) == 32 for token in tokens)
 
 
 class TestWhereItIs:
     def test_on_one_node_it_listens_to_this_node_alone(self):
-        with LaunchBarrier(2) as barrier:
+        with Barrier(2) as barrier:
             assert barrier._listener.getsockname()[0] == '127.0.0.1'
             assert barrier.environment[VARIABLE].startswith('127.0.0.1:')
 
     def test_on_several_nodes_it_is_found_by_the_name_of_this_node(self):
-        with LaunchBarrier(2, nodes=2) as barrier:
+        with Barrier(2, nodes=2) as barrier:
             assert barrier._listener.getsockname()[0] == '0.0.0.0'
             assert barrier.environment[VARIABLE].startswith(f'{socket.gethostname()}:')
 
@@ -321,7 +321,7 @@ class TestWhereItIs:
             join(0, 2, 'n')
 
     def test_a_coordinator_that_is_not_there(self, monkeypatch):
-        with LaunchBarrier(2) as barrier:
+        with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
         with pytest.raises(BarrierError, match='cannot be joined: Connection refused'):
             join(0, 2, 'n')
@@ -391,7 +391,7 @@ class TestClocks:
         assert all(now < release.at_s < now + SOON_S for release in meet(*[lambda met: met.wait('begin')] * 2))
 
 
-class AtTheDoor(LaunchBarrier):
+class AtTheDoor(Barrier):
     """Its first accept() fails with this error."""
 
     def __init__(self, tasks, number):
@@ -414,7 +414,7 @@ class AtTheDoor(LaunchBarrier):
 
 def start(argvs, **environment):
     """The processes of a launch, with a barrier: their exit statuses and streams, and the coordinator's reports."""
-    with LaunchBarrier(len(argvs)) as barrier:
+    with Barrier(len(argvs)) as barrier:
         processes = [
             subprocess.Popen(
                 argv,
@@ -464,7 +464,7 @@ class TestStartingOtherPrograms:
         assert [out for out, _ in streams] == ['begun\n'] * 2
 
     def test_the_token_is_in_no_argv(self):
-        with LaunchBarrier(1) as barrier:
+        with Barrier(1) as barrier:
             token = barrier.environment[VARIABLE].rsplit(':', 1)[1]
             assert token not in ' '.join(argvs_of(1, 'true')[0])
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.engine.barrier import Barrier, Release
+from seatrial.engine.barrier import Release, TaskBarrier
 from seatrial.engine.posixops import semantics, task_pair
 from seatrial.engine.posixops.guarantees import GUARANTEES
 from seatrial.engine.posixops.semantics import TRIALS
@@ -25,7 +25,7 @@ SOON_S = 10.0
 OTHER = 'other'
 
 
-class Table(Barrier):
+class Table(TaskBarrier):
     """The barrier of two threads."""
 
     def __init__(self):
@@ -287,7 +287,7 @@ class TestWhoIsTheOther:
         [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)],
     )
     def test_it_is_the_first_of_another_node_or_the_next_of_this_one(self, hosts, other):
-        assert Pair(Barrier(), 0, hosts)._second == other
+        assert Pair(TaskBarrier(), 0, hosts)._second == other
 
 
 class TestRoot:

@@ -46,13 +46,13 @@ class Release(NamedTuple):
     uncertainty_s: float
 
 
-class Barrier:
+class TaskBarrier:
     """What a task can do. This one is for a task that is alone: nobody is waited for.
 
     To be used in a `with` statement. A task that leaves it with an exception ends the barrier for all.
     """
 
-    def __enter__(self) -> 'Barrier':
+    def __enter__(self) -> 'TaskBarrier':
         return self
 
     def __exit__(
@@ -78,14 +78,14 @@ class Barrier:
         """Go, and give the coordinator a report, in any form that JSON has."""
 
 
-def join(rank: int, tasks: int, host: str) -> Barrier:
+def join(rank: int, tasks: int, host: str) -> TaskBarrier:
     """Join the barrier that the environment names, as one of so many tasks.
 
     A launch of one task needs none. Raises BarrierError.
     """
     where = os.environ.get(VARIABLE, '')
     if not where and tasks == 1:
-        return Barrier()
+        return TaskBarrier()
     try:
         address, port, token = where.rsplit(':', 2)
         connection = socket.create_connection((address, int(port)), SILENCE_S)
@@ -113,7 +113,7 @@ def line_of(message: Dict[str, Any]) -> bytes:
     return json.dumps(message).encode('ascii') + b'\n'
 
 
-class _Connected(Barrier):
+class _Connected(TaskBarrier):
     """Of a task that is not alone."""
 
     def __init__(self, connection: socket.socket) -> None:

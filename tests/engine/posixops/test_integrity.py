@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.engine.barrier import Barrier
+from seatrial.engine.barrier import TaskBarrier
 from seatrial.engine.posixops import integrity
 from seatrial.engine.posixops.integrity import MIDDLE, ODD, PATTERNS, Pattern
 from seatrial.engine.posixops.work import Failure, Work
@@ -38,7 +38,7 @@ class Locks:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
-class Table(Barrier):
+class Table(TaskBarrier):
     """The barrier of threads."""
 
     def __init__(self, tasks):

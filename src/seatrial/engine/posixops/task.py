@@ -8,7 +8,7 @@ import json
 import socket
 from typing import List, Tuple
 
-from seatrial.engine.barrier import Barrier, BarrierError, join
+from seatrial.engine.barrier import BarrierError, TaskBarrier, join
 from seatrial.engine.posixops.table import PARTS
 from seatrial.engine.posixops.work import Failed, Failure, Report, Spec, Work, stop_collecting
 from seatrial.model.codec import from_json, to_json
@@ -48,7 +48,7 @@ def _report(spec: Spec, rank: int) -> Report:
     return Report(rank, tasks, host, 0.0, {}, (), failed)
 
 
-def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
+def _hosts(spec: Spec, barrier: TaskBarrier, host: str) -> Tuple[str, ...]:
     """Of all tasks, where anything depends on them."""
     if spec.point.nodes < PARTS[spec.point.kind].hosts_from:
         return ()

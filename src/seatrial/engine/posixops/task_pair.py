@@ -14,7 +14,7 @@ import tarfile
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from seatrial.engine.barrier import Barrier
+from seatrial.engine.barrier import TaskBarrier
 from seatrial.model.metric import Fact
 
 ROOT = 'semantics'
@@ -32,7 +32,7 @@ class Broken(Exception):
 class Pair:
     """The two tasks of a trial, as seen by one of them, or by a task that only watches."""
 
-    def __init__(self, barrier: Barrier, rank: int, hosts: Tuple[str, ...]) -> None:
+    def __init__(self, barrier: TaskBarrier, rank: int, hosts: Tuple[str, ...]) -> None:
         self._barrier, self._rank = barrier, rank
         self._second = next((other for other, host in enumerate(hosts) if host != hosts[0]), min(1, len(hosts) - 1))
         elsewhere = 'on another node' if hosts[self._second] != hosts[0] else 'on the same node'

@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.barrier import Barrier
+from seatrial.engine.barrier import TaskBarrier
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 
@@ -90,7 +90,7 @@ class Work:
 
     def __init__(self, rank: int, tasks: int) -> None:
         self.rank, self.tasks = rank, tasks
-        self.barrier = Barrier()
+        self.barrier = TaskBarrier()
         self.hosts: Tuple[str, ...] = ()
         self.timed: Dict[str, Timed] = {}
         self.uncertainty_s = 0.0

@@ -44,7 +44,7 @@ GONE_AGAIN = (
 AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that the news of it arrive before
 
 
-class LaunchBarrier:
+class Barrier:
     """A barrier of so many tasks on so many nodes, held while the `with` statement lasts.
 
     reports: what tasks left behind, by their number; complete after the `with` statement, if they have ended before
@@ -65,7 +65,7 @@ class LaunchBarrier:
         self._closing = False
         self._reasons: 'queue.Queue[Optional[str]]' = queue.Queue()  # from other threads; None is the end of all
 
-    def __enter__(self) -> 'LaunchBarrier':
+    def __enter__(self) -> 'Barrier':
         _allow_descriptors(self._tasks + SPARE_DESCRIPTORS)
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._listener.bind((self._address, 0))

@@ -17,7 +17,7 @@ from seatrial.engine.dispatch import PLACE, hosts_said, inodes_of, only_in
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.start_together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
-from seatrial.job.launch.barrier import LaunchBarrier
+from seatrial.job.launch.barrier import Barrier
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
@@ -140,7 +140,7 @@ def carry_out(
         finished = _run(processes, raw, directory, {}, limit_s, stopping)
         reports: Dict[int, Any] = {}
     else:
-        with LaunchBarrier(processes.barrier, processes.nodes) as barrier:
+        with Barrier(processes.barrier, processes.nodes) as barrier:
             environment = {**barrier.environment, PLACE: inodes}
             finished = _run(processes, raw, directory, environment, limit_s, stopping, barrier.abort)
         reports = {} if command.own_barrier else barrier.reports
