@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 54_900, 67_600, 880
+SOURCE_LINES, TEST_LINES, FILES = 54_730, 67_420, 873
 
 
 def tracked(repository, *paths):
