@@ -938,7 +938,7 @@ class Site:
         faults: list[Shared] = list(filter(None, map(shared, folders)))
         if not faults:
             return None
-        # What no chmod of this user mends comes first: its remedy is that for all.
+        # What no chmod of this user can correct comes first: its remedy is that for all.
         worst = min(faults, key=lambda each: each.by_chmod)
         why = f'{worst.why}, and what is put there can run as you'
         if worst.by_chmod:
