@@ -60,6 +60,7 @@ class Check(rfm.RunOnlyRegressionTest):
     expectations: tuple[Expectation, ...] = ()
     covers: tuple[str, ...] = ()
     every_point = False
+    first = False
 
     @run_after('init')
     def take_case(self) -> None:

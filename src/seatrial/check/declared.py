@@ -27,6 +27,7 @@ class Declared:
     expectations:       what the literature found of it.
     covers:             ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`.
     every_point:        whether its whole sweep is measured, and nothing of it in a smoke test.
+    first:              whether the profile first has it, for its family.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Declared:
     expectations: tuple[Expectation, ...] = ()
     covers: tuple[str, ...] = ()
     every_point: bool = False
+    first: bool = False
 
     @property
     def axis(self) -> Axis:
@@ -68,6 +70,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
         expectations=tuple(cls.expectations),
         covers=tuple(cls.covers),
         every_point=bool(cls.every_point),
+        first=bool(cls.first),
     )
     for expectation in new.expectations:
         fault = expectation.fault(_shape(new))

@@ -376,5 +376,7 @@ def records_of(session: Session, case: Case) -> Path:
 def _asked_for(session: Session, declared: Declared) -> list[Case]:
     if session.only and declared.name not in session.only and declared.family not in session.only:
         return []
+    if session.profile.introduces and not (declared.first or session.only):
+        return []
     cases = session.site.cases(declared.name, declared.family, session.profile.name)
     return [case for case in cases if session.system in (None, case.partition.split(':')[0])]
