@@ -53,7 +53,6 @@ class JournalFile(NamedTuple):
     entry: JournalEntry | None = None
 
     def said(self) -> str:
-        """In one line, with the command that undoes it."""
         if self.entry is None:
             return f'an action may not be undone: {self.path}: {self.why}'
         entry, hours = self.entry, (time.time() - self.entry.owner.time) / 3600
@@ -100,7 +99,6 @@ class Journal:
         return ask(['sh', '-c', _NOTED, 'sh', started, *action.start], action.timeout_s)
 
     def end(self) -> None:
-        """The action is undone."""
         for path in (self._path.with_suffix(STARTED), self._path):
             with suppress(FileNotFoundError):
                 path.unlink()
@@ -115,7 +113,6 @@ class Journal:
 
 
 def entries(state: str | Path) -> Iterator[JournalFile]:
-    """All of the journal."""
     for path in sorted((Path(state) / FOLDER).glob(f'*{SUFFIX}')):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

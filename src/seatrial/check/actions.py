@@ -33,9 +33,7 @@ from seatrial.site.model import TRIAL_FILE
 from seatrial.workload.registry import hurts
 
 POLL_S = 0.2
-SEEN_S = 5.0
-"""After the load began, in which its file is seen here: what is more is a difference of the clocks."""
-
+SEEN_S = 5.0  # after the load began, in which its file is seen here: what is more is a difference of the clocks
 __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 
 

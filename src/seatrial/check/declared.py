@@ -3,7 +3,7 @@
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,6 @@ class Declared:
 
     @property
     def axis(self) -> Axis:
-        """Of its sweep."""
         return AXES[self.sweep.axis]
 
 
@@ -133,11 +132,7 @@ def _fault(workload: Point, sweep: Sweep) -> str | None:
         fault = fault_of(point)
         if fault:
             return f'workload.{fault}{f" ({point.label})" if point.label else ""}'
-    return _prepared_fault(points, AXES[sweep.axis])
-
-
-def _prepared_fault(points: Sequence[Point], axis: Axis) -> str | None:
-    """Why what is only read cannot be prepared once for all points; None where it can, or nothing is prepared."""
+    axis = AXES[sweep.axis]
     kind = kind_of(points[0].kind)
     if not kind.moves_data or not kind.preparations(points):
         return None

@@ -67,7 +67,6 @@ def shape_of(log: DarshanLog, operation: str | None = None) -> Derived:
 
 
 def check_text(derived: Derived, name: str) -> str:
-    """The file of a check with this name that replays the shape."""
     point = derived.point
     fields = [f"files='{point.files}'", f"extent='{point.extent}'", f"order='{point.order}'"]
     fields.append(f'operations={point.phases!r}')
@@ -127,7 +126,6 @@ def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
 
 
 def ageing_text(sizes: Sequence[int], name: str) -> str:
-    """The file of a check with this name that fills trees with files of these sizes."""
     rows = [sizes[first : first + 8] for first in range(0, len(sizes), 8)]
     return '\n'.join(
         (

@@ -61,7 +61,6 @@ class ForecastRange:
         return ForecastRange(self.least + other.least, expected, most)
 
     def times(self, factor: float) -> 'ForecastRange':
-        """The same in another unit."""
         expected, most = (None if each is None else each * factor for each in (self.expected, self.most))
         return ForecastRange(self.least * factor, expected, most)
 
@@ -101,7 +100,6 @@ class Forecast:
 
     @property
     def node_hours(self) -> ForecastRange:
-        """Of its allocation."""
         return self.wall_s.times(self.plan.case.nodes / 3600)
 
 
@@ -125,7 +123,6 @@ class Earlier(NamedTuple):
 
     @property
     def repetitions(self) -> Counter[str]:
-        """Of each point."""
         first = self.launches[0][1]
         return Counter(label for label, phase, _ in self.launches if phase == first)
 
@@ -261,7 +258,6 @@ def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
 
 
 def _is_given(plan: TrialPlan, lowest: int) -> bool:
-    """Whether the points are as they are, whatever the share of a task."""
     return not plan.points[0].scales or not lowest
 
 

@@ -74,7 +74,6 @@ def began(session_id: str) -> datetime:
 
 
 def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
-    """What the figures of a case should be in this session."""
     return session.references.get((session.profile.name, case), ())
 
 
@@ -123,7 +122,6 @@ def not_applicable_of(folder: Path) -> dict[str, list[str]]:
 
 
 def left_out_of(folder: Path) -> list[str]:
-    """What session.json says of why an acceptance was not whole; nothing where there is none."""
     found = _said(folder, 'left_out')
     return found if isinstance(found, list) else []
 

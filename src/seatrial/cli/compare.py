@@ -106,7 +106,6 @@ def _of_profile(rows: pl.DataFrame, profile: str | None) -> pl.DataFrame:
 
 
 def _check(sides: list[pl.DataFrame]) -> None:
-    """Raises UsageError for sides that cannot be compared."""
     if not all(rows.height for rows in sides):
         raise click.UsageError('no session of that --profile on one of the sides; seatrial history list shows them')
     profiles = sorted({profile for rows in sides for profile in rows['profile'].unique()})
@@ -152,7 +151,6 @@ def _choose(
 
 
 def _capacity(text: str, sides: Mapping[str, pl.DataFrame]) -> tuple[str, float]:
-    """Of 'raidz2=2400TB'. Raises ValueError."""
     name, _, size = text.rpartition('=')
     match = _SIZE.fullmatch(size)
     if name not in sides or match is None:

@@ -237,13 +237,11 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
 
 
 def _cited(site: Site) -> set[str]:
-    """The sessions that references.yaml names."""
     file = references_file(site.folder)
     return set(SESSION.findall(read_text(file))) if file else set()
 
 
 def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: Collection[str]) -> str:
-    """What keeps a session, or empty."""
     if profile == ACCEPTANCE.name or contract_of(site.session_folder(session)):
         return 'of an acceptance'
     if session in cited:
@@ -252,7 +250,6 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
 
 
 def _rows(found: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:
-    """The rows `of` something among those that were found; what is skipped is said."""
     tables = [pl.DataFrame(schema=COLUMNS)]
     for each in found:
         if isinstance(each, Skipped):
@@ -277,13 +274,11 @@ def _of_all_sessions(wanted: pl.DataFrame, screen: Console) -> pl.DataFrame:
 
 
 def _units(own: pl.DataFrame, system: str) -> dict[str, str]:
-    """In which each metric is read best, the same in every session."""
     largest = own.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
     return {name: unit_for(value, unit or '', system) for name, value, unit in largest.iter_rows()}
 
 
 def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
-    """The line of one metric of one session, in this unit."""
     first = own.row(0, named=True)
     values = [in_unit(value, unit) for value in own.filter(pl.col('valid'))['value'].drop_nulls()]
     found = summary(values) if values else None

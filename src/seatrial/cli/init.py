@@ -24,9 +24,7 @@ from seatrial.site.error import SiteError, problem
 from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 
-VARIABLES = ('SCRATCH', 'WORK')
-"""Of the environment, in which many sites name a user's directory for data."""
-
+VARIABLES = ('SCRATCH', 'WORK')  # of the environment, in which many sites name a user's directory for data
 TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
 """Where programs mount for themselves, such as containers and labs (hier(7); FHS 3.0, 3.15, 3.18, 5.8 and 5.15)."""
 
@@ -140,7 +138,6 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
 
 
 def _unused(name: str, taken: Container[str]) -> str:
-    """The name, with a number behind it where it is taken."""
     return next(each for each in chain((name,), (f'{name}{number}' for number in count(1))) if each not in taken)
 
 
@@ -168,7 +165,6 @@ def own_directory(mount: Mount) -> str | None:
 
 
 def _beside(home: Path) -> FoundFileSystem:
-    """The disk that the records lie on."""
     there = next(path for path in (home, *home.parents) if path.is_dir())
     capacity = by_type('posix').capacity(str(there))
     why = 'of this machine: no other file system with a directory of yours was found'

@@ -118,7 +118,6 @@ def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]
 def _monitored(
     files: Sequence[_LfsckOutput], looks: Mapping[str, Sequence[ServerLook]], mds: str
 ) -> Iterator[ExpectationResult]:
-    """What the source saw of its servers, of runs that are long enough."""
     for each in files if looks else ():
         if not each.timed or each.run.span is None:
             continue

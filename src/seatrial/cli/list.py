@@ -112,7 +112,6 @@ def _at_risk(plans: list[TrialPlan]) -> str:
 
 
 def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
-    """Plans that differ in their layout alone, together."""
     groups: dict[tuple[object, ...], list[TrialPlan]] = {}
     for plan in plans:
         case = plan.case

@@ -16,7 +16,6 @@ F = TypeVar('F', bound=Callable[..., Any])
 
 
 def site_option(function: F) -> F:
-    """--site: the folder with settings.py and trial.yaml."""
     return click.option(
         '--site',
         'site_folder',
@@ -34,7 +33,6 @@ def _checks_folder() -> Path:
 
 
 def checks_option(function: F) -> F:
-    """--checks: the folder of the check files."""
     return click.option(
         '--checks',
         type=click.Path(path_type=Path),
@@ -54,7 +52,6 @@ class _Percent(click.FloatRange):
 
 
 def effect_option(function: F) -> F:
-    """--effect."""
     return click.option(
         '--effect',
         type=_Percent(0, 100, min_open=True),
@@ -65,12 +62,10 @@ def effect_option(function: F) -> F:
 
 
 def profile_option(default: str, said: str) -> Callable[[F], F]:
-    """--profile."""
     return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=said)
 
 
 def destructive_option(function: F) -> F:
-    """--destructive NAME."""
     return click.option(
         '--destructive',
         default='',
@@ -80,7 +75,6 @@ def destructive_option(function: F) -> F:
 
 
 def session_options(function: F) -> F:
-    """What chooses the cases of a session."""
     for option in (
         click.argument('only', nargs=-1, metavar='[CHECK]...'),
         click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine and with no other.'),

@@ -202,7 +202,6 @@ class Driver:
         return None
 
     def lost(self, before: Any, after: Any) -> Lost:
-        """What became of the connections between two readings."""
         return Lost()
 
     def behaviour(self, path: str) -> Behaviour:
@@ -314,5 +313,4 @@ def pinned(driver: Driver, kind: str, number: int) -> Layout:
 
 
 def no_meter(why_not: str) -> Meter:
-    """Where nothing can be counted."""
     return Meter('', why_not, lambda deadline_s: {})

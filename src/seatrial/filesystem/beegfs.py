@@ -9,8 +9,7 @@ from typing import Dict, List, Optional, Tuple
 
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, unknown
 
 CLIENTS = '/proc/fs/beegfs/*/config'
 

@@ -37,8 +37,7 @@ from seatrial.filesystem.base import (
 )
 from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import show
@@ -58,9 +57,7 @@ DEBUGFS = '/sys/kernel/debug/ceph'
 STRIPE_UNIT = 65536
 """A stripe unit and an object size are multiples of it (CEPH_MIN_STRIPE_UNIT), below 4 GiB (32 bits)."""
 
-OBJECT_SIZE = 4 << 20
-"""Of a file whose layout nobody has set (file_layout_t::get_default)."""
-
+OBJECT_SIZE = 4 << 20  # of a file whose layout nobody has set (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
 SETTINGS = (
     CACHE_SIZE,
@@ -125,16 +122,13 @@ class CephLayout(NamedTuple):
 
     @property
     def attribute(self) -> str:
-        """As ceph.dir.layout takes it."""
         return ' '.join(f'{key}={value}' for key, value in self._asdict().items() if value is not None)
 
     def named(self, name: str) -> Layout:
-        """A layout of this type."""
         return Layout(name, NAME, self.words, places_file=True) if self.words else Layout(name)
 
 
 def asked(layout: Layout) -> CephLayout:
-    """What a layout of this type asks for."""
     found: Dict[str, Any] = {}
     for word in layout.asks:
         key, read = _WORDS[word[0]]
@@ -201,7 +195,6 @@ class CephFs(Mounted):
         return found
 
     def layout(self, name: str, settings: Any) -> Layout:
-        """With the keys of CephLayout."""
         return from_settings(settings).named(name)
 
     def adopted(self, layout: Layout) -> Optional[Layout]:
@@ -230,7 +223,6 @@ class CephFs(Mounted):
         return None if layout.type == self.name else super().layout_fault(layout, path)
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """By ceph.file.layout."""
         if layout.is_default:
             return Granted()
         try:
@@ -301,7 +293,6 @@ def left(seen: List[Dict[str, str]]) -> Capacity:
 
 
 def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]:
-    """What the admin socket tells of ceph-fuse: its version and settings."""
     version = status.get('metadata', {}).get('ceph_version', unknown('ceph-fuse does not show it'))
     found = {'client version': str(version), 'file system': str(status.get('fs_name', ''))}
     found.update({name: str(settings[name]) for name in SETTINGS if name in settings})

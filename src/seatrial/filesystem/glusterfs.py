@@ -24,8 +24,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Exchanged, Granted, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.record import TargetRow
@@ -145,13 +144,11 @@ class GlusterFS(Mounted):
         return Layout(name, self.name, (f'brick{"_".join(map(str, numbers))}',), places_file=True)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        """By the number of the bricks."""
         if layout.type != self.name:
             return super().layout_fault(layout, path)
         return _asked(layout, _subvolumes(path))[1]
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """As place_files."""
         return self.place_files([file], layout)
 
     def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:

@@ -11,9 +11,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import parse_size
 
-ALL = -1
-"""As a stripe count: every target that there is."""
-
+ALL = -1  # as a stripe count: every target that there is
 _UNITS = (('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10))
 _STRIPES = re.compile(r'c(-?\d+)\Z|S(\d+[kMG]?)\Z')
 
@@ -46,7 +44,6 @@ def binary(size: int) -> str:
 
 
 def bytes_of(text: str) -> int:
-    """What binary() wrote."""
     return int(text.rstrip('kMG')) * dict(_UNITS).get(text[-1], 1)
 
 

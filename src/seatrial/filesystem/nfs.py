@@ -10,8 +10,7 @@ from typing import Dict
 
 from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import read_settings
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, read_settings
 from seatrial.model.telemetry import READ, WRITTEN
 
 MOUNTSTATS = '/proc/self/mountstats'

@@ -9,8 +9,7 @@ from typing import Dict
 
 from seatrial.filesystem.base import Behaviour, Cold, Exchanged
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import read_settings
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, read_settings
 from seatrial.model.telemetry import READ, WRITTEN
 
 CLUSTER_SETTINGS = ('active_cluster_plugin', 'max_locking_protocol')

@@ -22,7 +22,6 @@ from seatrial.filesystem.base import (
     no_meter,
 )
 from seatrial.filesystem.mounts import Mount, mount_of
-from seatrial.filesystem.settings import read_settings, unknown
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.telemetry import READ, WRITTEN
@@ -35,19 +34,13 @@ _QUOTA_TITLE = re.compile(r'Disk quotas for (user|group) .*\([ug]id ([0-9]+)\):'
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
 """Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties."""
 
-IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')
-"""Kernel types whose pages are the files."""
-
+IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
 ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
-UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')
-"""Kernel types whose data lie on the device of the mount."""
-
+UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')  # kernel types whose data lie on the device of the mount
 ANSWER_S = 10.0
 
 BLOCK_DEVICES = '/sys/dev/block'
-ALL_ONES = (-1, (1 << 64) - 1)
-"""How Python shows f_favail of a file system that does not know it, as CephFS."""
-
+ALL_ONES = (-1, (1 << 64) - 1)  # how Python shows f_favail of a file system that does not know it, as CephFS
 SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, whatever the device's own are
 
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
@@ -98,7 +91,6 @@ class Mounted(Driver):
         return found
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        """What only this type has."""
         return {}
 
     def cold(self, path: str) -> Cold:
@@ -187,6 +179,24 @@ def look(path: str) -> Tuple[Optional[Mount], str]:
         return None, silence
     mount = mount_of(os.path.realpath(path))
     return mount, '' if mount else f'{path}: no mount is seen'
+
+
+def unknown(why: str) -> str:
+    return f'unknown: {why}'
+
+
+def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str, str]:
+    """The values by 'prefix name'. A name that this kernel does not have is left out."""
+    found = {}
+    for name in names:
+        try:
+            with open(f'{directory}/{name}', encoding='utf-8', errors='replace') as stream:
+                found[f'{prefix} {name}'] = ','.join(stream.read().split('\n')).strip(', ')
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            found[f'{prefix} {name}'] = unknown(error.strerror or 'it cannot be read')
+    return found
 
 
 def parse_quota(text: str, user: int, group: int) -> Capacity:

@@ -18,8 +18,7 @@ from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 
-SCHEMA = 6
-"""The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
+SCHEMA = 6  # the version of the columns: a reader refuses a higher one; a column is never given another meaning.
 
 COLUMNS: dict[str, Any] = {
     'schema': pl.Int32,
@@ -333,7 +332,6 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
 
 
 def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
-    """One metric of a launch."""
     measurement = sample.measurement
     found = measurement.metric(what.name) if measurement else None
     return {

@@ -120,7 +120,6 @@ def _refuse(sentence: str) -> int:
 
 
 def _say(sentence: str, stream: Optional[TextIO] = None) -> None:
-    """In ASCII: a node's locale may know no other letters."""
     print('seatrial: ' + sentence.encode('ascii', 'backslashreplace').decode('ascii'), file=stream)
 
 

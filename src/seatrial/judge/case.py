@@ -49,9 +49,7 @@ NO_CRITERION = (
     'write a contract.yaml for seatrial accept, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
-NAMED = 4
-"""Metrics of which one reason speaks by name; of more, by the first."""
-
+NAMED = 4  # metrics of which one reason speaks by name; of more, by the first
 _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 
 
@@ -158,7 +156,6 @@ def _judge_reference(
 
 
 def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:
-    """The metric with the verdict that its reference makes of it."""
     reference = next((each for each in references if each.metric == one.metric), None)
     verdict = _OF_INTERVAL[reference.interval] if reference else Verdict.MEASURED
     if reference is None or worst([verdict, one.verdict]) is not verdict:
@@ -220,7 +217,6 @@ def _against(
     references: Sequence[ReferenceResult],
     expectations: Sequence[ExpectationResult],
 ) -> list[tuple[Verdict, str]]:
-    """All that speaks against the case; what follows from something else is not said again."""
     rules = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
     reasons = list(dict.fromkeys(rules))
     known = {said for _, said in reasons}

@@ -78,9 +78,7 @@ def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
     return [_label(rule, list(said)) for rule, said in concerned.items()]
 
 
-PARTS = 3
-"""Of a label, each with its own figures; where it would have more, all launches share a range."""
-
+PARTS = 3  # of a label, each with its own figures; where it would have more, all launches share a range
 FIGURE = re.compile(r'(?<![\w.])\d+(?:\.\d+)?(?= (?:%|(?:m?s|[KMGTP]iB|B)\b))')
 """In a sentence, with its unit behind it: a number without one may be a name, of a task say."""
 

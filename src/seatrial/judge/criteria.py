@@ -25,8 +25,7 @@ VERDICTS = {MET: Verdict.PASS, MISSED: Verdict.FAIL, UNDECIDED: Verdict.INCONCLU
 MEAN, MEDIAN, MINIMUM, BEST = 'mean', 'median', 'minimum', 'best'
 LAST = 'last'
 
-MOST_FURTHER = 100
-"""More allocations than these are no remedy: the figure lies at its bound."""
+MOST_FURTHER = 100  # more allocations than these are no remedy: the figure lies at its bound
 
 
 @dataclass(frozen=True)

@@ -547,7 +547,6 @@ def not_judged(result: ExpectationResult, why: str) -> ExpectationResult:
 
 
 def undecided(why: str) -> Relation:
-    """A relation that cannot be judged, with the reason."""
     return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: undecided')
 
 

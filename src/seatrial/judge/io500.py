@@ -23,8 +23,7 @@ from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
 from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
 
-DATA, METADATA, FIND = 'ior', 'mdtest', 'find'
-"""The engines that the rules have, and the phase that may be anybody's."""
+DATA, METADATA, FIND = 'ior', 'mdtest', 'find'  # the engines that the rules have, and the phase that may be anybody's
 
 PHASES: Mapping[str, tuple[str, str]] = {
     'ior_easy_write': ('Io500EasyData', 'write'),
@@ -106,7 +105,6 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
 
 
 def _lack(name: str, engine: str, one: MetricResult) -> str:
-    """Why a phase is not there or not by the rules, or nothing."""
     wanted = {'ior': DATA, 'mdtest': METADATA}.get(name.partition('_')[0], engine)
     if one.verdict in LACKING or one.summary is None:
         return f'is not valid: {one.why}'

@@ -88,7 +88,6 @@ class Isolation:
     min_effect: float = MIN_EFFECT
 
     def of(self, verdict: str) -> tuple[PlaceVerdict, ...]:
-        """The places with this verdict."""
         return tuple(place for place in self.places if place.verdict == verdict)
 
 
@@ -186,7 +185,6 @@ def _remedy(plan: TrialPlan) -> str:
 
 
 def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[PlaceComparison]) -> tuple[str, ...]:
-    """Which places have no equals in a metric, as sentences."""
     why = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
     return tuple(
         f'{metric}: {listed(names)} could not be compared: only {why} are equals'

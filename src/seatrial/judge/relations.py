@@ -28,8 +28,7 @@ from seatrial.rules.stopping import t_interval, t_quantile
 
 HOLDS, FAILS, UNDECIDED = 'holds', 'fails', 'undecided'
 
-Points = Mapping[str, Sequence[float]]
-"""The samples of each point by its label, in the order of the sweep."""
+Points = Mapping[str, Sequence[float]]  # the samples of each point by its label, in the order of the sweep
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,14 @@ MIN_SAMPLES = 6
 SLOW = 0.75
 """Times the median: the figure of a slow launch is worse. At 5 % noise it is five standard deviations away."""
 
-MIN_SERIES = 5
-"""From so many series on the correlation of a case is estimated: of fewer, chance looks the same."""
-
+MIN_SERIES = 5  # from so many series on the correlation of a case is estimated: of fewer, chance looks the same
 CLEARLY = 1.4
 """Standard errors above that of independent repetitions, from which on a correlation widens the intervals.
 
 Chosen by simulation (docs/statistics.md): with a lower one the intervals of independent repetitions are wider, with a
 higher one more of those that are correlated are missed.
 """
-MAX_CORRELATION = 0.6
-"""Six samples of more are as well a drift, which has a rule of its own (Summary.drifting)."""
+MAX_CORRELATION = 0.6  # six samples of more are as well a drift, which has a rule of its own (Summary.drifting)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,6 @@ class Pause:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
         return self.end - self.start
 
 
@@ -79,7 +78,6 @@ class Traffic:
 
     @property
     def pauses(self) -> list[Pause]:
-        """Those of all launches, in order."""
         return sorted((pause for flow in self.flows for pause in flow.pauses), key=lambda pause: pause.start)
 
 
@@ -164,8 +162,7 @@ def _fills_memory(sample: Sample) -> bool:
     return not _reads(sample) and not (sample.measurement and sample.measurement.direct)
 
 
-Part = tuple[float, float, float]
-"""Unix times and the rate between them, B/s."""
+Part = tuple[float, float, float]  # unix times and the rate between them, B/s
 
 
 def _clipped(found: Sequence[ThroughputSpan], reads: bool, start: float, end: float) -> Iterator[Part]:

@@ -15,7 +15,7 @@ from rich.console import Console
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.nights.notify import news_lock, send_notification
-from seatrial.nights.page_file import LATER, write_year
+from seatrial.nights.past import LATER, write_year
 from seatrial.nights.standing import watch_of
 from seatrial.scheduler.partitions import partitions_of
 from seatrial.scheduler.series import alone, series_of

@@ -85,7 +85,6 @@ def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[d
 def _calendar(
     site: Site, profile: str, plan: Scheduled | None, ended: Mapping[str, datetime], now: datetime
 ) -> tuple[Calendar | None, datetime]:
-    """When a profile is due, and since when."""
     if plan is not None:
         return plan.calendar, datetime.fromtimestamp(plan.since).astimezone()
     since = next(iter(ended.values()), now)
@@ -121,7 +120,6 @@ def _criteria(results: Mapping[str, Any]) -> int | None:
 
 
 def _results(site: Site, session: str) -> Mapping[str, Any]:
-    """What results.json says; nothing where it is gone or is none."""
     try:
         found = json.loads((site.session_folder(session) / RESULTS).read_text())
     except (OSError, ValueError):
@@ -130,7 +128,6 @@ def _results(site: Site, session: str) -> Mapping[str, Any]:
 
 
 def _unfinished(site: Site, profile: str, ended: Collection[str], system: str | None) -> list[Unfinished]:
-    """ended: the sessions that ended, oldest first."""
     found = []
     folder, first = Path(site.state) / 'sessions', next(iter(ended), '')
     for session in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []:

@@ -29,8 +29,7 @@ END_S = 60.0  # of a job's time limit, for what comes before its first launch an
 GRACE_S = 300.0
 """How long after its limits a job is waited for: Slurm counts minutes, looks late, and has KillWait and epilogs."""
 
-ENDED = ('PREEMPTED', 'REVOKED')
-"""States in which a job has ended, and ReFrame 4.10 takes it to wait in the queue."""
+ENDED = ('PREEMPTED', 'REVOKED')  # states in which a job has ended, and ReFrame 4.10 takes it to wait in the queue
 
 
 class Patience(NamedTuple):

@@ -17,12 +17,8 @@ from typing import NamedTuple
 from seatrial.model.ask import ask
 from seatrial.model.quoted_value import printable
 
-DEADLINE_S = 20.0
-"""For one question: slurmctld may be busy, stopped or gone."""
-
-SETTLE_S = 8.0
-"""How long a job that is about to end, and accounting that has not heard of its end, are asked again."""
-
+DEADLINE_S = 20.0  # for one question: slurmctld may be busy, stopped or gone
+SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has not heard of its end, are asked again
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
 
@@ -83,7 +79,6 @@ Names = Callable[[int], str]
 
 
 def name_of(uid: int) -> str:
-    """The user's name, else 'uid 1001'."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -168,7 +163,6 @@ def of_sbatch(text: str) -> JobState | None:
 
 
 def of_silence(text: str) -> JobState:
-    """Of a program of Slurm that ended with an error and said this."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
         return JobState(SlurmState.NO_SUCH_JOB)
@@ -394,7 +388,6 @@ def _refused(known: JobState) -> str:
 
 
 def _why_waiting(known: JobState) -> str:
-    """Slurm's reason in words; Slurm's own word where there are none."""
     word, _, rest = known.reason.partition(',_UnavailableNodes:')
     words = _REASONS.get(word)
     if words is None and word.startswith(('QOS', 'Assoc')):

@@ -257,7 +257,6 @@ def remove(screen: Console, site: Site, profile: str) -> None:
 
 
 def _forms() -> list[str]:
-    """Those that this host's Slurm could have."""
     if shutil.which('squeue') is None:
         return []
     return list(FORMS) if queue.has_scrontab() else ['sbatch']

@@ -1,7 +1,7 @@
-"""What ReFrame's settings say of the partitions that a profile's cases run in."""
+"""What ReFrame's settings and Slurm say of the partitions that a profile's cases run in, and of their nodes."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from seatrial.model.quoted_value import printable
@@ -10,11 +10,8 @@ from seatrial.scheduler.queue import QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
-SLURM = ('slurm', 'squeue')
-"""ReFrame's schedulers that submit to Slurm."""
-
-ON_THE_SPOT = ('local', 'ssh')
-"""ReFrame's schedulers that submit nothing."""
+SLURM = ('slurm', 'squeue')  # ReFrame's schedulers that submit to Slurm
+ON_THE_SPOT = ('local', 'ssh')  # ReFrame's schedulers that submit nothing
 
 WANTED = {
     '--exclusive': 'other jobs on the nodes would be measured too',
@@ -42,7 +39,6 @@ class Partitions(NamedTuple):
 
     @classmethod
     def of(cls, access: Iterable[str], submit: bool = True) -> 'Partitions':
-        """What options of sbatch ask for."""
         options = list(access)
         licences = [name.partition(':')[0] for words in _asked(_LICENCES, options) for name in words.split(',')]
         return cls(submit, frozenset(_asked(_PARTITION, options)), frozenset(licences), '--exclusive' in options)
@@ -111,7 +107,6 @@ def submits(site: Site, partition: str) -> bool:
 
 
 def is_slurm(site: Site, partition: str) -> bool:
-    """Whether the cases of a partition run in jobs of Slurm."""
     return partitions_in(site.folder / SETTINGS_FILE)[partition].get('scheduler') in SLURM
 
 
@@ -147,6 +142,30 @@ def missing_options(site: Site, profile: str) -> list[str]:
 def named(site: Site, profile: str) -> set[str]:
     """The partitions that the trials of a profile name, as 'system:partition'."""
     return {name for trial in site.trial_file.trials if profile in trial.profiles for name in trial.partitions}
+
+
+def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]], wanted: int) -> tuple[str, ...]:
+    """Of the nodes of earlier allocations, oldest first, as many as leave the wanted number: the latest ones.
+
+    Nodes that are down or drained are not counted. None without Slurm, or where it does not answer: to have different
+    nodes is no condition.
+    """
+    if not used or not is_slurm(site, partition):
+        return ()
+    said = partitions_in(site.folder / SETTINGS_FILE)[partition]
+    names = Partitions.of(map(str, said.get('access') or ())).names
+    options = [f'--partition={",".join(sorted(names))}'] if names else []
+    try:
+        text = asked(
+            'sinfo', '--noheader', '--Node', '--responding', '--states=idle,alloc,mix', '--format=%N %P', *options
+        )
+    except QueueError:
+        return ()
+    rows = [line.split() for line in text.splitlines()]
+    # Without a name the job goes to Slurm's default partition, which has a star.
+    nodes = {row[0] for row in rows if len(row) == 2 and (names or row[1].endswith('*'))}
+    latest = dict.fromkeys(node for each in reversed(used) for node in each if node in nodes)
+    return tuple(latest)[: max(0, len(nodes) - wanted)]
 
 
 def _asked(pattern: re.Pattern[str], options: Iterable[str]) -> list[str]:

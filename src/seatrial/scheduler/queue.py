@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 from seatrial.model.quoted_value import printable
 
-DEADLINE_S = 60.0
-"""For one question to Slurm, which answers late while slurmctld is busy."""
-
+DEADLINE_S = 60.0  # for one question to Slurm, which answers late while slurmctld is busy
 _FORMAT = '%i|%T|%r'
 _JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
@@ -25,8 +23,7 @@ _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'S
 ANSWERS = ('SACCT_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
 """Those by which a user has changed what Slurm says: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
 
-_WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')
-"""Variables that ReFrame's own questions and jobs go by too."""
+_WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')  # variables that ReFrame's own questions and jobs go by too
 
 
 class QueueError(Exception):

@@ -14,12 +14,8 @@ from seatrial.scheduler.job_end import said_by_slurm, tail
 from seatrial.scheduler.job_state import SlurmState, job_state_of, of_sbatch
 from seatrial.scheduler.partitions import SLURM
 
-REFRAME, REPORT = 'reframe', 'report.json'
-"""The folder of ReFrame in that of the session, and its report in it."""
-
-OUTPUT = 'reframe.out'
-"""What ReFrame has printed, in the folder of the session."""
-
+REFRAME, REPORT = 'reframe', 'report.json'  # the folder of ReFrame in that of the session, and its report in it
+OUTPUT = 'reframe.out'  # what ReFrame has printed, in the folder of the session
 _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
 
 

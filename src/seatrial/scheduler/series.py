@@ -17,9 +17,7 @@ from seatrial.scheduler.queue import QueueError, jobs_named
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
-ALONE_S = 300.0
-"""Longer than questions to a Slurm that does not answer, or a notification take in another process."""
-
+ALONE_S = 300.0  # longer than questions to a Slurm that does not answer, or a notification take in another process
 POLL_S = 0.2
 
 
@@ -47,7 +45,6 @@ def job_name(series: Path) -> str:
 
 
 def file_of(series: Path, end: str) -> Path:
-    """One of the files of a scheduled trial."""
     return series.with_name(f'{series.name}{end}')
 
 

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from seatrial.job.sequence import devices
-from seatrial.job.sequence.devices import devices_fault
+from seatrial.job.sequence.survey import devices_fault
 
 MIB = 2**20
 

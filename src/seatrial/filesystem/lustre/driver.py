@@ -34,8 +34,7 @@ from seatrial.filesystem.lustre import counters, params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, look
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, look, unknown
 from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoting import shell_line
@@ -47,11 +46,8 @@ from seatrial.model.units import approximate_size
 ANSWER_S = 10.0
 DF_S = 20.0
 SETTING_S = 60.0
-NAMED = 8
-"""Targets that a sentence names; of more it has the number."""
-
-SBIN = '/usr/sbin'
-"""Where lctl lies; a batch job of an ordinary user often has it not on its PATH."""
+NAMED = 8  # targets that a sentence names; of more it has the number
+SBIN = '/usr/sbin'  # where lctl lies; a batch job of an ordinary user often has it not on its PATH
 
 CLIENT_PARAMETERS = (
     'osc.max_rpcs_in_flight',
@@ -79,8 +75,7 @@ CLIENT_PARAMETERS = (
 SERVER_PARAMETERS = ('osp.*.active', 'lod.*.qos_threshold_rr', 'lod.*.qos_prio_free')
 """What an MDS alone knows: which targets are retired there, and how it deals out objects to the others."""
 
-IN_ORDER = ('FULL', 'IDLE')
-"""States of an import that need no attention: connected, or disconnected for want of work."""
+IN_ORDER = ('FULL', 'IDLE')  # states of an import that need no attention: connected, or disconnected for want of work
 
 
 NO_CONNECTION = '<none>'
@@ -224,7 +219,6 @@ class Lustre(Mounted):
         return (*found, Capability('emptying the cache of this client', cold.possible, cold.why_not))
 
     def layout(self, name: str, settings: Any) -> Layout:
-        """With the keys of LustreLayout."""
         return from_settings(settings).named(name)
 
     def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
@@ -236,7 +230,6 @@ class Lustre(Mounted):
         return LustreLayout(stripe_size=size, osts=tuple(numbers)).named(name)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        """By the options of this lfs, the targets and the pools."""
         if layout.is_default or layout.type != self.name:
             return super().layout_fault(layout, path)
         own = asked(layout)
@@ -265,7 +258,8 @@ class Lustre(Mounted):
                 difference = _directory_difference(directory, own)
                 if difference is not None:
                     return difference
-                _hand_down(directory, own)
+                deep = own.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
+                _output(striping.setdirstripe_argv(own, directory, deep), SETTING_S)
             if own.places_file:
                 _set_striping(directory, own, mode)
         except OSError as error:
@@ -643,7 +637,6 @@ def _connections(path: str) -> Connections:
 
 
 def _standing(path: str) -> FrozenSet[str]:
-    """The devices of this mount that have their connection; none where that cannot be read."""
     return frozenset(device for device, told in _connections(path).states.items() if told.current in IN_ORDER)
 
 
@@ -674,7 +667,6 @@ def _directory_default_of(path: str) -> str:
 
 
 def _wished(path: str, layout: Layout) -> LustreLayout:
-    """What files in this directory get with a layout."""
     own = asked(layout)
     return own if own.places_file else _default_of(path).layout
 
@@ -690,7 +682,6 @@ def _asked_again(argv: List[str]) -> str:
 
 
 def _inventory(path: str, layout: LustreLayout) -> striping.Inventory:
-    """What the file system has of all that this layout speaks of."""
     osts = targets.parse_targets(_output(['lfs', 'osts', path]))
     mdts = targets.parse_targets(_output(['lfs', 'mdts', path])) if layout.places_directory else ()
     pools = _pools(osts[0].uuid, layout) if osts else {}
@@ -740,12 +731,6 @@ def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
         who = ' (only root may, or the group of mdt.*.enable_remote_dir_gid)' if _FORBIDDEN.search(str(error)) else ''
         raise NoAnswer(f'{error}{who}') from None
     os.chmod(directory, mode)
-
-
-def _hand_down(directory: str, layout: LustreLayout) -> None:
-    """Have new directories in this one lie as it does. Of plain ones every version goes down all levels."""
-    deep = layout.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
-    _output(striping.setdirstripe_argv(layout, directory, deep), SETTING_S)
 
 
 def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
@@ -829,7 +814,6 @@ def _listing(rows: List[TargetRow]) -> str:
 
 
 def _client_state(instance: str, options: str) -> Dict[str, str]:
-    """The parameters of this mount, the versions of its servers, and the imports that are not in order."""
     wished = {name: '{}.*-{}.{}'.format(*_split(name, instance)) for name in CLIENT_PARAMETERS}
     imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
     history = [f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')]

@@ -20,23 +20,16 @@ NAME = 'lustre'
 STRIPE_SIZE_UNIT = 65536
 """lfs refuses a stripe size or a component's end that is no multiple of it (LOV_MIN_STRIPE_SIZE)."""
 
-STRIPE_SIZE_BELOW = 1 << 32
-"""lfs: "stripe size '4294967296' over 4GB limit"."""
-
-MOST_STRIPES = 2000
-"""LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories."""
-
+STRIPE_SIZE_BELOW = 1 << 32  # lfs: "stripe size '4294967296' over 4GB limit"
+MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
 MOST_ON_MDT = 1 << 30
 """lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
 
-MOST_MIRRORS = 16
-"""LUSTRE_MIRROR_COUNT_MAX."""
-
+MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
 _POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
 
-_Fault = Optional[Tuple[str, str]]
-"""A key, and what is wrong there with its remedy."""
+_Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its remedy
 
 
 class LayoutComponent(NamedTuple):
@@ -131,16 +124,13 @@ class LustreLayout(NamedTuple):
 
     @property
     def canonical(self) -> str:
-        """As Layout has it."""
         return self.named('').canonical
 
     def named(self, name: str) -> Layout:
-        """As plans and records carry it."""
         return Layout(name, NAME, self.words, self.targets_needed, self.places_file) if self.words else Layout(name)
 
 
 def asked(layout: Layout) -> LustreLayout:
-    """What a layout of this type asks for."""
     whole: Dict[str, Any] = {}
     pieces: List[Dict[str, Any]] = []
     for word in layout.asks:

@@ -10,9 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 
-HISTORY_MOST = 16
-"""Changes of an import's state that are kept (IMP_STATE_HIST_LEN)."""
-
+HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')
 IDLING = ('CONNECTING', 'IDLE', 'FULL')
 """What an import goes through that is not used for idle_timeout seconds, and is used again."""
@@ -215,7 +213,6 @@ def parse_histograms(value: str) -> Histograms:
 
 
 def parse_import(value: str) -> Import:
-    """The value of osc.*.import or mdc.*.import."""
     told: Dict[str, str] = {}
     for line in value.split('\n'):
         match = _FIELD.match(line)
@@ -233,7 +230,6 @@ def parse_import(value: str) -> Import:
 
 
 def parse_states(value: str) -> States:
-    """The value of osc.*.state or mdc.*.state."""
     lines = value.split('\n')
     head = _FIELD.match(lines[0])
     if head is None or head.group(1) != 'current_state' or not head.group(2):

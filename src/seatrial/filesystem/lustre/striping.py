@@ -59,7 +59,6 @@ class FoundPiece(NamedTuple):
 
     @property
     def on_mdt(self) -> bool:
-        """Whether the data lie on the metadata target."""
         return 'mdt' in self.pattern
 
 

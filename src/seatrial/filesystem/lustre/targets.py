@@ -74,7 +74,6 @@ class Space(NamedTuple):
 
     @property
     def takes_objects(self) -> bool:
-        """Whether new objects can be made on it."""
         return not self.fault and not TAKES_NO_OBJECTS & set(self.flags)
 
 
@@ -85,7 +84,6 @@ class Spaces(NamedTuple):
     complete: bool
 
     def of(self, kind: str) -> Tuple[Space, ...]:
-        """The lines of a kind, 'OST' or 'MDT'."""
         return tuple(row for row in self.rows if row.kind == kind)
 
 

@@ -89,7 +89,6 @@ def _fault(launcher: Launcher, point: Point) -> Optional[str]:
 
 
 def _misplaced(said: str, point: Point) -> Optional[str]:
-    """What the tasks said against what was asked: every rank once, as many nodes, as many tasks on each."""
     words = [line.split() for line in said.splitlines() if line.startswith(MARK)]
     hosts = Counter(host for _, _, host in (line for line in words if len(line) == 3))
     ranks = sorted(line[1] for line in words)

@@ -17,9 +17,7 @@ from seatrial.workload.registry import kind_of
 
 FREE_SHARE = 0.9  # of what is free, at most, for all tasks' files: on the file system, or on one of its targets
 
-MAX_PROVED = 8
-"""Files of the first launch with a layout that are proved; of each later one another."""
-
+MAX_PROVED = 8  # files of the first launch with a layout that are proved; of each later one another
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 
 
@@ -52,7 +50,6 @@ class Layouts:
         self._targets: Optional[Dict[str, TargetRow]] = None
 
     def wanted(self, point: Point) -> Layout:
-        """The point's own, or the case's."""
         return self._plan.target.layout if point.layout is None else point.layout
 
     def give(self, directory: str, point: Point) -> None:

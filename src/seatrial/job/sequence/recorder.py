@@ -72,7 +72,6 @@ class Recorder:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """No more records."""
         os.close(self._descriptor)
 
 

@@ -257,7 +257,6 @@ class _Attempt:
             self.measurement = places.by_node(self.measurement)
 
     def _node(self) -> str:
-        """The node that the launch ran on, where that is one and known."""
         point, nodes = self.launch.point, self.trial.plan.case.nodes
         if point.nodes > 1 or (self.command.scope == 'mpi' and nodes > 1 and not self.named):
             return ''

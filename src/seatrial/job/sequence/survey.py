@@ -5,7 +5,8 @@ import functools
 import math
 import os
 import shutil
-from typing import Dict, List, NamedTuple, Optional, Tuple
+import stat
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
@@ -14,11 +15,10 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
-from seatrial.job.sequence.devices import devices_fault
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.plan import TrialPlan
-from seatrial.model.units import round_up
+from seatrial.model.units import approximate_size, round_up
 from seatrial.rules.before import Environment, peak
 from seatrial.rules.case import working_set
 from seatrial.workload.ageing import share_within
@@ -181,6 +181,33 @@ def memory_bytes() -> int:
     """This node's memory (MemTotal of /proc/meminfo, proc(5))."""
     with open('/proc/meminfo') as stream:
         return int(next(line for line in stream if line.startswith('MemTotal:')).split()[1]) * 1024
+
+
+def devices_fault(paths: Sequence[str], needed: int) -> Optional[str]:
+    """Why one of these is no device of which so many bytes can be read here, as a sentence; None where all are."""
+    seen: Dict[int, str] = {}
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            return f'{path} is not there: {error.strerror}'
+        if not stat.S_ISBLK(found.st_mode):
+            return f'{path} is not a block device'
+        if found.st_rdev in seen:
+            return f'{path} and {seen[found.st_rdev]} are one device'
+        seen[found.st_rdev] = path
+        try:
+            device = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            return f'{path} cannot be read: {error.strerror}'
+        try:
+            size = os.lseek(device, 0, os.SEEK_END)
+        finally:
+            os.close(device)
+        if size < needed:
+            said = f'{path} has {approximate_size(size)}, and {approximate_size(needed)} are to be read of it'
+            return f'{said}: write less for bytes_per_task in its trial'
+    return None
 
 
 def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
