@@ -11,6 +11,7 @@ import click
 
 from seatrial.check.job_environment import available
 from seatrial.engine.registry import NAMES, engines_called
+from seatrial.filesystem.base import tightest
 from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
 from seatrial.filesystem.registry import by_type, same_storage, type_of
 from seatrial.job.directory.rundir import open_to
@@ -121,7 +122,7 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             unused.append(f'{type} at {mount.point}: {why}')
             continue
         driver, name = by_type(type), _unused(as_name(Path(mount.point).name), found)
-        capacity, quota = driver.capacity(path), driver.quota(path)
+        least = tightest(driver.capacity(path), driver.quota(path))
         rows = driver.targets(path).rows
         numbers = {kind: sorted(row.number for row in rows if row.kind == kind) for kind in driver.pins}
         found[name] = FoundFileSystem(
@@ -129,8 +130,8 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             type,
             path,
             mount.point,
-            _least(capacity.bytes, quota.bytes),
-            _least(capacity.inodes, quota.inodes),
+            least.bytes,
+            least.inodes,
             {f'{kind.lower()}s': _counted(own) for kind, own in numbers.items() if own},
             same_storage(mount_of(str(home)), mount),
         )
@@ -144,10 +145,6 @@ def _unused(name: str, taken: Container[str]) -> str:
 def _counted(numbers: list[int]) -> int | list[int]:
     """How many there are, or their numbers where some are missing."""
     return len(numbers) if numbers == list(range(len(numbers))) else numbers
-
-
-def _least(*sizes: int | None) -> int | None:
-    return min((each for each in sizes if each is not None), default=None)
 
 
 def own_directory(mount: Mount) -> str | None:

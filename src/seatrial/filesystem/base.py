@@ -38,6 +38,13 @@ class Capacity(NamedTuple):
     narrowest: str = ''
 
 
+def tightest(*left: Capacity) -> Capacity:
+    """The fewest bytes and inodes that any of these leaves; None where none of them has a limit or knows."""
+    free_bytes = (each.bytes for each in left if each.bytes is not None)
+    free_inodes = (each.inodes for each in left if each.inodes is not None)
+    return Capacity(min(free_bytes, default=None), min(free_inodes, default=None))
+
+
 class Capability(NamedTuple):
     """Something that this version or this user may lack. detail: why it is missing, or empty."""
 

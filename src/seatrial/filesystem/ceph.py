@@ -35,7 +35,7 @@ from seatrial.filesystem.base import (
     NoAnswer,
     no_meter,
 )
-from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, size
+from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
@@ -53,9 +53,6 @@ POLL_S = 0.05
 
 SOCKETS = '/run/ceph/*client*.asok'
 DEBUGFS = '/sys/kernel/debug/ceph'
-
-STRIPE_UNIT = 65536
-"""A stripe unit and an object size are multiples of it (CEPH_MIN_STRIPE_UNIT), below 4 GiB (32 bits)."""
 
 OBJECT_SIZE = 4 << 20  # of a file whose layout nobody has set (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
@@ -189,7 +186,8 @@ class CephFs(Mounted):
         found['default layout'] = seen.get('dir.layout', 'that of the directory above')
         if mount.type == FUSE:
             try:
-                found.update(state_of(*_asked(path, ('status', {}), ('config show', {}))))
+                place = _socket_of(path)
+                found.update(state_of(*(_told(place, words, ANSWER_S) for words in ('status', 'config show'))))
             except NoAnswer as error:
                 found['client'] = unknown(str(error))
         return found
@@ -271,8 +269,22 @@ class CephFs(Mounted):
 
     def meter(self, path: str) -> Meter:
         """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""
-        found, said = _counters(path)
-        return Meter(f"this node's {said}", '', found) if found else no_meter(said)
+        mount, why_not = look(path)
+        if mount is None:
+            return no_meter(why_not)
+        try:
+            if mount.type == FUSE:
+                place = _socket_of(path)
+                said = "this node's ceph-fuse: all that it receives, data that it sends"
+                return Meter(said, '', lambda deadline_s: _messages(place, deadline_s))
+            own = _client(path)
+        except NoAnswer as error:
+            return no_meter(str(error))
+        file = os.path.join(DEBUGFS, f'{own["cluster_fsid"]}.{own["client_id"]}', 'metrics', 'size')
+        if not _kernel_counters(file):
+            return no_meter(f'{file} cannot be read, or has no bytes')
+        said = f"this node's CephFS client of {mount.source}, data alone"
+        return Meter(said, '', lambda deadline_s: _kernel_counters(file))
 
 
 def difference(wanted: CephLayout, seen: str) -> Optional[str]:
@@ -317,16 +329,6 @@ def kernel_traffic(text: str) -> Dict[str, int]:
     return {READ if way == 'read' else WRITTEN: int(total) for way, total in _METRIC.findall(text)}
 
 
-def _size_of(what: str) -> Callable[[Any], int]:
-    def read(value: Any) -> int:
-        found = size(value)
-        if found % STRIPE_UNIT or found >= 1 << 32:
-            raise ValueError(f'{show(value)} is not {what}; write a multiple of 64KiB below 4GiB')
-        return found
-
-    return read
-
-
 def _pool(value: Any) -> str:
     if not isinstance(value, str) or not _POOL.match(value):
         raise ValueError(f"{show(value)} cannot be a pool's name here; write letters, digits, _ and -")
@@ -335,8 +337,8 @@ def _pool(value: Any) -> str:
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {
     'stripe_count': number('a stripe count', 1, (1 << 32) - 1),
-    'stripe_unit': _size_of('a stripe unit'),
-    'object_size': _size_of('an object size'),
+    'stripe_unit': stripe_size('a stripe unit'),
+    'object_size': stripe_size('an object size'),
     'pool': _pool,
 }
 _WORDS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
@@ -402,11 +404,6 @@ def _socket_of(path: str) -> str:
     raise NoAnswer(why)
 
 
-def _asked(path: str, *commands: Tuple[str, Dict[str, Any]]) -> List[Dict[str, Any]]:
-    place = _socket_of(path)
-    return [_told(place, command, ANSWER_S, **words) for command, words in commands]
-
-
 def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
     """What an admin socket answers: a length of four bytes, then JSON."""
     end = time.monotonic() + deadline_s
@@ -428,26 +425,6 @@ def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str
     if not isinstance(answer, dict):
         raise NoAnswer(f'{place}: {command} is not understood')
     return answer
-
-
-def _counters(path: str) -> Tuple[Optional[Callable[[float], Dict[str, int]]], str]:
-    """The counters of the client of this mount, and whose they are; None and why there are none."""
-    mount, why_not = look(path)
-    if mount is None:
-        return None, why_not
-    try:
-        if mount.type == FUSE:
-            place = _socket_of(path)
-            return lambda deadline_s: _messages(
-                place, deadline_s
-            ), 'ceph-fuse: all that it receives, data that it sends'
-        own = _client(path)
-    except NoAnswer as error:
-        return None, str(error)
-    file = os.path.join(DEBUGFS, f'{own["cluster_fsid"]}.{own["client_id"]}', 'metrics', 'size')
-    if not _kernel_counters(file):
-        return None, f'{file} cannot be read, or has no bytes'
-    return lambda deadline_s: _kernel_counters(file), f'CephFS client of {mount.source}, data alone'
 
 
 def _messages(place: str, deadline_s: float) -> Dict[str, int]:

@@ -169,21 +169,18 @@ class GlusterFS(Mounted):
         """By glusterfs.pathinfo of the file, which any user may read."""
         if layout.type != self.name:
             return super().granted(file, layout)
-        return Granted(differs=self._differs(file, layout))
-
-    def _differs(self, file: str, layout: Layout) -> Optional[str]:
         answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
         lies_on = _LIES_ON.findall(answer.stdout) if answer else []
         known = _subvolumes(os.path.dirname(file))
         wanted, fault = _asked(layout, known)
         if fault is not None or not lies_on:
             why = fault or 'it has no glusterfs.pathinfo'
-            return f'{layout.name} was asked for, and where {file} lies is not known: {why}'
+            return Granted(differs=f'{layout.name} was asked for, and where {file} lies is not known: {why}')
         if any(all(_is_one_of(host, place, each, known) for place, host in lies_on) for each in wanted):
-            return None
+            return Granted()
         names = ', '.join(each.name for each in wanted)
         found = ' + '.join(f'{host}:{place}' for place, host in lies_on)
-        return f'{layout.name} ({names}) was asked for, and {file} lies on {found}'
+        return Granted(differs=f'{layout.name} ({names}) was asked for, and {file} lies on {found}')
 
     def exchanged(self, path: str) -> Exchanged:
         """What all bricks and the client have exchanged; a connection that is made anew begins at 0."""

@@ -76,6 +76,22 @@ def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[
     return read
 
 
+STRIPE_UNIT = 65536
+"""Stripes are multiples of it, below 4 GiB: LOV_MIN_STRIPE_SIZE and lfs' own limit; CEPH_MIN_STRIPE_UNIT, 32 bits."""
+
+
+def stripe_size(what: str) -> Callable[[Any], int]:
+    """The reader of a size in bytes that a stripe can have."""
+
+    def read(value: Any) -> int:
+        found = size(value)
+        if found % STRIPE_UNIT or found >= 1 << 32:
+            raise ValueError(f'{show(value)} is not {what}; write a multiple of 64KiB below 4GiB')
+        return found
+
+    return read
+
+
 def size(value: Any) -> int:
     """The reader of a size in bytes."""
     found = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value

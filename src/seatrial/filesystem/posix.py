@@ -20,6 +20,7 @@ from seatrial.filesystem.base import (
     Exchanged,
     Meter,
     no_meter,
+    tightest,
 )
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.model.ask import ask, unresponsive
@@ -68,7 +69,9 @@ class Mounted(Driver):
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
-        group, said = _group_of_new_files(path), ''
+        directory, said = os.stat(path), ''
+        # New files get the group of a directory with the set-group-ID bit, else this process's (open(2)).
+        group = directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
         for kind, whose in (('--user', user), ('--group', group)):
             rows = ['--verbose', '--no-wrap', '--raw-grace', f'--filesystem={mount.point}']
             answer = ask(['quota', kind, *rows, str(whose)], QUOTA_DEADLINE_S)
@@ -216,17 +219,7 @@ def parse_quota(text: str, user: int, group: int) -> Capacity:
         if of in wanted and len(numbers) == 8 and all(number.isdigit() for number in numbers):
             values = [int(number) for number in numbers]
             found.append(Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now)))
-    return Capacity(_tightest(each.bytes for each in found), _tightest(each.inodes for each in found))
-
-
-def _tightest(left: Iterable[Optional[int]]) -> Optional[int]:
-    return min((each for each in left if each is not None), default=None)
-
-
-def _group_of_new_files(path: str) -> int:
-    """That of a directory with the set-group-ID bit, else this process's (open(2))."""
-    directory = os.stat(path)
-    return directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
+    return tightest(*found)
 
 
 def _left(row: List[int], unit: int, now: float) -> Optional[int]:

@@ -90,14 +90,7 @@ SINCE: dict[int, tuple[str, ...]] = {
     2: ('engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit', 'reframe'),
     3: ('selection',),
     4: (
-        'better',
-        'kind',
-        'phase',
-        'tasks_per_node',
-        'interface',
-        'direct',
-        'queue_depth',
-        'working_set',
+        *('better', 'kind', 'phase', 'tasks_per_node', 'interface', 'direct', 'queue_depth', 'working_set'),
         'bytes_per_file',
     ),
     5: ('label', 'state', 'used_percent', 'environment', 'steers'),
@@ -110,20 +103,9 @@ _RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_c
 _AXES = {'clients': 'tasks', 'group': 'node'}
 _UNITS = {**UNITS, 'facts': UNITS['']}
 
-
 NEEDED = (
-    *(
-        'session',
-        'session_started',
-        'session_verdict',
-        'site',
-        'profile',
-        'check',
-        'partition',
-        'file_system',
-        'layout',
-    ),
-    *('nodes', 'case_verdict', 'metric', 'metric_verdict'),
+    *('session', 'session_started', 'session_verdict', 'site', 'profile', 'check', 'partition', 'file_system'),
+    *('layout', 'nodes', 'case_verdict', 'metric', 'metric_verdict'),
 )
 """Columns that have a value in every row of every schema."""
 
@@ -275,12 +257,12 @@ def table(
         'label': label,
     }
     rows = [{**common, **row} for case in cases for row in _case_rows(case)]
-    return pl.DataFrame([[row[name] for name in COLUMNS] for row in rows], schema=COLUMNS, orient='row')
+    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in rows], schema=COLUMNS, orient='row')
 
 
 def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
     plan, start = kept.plan, kept.records.start
-    case = {
+    case: dict[str, Any] = {
         'seatrial': plan.seatrial,
         'profile': plan.profile,
         'check': plan.case.check,
@@ -290,23 +272,26 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         'layout': plan.case.layout,
         'nodes': plan.case.nodes,
         'case_verdict': kept.verdict,
-        'engine': start.engine if start else None,
-        'engine_version': start.version if start else None,
-        'host': start.host if start else None,
-        'kernel': start.kernel if start else None,
         'axis': plan.axis.name,
         'kind': plan.kind,
-        'engine_build': start.provenance.build if start else None,
-        'mpi': start.provenance.mpi if start else None,
-        'launcher': start.provenance.launcher if start else None,
-        'modules': ' '.join(start.provenance.modules) if start else None,
-        'client_version': start.state.get('client version', '') if start else None,
         'commit': plan.commit,
         'reframe': plan.reframe,
-        'state': json.dumps(start.state, sort_keys=True) if start else None,
-        'used_percent': start.capacity.get('used_percent') if start else None,
-        'environment': ' '.join(start.provenance.environment) if start else None,
     }
+    if start:
+        case |= {
+            'engine': start.engine,
+            'engine_version': start.version,
+            'host': start.host,
+            'kernel': start.kernel,
+            'engine_build': start.provenance.build,
+            'mpi': start.provenance.mpi,
+            'launcher': start.provenance.launcher,
+            'modules': ' '.join(start.provenance.modules),
+            'client_version': start.state.get('client version', ''),
+            'state': json.dumps(start.state, sort_keys=True),
+            'used_percent': start.capacity.get('used_percent'),
+            'environment': ' '.join(start.provenance.environment),
+        }
     for point in plan.points:
         for phase in point.phases:
             for each in metrics_of(point, phase):
@@ -328,7 +313,7 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
                 launches = [_launch(sample, each) for sample in kept.samples.get(name, ())]
                 if kept.records.broken:  # R4: nobody knows which of them are as they were measured
                     launches = [{**launch, 'valid': False} for launch in launches]
-                yield from ({**own, **launch} for launch in launches or [_NO_LAUNCH])
+                yield from ({**own, **launch} for launch in launches or [{'valid': False, 'rules': ''}])
 
 
 def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
@@ -364,12 +349,3 @@ def _parameters(point: Point) -> dict[str, Any]:
         'working_set': point.working_set or None,
         'bytes_per_file': point.bytes_per_file if own.files else None,
     }
-
-
-_NO_LAUNCH: dict[str, Any] = {
-    **dict.fromkeys(_parameters(Point('access', ()))),
-    **dict.fromkeys(('repetition', 'block', 'started', 'seconds', 'bytes_moved', 'value', 'hosts', 'cache')),
-    'directory_bytes': None,
-    'valid': False,
-    'rules': '',
-}

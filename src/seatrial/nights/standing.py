@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,10 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
     page = site.session_folder(past[-1].session) / REPORT / PAGE if past else None
     begun = _unfinished(site, profile, ended, system)
+    criteria = None
+    if past:
+        with suppress(KeyError, TypeError):
+            criteria = criteria_in(results)
     return TrialWatch(
         site=site.name,
         profile=profile,
@@ -62,7 +67,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
         queue=queue_words(series) if plan else '',
         report=str(page) if page and page.is_file() else '',
         unread=unread,
-        criteria=_criteria(results) if past else None,
+        criteria=criteria,
         chain=str(results.get('chain', '')),
         rows=found.rows.filter(pl.col('session') == last) if past else None,
     )
@@ -106,17 +111,9 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, 
 
 def _enforced(site: Site, session: str) -> dict[VerdictKey, Judged]:
     """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
-    try:
+    with suppress(KeyError, TypeError):
         return enforced_in(_results(site, session))
-    except (KeyError, TypeError):
-        return {}
-
-
-def _criteria(results: Mapping[str, Any]) -> int | None:
-    try:
-        return criteria_in(results)
-    except (KeyError, TypeError):
-        return None
+    return {}
 
 
 def _results(site: Site, session: str) -> Mapping[str, Any]:

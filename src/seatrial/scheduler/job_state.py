@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from seatrial.model.ask import ask
 from seatrial.model.quoted_value import printable
+from seatrial.scheduler.queue import seconds_in
 
 DEADLINE_S = 20.0  # for one question: slurmctld may be busy, stopped or gone
 SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has not heard of its end, are asked again
@@ -308,12 +309,8 @@ def _reason(text: str) -> str:
 
 
 def _seconds(text: str) -> int | None:
-    """Of [days-]hours:minutes:seconds; None for UNLIMITED and the like."""
-    match = re.fullmatch(r'(?:(\d+)-)?(\d+):(\d+):(\d+)', text)
-    if not match:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return 86400 * days + 3600 * hours + 60 * minutes + seconds
+    found = seconds_in(text)
+    return None if found is None else int(found)
 
 
 def _after(known: JobState) -> str:

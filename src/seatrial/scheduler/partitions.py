@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import MIB
-from seatrial.scheduler.queue import QueueError, asked
+from seatrial.scheduler.queue import QueueError, asked, seconds_in
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
@@ -20,8 +20,6 @@ WANTED = {
 """Options of sbatch that every job of a case should have, and what happens without."""
 
 _SINFO = re.compile(r'(.+?)\*?\|(\d+)\|(\d+)\+?\|(\d+)\+?\|(\S+)')
-_TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
-
 _PARTITION = re.compile(r'(?:--partition[= ]|-p\s*)(.+)')
 _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
 
@@ -72,7 +70,7 @@ def parse_sinfo(text: str) -> list[SlurmPartition]:
         name, limit = match.group(1), match.group(5)
         nodes, cpus = int(match.group(2)), int(match.group(3))
         memory = int(match.group(4)) * MIB if int(match.group(4)) > 1 else None
-        before = found.get(name, SlurmPartition(name, 0, cpus, memory, _seconds(limit)))
+        before = found.get(name, SlurmPartition(name, 0, cpus, memory, seconds_in(limit)))
         known = memory and before.memory and min(before.memory, memory)
         found[name] = before._replace(nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=known)
     return list(found.values())
@@ -84,13 +82,6 @@ def cluster() -> tuple[str, str]:
     name = re.search(r'^ClusterName\s*=\s*(\S+)', said, re.MULTILINE)
     accounting = re.search(r'^AccountingStorageType\s*=\s*accounting_storage/slurmdbd', said, re.MULTILINE)
     return name.group(1) if name else 'cluster', 'slurm' if accounting else 'squeue'
-
-
-def _seconds(limit: str) -> float | None:
-    """'1-00:00:00', '30:00'; None of 'infinite' and 'n/a'."""
-    match = _TIME.fullmatch(limit)
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups()) if match else (0.0,) * 4
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds if match else None
 
 
 def partitions_of(site: Site, profile: str) -> Partitions:

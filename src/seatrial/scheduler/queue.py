@@ -15,6 +15,7 @@ from seatrial.model.quoted_value import printable
 
 DEADLINE_S = 60.0  # for one question to Slurm, which answers late while slurmctld is busy
 _FORMAT = '%i|%T|%r'
+_TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 _JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
 _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
@@ -94,6 +95,15 @@ def write_crontab(text: str) -> None:
     asked('scrontab', '-', text=text)
     if crontab() != text:
         raise QueueError('scrontab has accepted a crontab and shows another one; look at it with scrontab -l')
+
+
+def seconds_in(span: str) -> float | None:
+    """Of [days-][hours:]minutes:seconds, as Slurm prints times; None of UNLIMITED, infinite and the like."""
+    match = _TIME.fullmatch(span)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def asked(*argv: str, text: str = '') -> str:

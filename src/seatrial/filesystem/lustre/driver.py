@@ -74,12 +74,8 @@ CLIENT_PARAMETERS = (
 
 SERVER_PARAMETERS = ('osp.*.active', 'lod.*.qos_threshold_rr', 'lod.*.qos_prio_free')
 """What an MDS alone knows: which targets are retired there, and how it deals out objects to the others."""
-
 IN_ORDER = ('FULL', 'IDLE')  # states of an import that need no attention: connected, or disconnected for want of work
-
-
-NO_CONNECTION = '<none>'
-"""What an import shows in place of the server that it is not connected to (lprocfs_import_seq_show)."""
+NO_CONNECTION = '<none>'  # what an import shows in place of a server (lprocfs_import_seq_show)
 
 
 class Connections(NamedTuple):
@@ -275,7 +271,8 @@ class Lustre(Mounted):
             return found
         try:
             if own.places_file:
-                got, there = _striping_of(file), _inventory(file, own)
+                got = striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
+                there = _inventory(file, own)
                 found = found._replace(differs=striping.difference(own, got, there))
                 if found.differs is None and any(piece.stripe_count == ALL for piece in own.pieces):
                     found = striping.granted(own, got, there)
@@ -671,10 +668,6 @@ def _wished(path: str, layout: Layout) -> LustreLayout:
     return own if own.places_file else _default_of(path).layout
 
 
-def _striping_of(file: str) -> striping.Striping:
-    return striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
-
-
 def _asked_again(argv: List[str]) -> str:
     """As _output, with patience: a metadata server that is busy with the launch before has no fault."""
     answer = _answer(argv, ANSWER_S)
@@ -702,7 +695,7 @@ def _pools(uuid: str, layout: LustreLayout) -> Dict[str, Tuple[int, ...]]:
     """The pools by name, with the members of those that the layout asks for; none if it asks for none."""
     wished = {piece.pool for piece in layout.pieces if piece.pool is not None}
     pools: Dict[str, Tuple[int, ...]] = {}
-    fsname = targets.fsname_of(uuid)
+    fsname, _ = targets.target_of(uuid)
     for pool in targets.parse_pools(_output(['lfs', 'pool_list', fsname])) if wished else ():
         listed = _output(['lfs', 'pool_list', f'{fsname}.{pool}']) if pool in wished else ''
         pools[pool] = targets.parse_pool(listed) if listed else ()
@@ -751,12 +744,10 @@ def _directory_difference(directory: str, layout: LustreLayout) -> Optional[str]
 
 
 def _remove_left_over(file: str) -> None:
-    try:
+    with contextlib.suppress(OSError):  # nothing was left
         status = os.lstat(file)
         if stat.S_ISREG(status.st_mode) and status.st_size == 0 and status.st_uid == os.geteuid():
             os.unlink(file)
-    except OSError:  # nothing was left
-        pass
 
 
 def _clear_argv(instance: str) -> List[str]:
@@ -814,13 +805,13 @@ def _listing(rows: List[TargetRow]) -> str:
 
 
 def _client_state(instance: str, options: str) -> Dict[str, str]:
-    wished = {name: '{}.*-{}.{}'.format(*_split(name, instance)) for name in CLIENT_PARAMETERS}
+    wished = {name: f'.*-{instance}.'.join(name.rsplit('.', 1)) for name in CLIENT_PARAMETERS}
     imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
     history = [f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')]
     found, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
     state = {}
     for name, pattern in wished.items():
-        kind, _, key = _split(name, instance)
+        kind, key = name.rsplit('.', 1)
         values = {
             _device(param.name): params.parse_fields(param.value).get(key, '') if '\n' in param.value else param.value
             for param in found
@@ -843,11 +834,6 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     state['server versions'] = _agreed(versions) or unknown(why)
     state['imports'] = _imports(known) if known else _checked(instance)
     return state
-
-
-def _split(name: str, instance: str) -> Tuple[str, str, str]:
-    kind, _, key = name.rpartition('.')
-    return kind, instance, key
 
 
 def _agreed(values: Dict[str, str]) -> str:

@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
-from seatrial.filesystem.base import Capacity, Driver, type_fault
+from seatrial.filesystem.base import Capacity, Driver, tightest, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
@@ -95,7 +95,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
-    left = Capacity(_min(capacity.bytes, quota.bytes), _min(capacity.inodes, quota.inodes))
+    left = tightest(capacity, quota)
     said = mount.said() if mount else ''
     share = sized.sizing.pinned if plan.points[0].fullness else None
     return Survey(environment, chosen, skipped, memory, left, said, share or 0)
@@ -157,9 +157,8 @@ def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
     """What is free for the case's files in the layout that has the least room."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
-    free = _min(*(each.bytes for each in seen))
-    narrowest = next(each.narrowest for each in seen if each.bytes == free)
-    return Capacity(free, _min(*(each.inodes for each in seen)), narrowest)
+    least = tightest(*seen)
+    return least._replace(narrowest=next(each.narrowest for each in seen if each.bytes == least.bytes))
 
 
 def _too_few(offered: Optional[int], needed: int) -> bool:
@@ -269,8 +268,3 @@ def _same_file_system(one: str, other: str) -> bool:
 def _is_under(path: str, parent: str) -> bool:
     parent = os.path.realpath(parent)
     return os.path.commonpath([os.path.realpath(path), parent]) == parent
-
-
-def _min(*sizes: Optional[int]) -> Optional[int]:
-    known: List[int] = [size for size in sizes if size is not None]
-    return min(known) if known else None
