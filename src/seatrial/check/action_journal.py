@@ -99,9 +99,7 @@ class Journal:
         return ask(['sh', '-c', _NOTED, 'sh', started, *action.start], action.timeout_s)
 
     def end(self) -> None:
-        for path in (self._path.with_suffix(STARTED), self._path):
-            with suppress(FileNotFoundError):
-                path.unlink()
+        _removed(self._path)
         _sync(self._path.parent)
         self.leave()
 
@@ -147,9 +145,7 @@ def undone(state: str, found: JournalFile) -> str:
         unhealthy = wait_healthy(found.entry.action)
         if unhealthy:
             return '; '.join(filter(None, (f'its undo {said}' if said else '', unhealthy)))
-        for path in (found.path.with_suffix(STARTED), found.path):
-            with suppress(FileNotFoundError):
-                path.unlink()
+        _removed(found.path)
         return ''
     except BlockingIOError:
         return 'another process is at it'
@@ -237,6 +233,11 @@ def _end_start(found: JournalFile) -> str:
             os.killpg(number, signal.SIGKILL)
         time.sleep(0.05)
     return f'its start still runs as process {number}' if process_start(number) == began else ''
+
+
+def _removed(entry: Path) -> None:
+    for path in (entry.with_suffix(STARTED), entry):
+        path.unlink(missing_ok=True)
 
 
 def _sync(folder: Path) -> None:

@@ -215,9 +215,7 @@ def _leader() -> Any:
     return become_leader(_session().site.state, _session().id)
 
 
-@cache
-def _runner(session: Path) -> Path:
-    return write_runner(session)
+_runner = cache(write_runner)
 
 
 def _has_leader() -> bool:

@@ -68,8 +68,11 @@ def declare(cls: type[Any], file: Path) -> Declared:
         covers=tuple(cls.covers),
         every_point=bool(cls.every_point),
     )
+    points = examples(sweep, workload)
+    names = dict.fromkeys(each.name for point in points for each in metrics_at(point))
+    shape = Shape(tuple(names), sweep.axis, tuple(point.label for point in points) if new.axis.named else ())
     for expectation in new.expectations:
-        fault = expectation.fault(_shape(new))
+        fault = expectation.fault(shape)
         if fault:
             raise CheckError(f'{where}.expectations: {expectation.id}: {fault}')
     _declared[new.name] = new
@@ -159,13 +162,6 @@ def _line(error: Exception, file: Path) -> str:
         return ''
     inside = '' if frames[-1].name == '<module>' else f', in {frames[-1].name}'
     return f'line {frames[-1].lineno}{inside}: '
-
-
-def _shape(check: Declared) -> Shape:
-    points = examples(check.sweep, check.workload)
-    names = dict.fromkeys(each.name for point in points for each in metrics_at(point))
-    labels = tuple(point.label for point in points) if check.axis.named else ()
-    return Shape(tuple(names), check.sweep.axis, labels)
 
 
 def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:

@@ -225,8 +225,9 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
     rule, memory = plan.stopping, plan.node_memory or memory_bytes()
     lowest, highest = bounds(plan, memory, free)
     highest = max(lowest, highest)
-    like = [each._replace(share=lowest if _is_given(plan, lowest) else each.share) for each in earlier]
-    like = [each for each in like if _is_like(plan, each, lowest)][-EARLIER:]
+    if not plan.points[0].scales or not lowest:  # the points are as they are, whatever the share of a task
+        earlier = [each._replace(share=lowest) for each in earlier]
+    like = [each for each in earlier if _is_like(plan, each, lowest)][-EARLIER:]
     repetitions = _repetitions(rule, like)
     fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
     usual = [held(plan, each.share) for each in like]
@@ -255,10 +256,6 @@ def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
     if rule.fixed:
         return ForecastRange(1, usual, rule.minimum)
     return ForecastRange(rule.minimum + rule.extra, usual, rule.maximum + rule.extra)
-
-
-def _is_given(plan: TrialPlan, lowest: int) -> bool:
-    return not plan.points[0].scales or not lowest
 
 
 def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:

@@ -248,12 +248,9 @@ def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
 def _misfit(session: Session, declared: Declared, case: Case) -> str:
     if not declared.axis.named or _placed(session, declared, case):
         return ''
-    template, overrides = (
-        declared.workload,
-        session.site.overrides(case, declared.family, session.profile.name),
-    )
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
     largest = session.site.allocation(case, overrides)
-    tasks = counted(template.tasks, 'task') if template.tasks else 'a task on each node'
+    tasks = counted(declared.workload.tasks, 'task') if declared.workload.tasks else 'a task on each node'
     cap = ', or max_tasks of its trial' if overrides.max_tasks else ''
     return (
         f'{tasks} cannot be placed evenly, {largest.tasks_per_node} at most on a node: raise tasks_per_node under '

@@ -102,7 +102,11 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
             if not wanted.height:
                 raise click.UsageError(f"no {column} '{value}' in {'that session' if session else 'the history'}")
     if not session:
-        wanted = _of_all_sessions(wanted, screen)
+        of_groups, wanted = wanted.height, wanted.filter(~OF_ONE_SESSION)
+        if not wanted.height:
+            raise click.UsageError(GROUPS)
+        if wanted.height < of_groups:
+            screen.print(Text(f'Left out: {GROUPS}', 'yellow'), soft_wrap=True)
     # Before any figure: what the sessions have not in common besides what they measured.
     differing = sentence([own for _, own in wanted.group_by('session', maintain_order=True)])
     if differing:
@@ -261,16 +265,6 @@ def _rows(found: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr)
 
 def _say(skipped: Skipped, screen: Console) -> None:
     screen.print(f'skipped {skipped.file}: {skipped.why}', soft_wrap=True)
-
-
-def _of_all_sessions(wanted: pl.DataFrame, screen: Console) -> pl.DataFrame:
-    """What means the same in every session; that something else was wanted too is said."""
-    kept = wanted.filter(~OF_ONE_SESSION)
-    if kept.height < wanted.height:
-        if not kept.height:
-            raise click.UsageError(GROUPS)
-        screen.print(Text(f'Left out: {GROUPS}', 'yellow'), soft_wrap=True)
-    return kept
 
 
 def _units(own: pl.DataFrame, system: str) -> dict[str, str]:

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from seatrial.check.catalogue import covered
 from seatrial.check.contract import acceptance_tests
@@ -18,7 +17,7 @@ from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import unfit
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import duration
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, table_of
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
 from seatrial.session.from_options import open_session, say_not_applicable
@@ -60,9 +59,7 @@ def list_(
         f'  {session.profile.label}',
         sep='\n',
     )
-    table = Table(box=None, pad_edge=False)
-    for heading in ('check', 'workload', 'where', 'points', 'engine'):
-        table.add_column(heading, overflow='fold')
+    table = table_of('check', 'workload', 'where', 'points', 'engine')
     missing = dict[str, str]()
     for group in _grouped(plans):
         first = group[0]
@@ -92,9 +89,7 @@ def list_(
 
 
 def _show_catalogue(checks: Path) -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ('source', 'id', 'test', 'checks (engines)'):
-        table.add_column(heading, overflow='fold')
+    table = table_of('source', 'id', 'test', 'checks (engines)')
     for row, by in covered(load(checks).values()):
         table.add_row(row.source, row.id, row.test, by)
     console().print(table)

@@ -81,7 +81,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         metrics = tuple(_with_drill(_with_reference(each, references), records.drill) for each in metrics)
     curves = _curves(plan, metrics, engine)
     facts = _facts(by_metric.values())
-    expectations = (*_judge_expectations(curves, criteria, unjudged), *_judge_guarantees(facts, criteria))
+    expectations = _judge_expectations(curves, facts, criteria, unjudged)
     isolated = isolation(plan, records, unjudged)
     against = [*_of_places(isolated), *_against(found, metrics, references, expectations)]
     suspects = {said for verdict, said in isolated.sentences if verdict == SUSPECTED} if isolated else set()
@@ -194,21 +194,17 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
     return Curves(plan.case.check, engine, plan.axis, values, samples, names, decides, fairness, groups)
 
 
-def _judge_expectations(curves: Curves, criteria: Criteria, unjudged: str) -> tuple[ExpectationResult, ...]:
-    results = [
-        result
-        for each in criteria.expectations
-        for result in judge_curves(each, curves, each.id in criteria.enforced)
-    ]
-    return tuple(not_judged(result, unjudged) if unjudged else result for result in results)
-
-
-def _judge_guarantees(facts: Sequence[Fact], criteria: Criteria) -> tuple[ExpectationResult, ...]:
-    return tuple(
-        judge_guarantee(each, facts, each.id in criteria.enforced)
-        for each in criteria.expectations
-        if isinstance(each, GuaranteeHolds)
-    )
+def _judge_expectations(
+    curves: Curves, facts: Sequence[Fact], criteria: Criteria, unjudged: str
+) -> tuple[ExpectationResult, ...]:
+    """Of the curves first, then the guarantees, which every profile can judge."""
+    of_curves, guarantees = [], []
+    for each in criteria.expectations:
+        enforced = each.id in criteria.enforced
+        if isinstance(each, GuaranteeHolds):
+            guarantees.append(judge_guarantee(each, facts, enforced))
+        of_curves += judge_curves(each, curves, enforced)
+    return (*(not_judged(each, unjudged) if unjudged else each for each in of_curves), *guarantees)
 
 
 def _against(

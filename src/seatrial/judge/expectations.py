@@ -31,6 +31,7 @@ from seatrial.judge.relations import (
     stays_above,
     stays_below,
     sustains,
+    undecided,
     unimodal,
 )
 from seatrial.judge.statistics import CONFIDENCE, Fairness
@@ -150,6 +151,21 @@ class Limited(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfMargin(OfCurve):
+    """An expectation by a ratio of two points that is at most `margin`."""
+
+    margin: float = MARGIN_10
+
+    @staticmethod
+    @abstractmethod
+    def judged(points: Points, margin: float, among: str, better: str) -> Relation:
+        """A function of judge/relations.py."""
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return self.judged(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+
+
+@dataclass(frozen=True, kw_only=True)
 class Insensitive(OfCurve):
     """No point is more than `margin` times another; `to` is the axis of the sweep."""
 
@@ -177,58 +193,35 @@ class FallsWith(OfCurve):
         return _falls(metric, curves, self.spearman)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RisesWith(OfCurve):
+class RisesWith(FallsWith):
     """The less of `by`, the axis of the sweep, the worse: as FallsWith, from its largest value to its smallest."""
-
-    by: str
-    spearman: float = -0.8
-
-    def fault(self, shape: Shape) -> str | None:
-        return super().fault(shape) or _axis_fault(self.by, shape)
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         return _falls(metric, curves, self.spearman, backwards=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plateaus(OfCurve):
+class Plateaus(OfMargin):
     """It gets better or stays: no point is `margin` times worse than the one before, nor the last than the best."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return plateaus(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(plateaus)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DoesNotDegrade(OfCurve):
+class DoesNotDegrade(OfMargin):
     """The best point is at most `margin` times better than the last one."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return does_not_degrade(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(does_not_degrade)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Degrades(OfCurve):
+class Degrades(OfMargin):
     """The best point is more than `margin` times better than the last one."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return degrades(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(degrades)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unimodal(OfCurve):
+class Unimodal(OfMargin):
     """It gets better up to one point and worse from there on: no valley between two is deeper than `margin`."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return unimodal(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(unimodal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -544,10 +537,6 @@ def judge_pair(
 def not_judged(result: ExpectationResult, why: str) -> ExpectationResult:
     """The result without a judgement, where figures are too few to decide anything: smoke tests."""
     return replace(result, relation=Relation(UNDECIDED, None, None, None, CONFIDENCE, why), enforced=False)
-
-
-def undecided(why: str) -> Relation:
-    return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: undecided')
 
 
 def _axis_fault(axis: str, shape: Shape) -> str | None:

@@ -100,7 +100,8 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
         return Io500Score(where, None, None, None, None, None, tuple(lacks))
     weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
     bandwidth, rate = (geometric_mean([math.exp(means[name].log) for name in names]) for names in (BANDWIDTHS, RATES))
-    score, error = score_of(bandwidth, rate), _error(weighted)
+    variance, df = _variance(weighted)
+    score, error = score_of(bandwidth, rate), t_quantile(CONFIDENCE, df) * math.sqrt(variance)  # of the logarithm
     return Io500Score(where, score, score / math.exp(error), score * math.exp(error), bandwidth, rate, ())
 
 
@@ -142,9 +143,3 @@ def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:
     if not variance:
         return 0.0, min(df for _, df in parts)
     return variance, max(1, int(variance**2 / math.fsum(part**2 / df for part, df in parts) + 1e-9))
-
-
-def _error(weighted: Sequence[tuple[LogMean, float]]) -> float:
-    """Half of the interval of the logarithm."""
-    variance, df = _variance(weighted)
-    return t_quantile(CONFIDENCE, df) * math.sqrt(variance)

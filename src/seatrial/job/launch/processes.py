@@ -218,7 +218,9 @@ def _run(
         # Tasks that outlived the engine would disturb the next launch.
         _kill_all(_working_in(place))
         _wait_for_all(running, ended, place)
-    _drop_empty(running.outs + running.errs)
+    for path in running.outs + running.errs:
+        if os.path.getsize(path) == 0:
+            os.unlink(path)
     return Finished(outcome, sum(read_bytes for _, _, read_bytes in ended.values()))
 
 
@@ -382,9 +384,3 @@ def _stream(path: str) -> Optional[str]:
     # Whole lines: half a line can say something else than the line.
     begun, ended = head[: head.rfind('\n') + 1], tail[tail.find('\n') + 1 :]
     return f'{begun}[{size - MAX_STREAM} bytes are left out]\n{ended}'
-
-
-def _drop_empty(paths: List[str]) -> None:
-    for path in paths:
-        if os.path.getsize(path) == 0:
-            os.unlink(path)

@@ -1,6 +1,7 @@
 """One launch of a phase as one sample of the record: made, limited in time, and checked by the rules."""
 
 import contextlib
+import functools
 import os
 import socket
 import time
@@ -197,11 +198,12 @@ class _Attempt:
         told = ''
         if own is not None and free.bytes is not None and own < free.bytes:  # room on other targets is of no use
             told, free = f'; {approximate_size(own)} are left where its files lie', free._replace(bytes=None)
+        inodes = functools.partial(counted, one='inode')
         rows = (
             (approximate_size, before.needed_bytes, 'free', free.bytes, before.free_bytes),
             (approximate_size, before.needed_bytes, 'in the quota', quota.bytes, before.quota_bytes),
-            (_inodes, before.needed_inodes, 'free', free.inodes, before.free_inodes),
-            (_inodes, before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
+            (inodes, before.needed_inodes, 'free', free.inodes, before.free_inodes),
+            (inodes, before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
         )
         known = [
             (
@@ -308,10 +310,6 @@ class _Attempt:
         if self.stage == 'warmup':
             return found
         return found + self.trial.layouts.findings(self.directory, self.launch)
-
-
-def _inodes(number: int) -> str:
-    return counted(number, 'inode')
 
 
 def _stalled_s(trial: Trial, directory: str) -> float:
