@@ -230,14 +230,11 @@ class CephFs(Mounted):
             return Granted(differs=said)
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
-    def cold(self, path: str) -> Cold:
+    def _cold(self, path: str, mount: Mount) -> Cold:
         """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers.
 
         posix_fadvise reaches the kernel's pages, and not ceph-fuse's objects.
         """
-        mount, why_not = look(path)
-        if mount is None:
-            return Cold('', why_not)
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel
@@ -267,11 +264,8 @@ class CephFs(Mounted):
         found = self.meter(path).look(ANSWER_S)
         return Exchanged(found.get(READ), found.get(WRITTEN) if mount and mount.type == FUSE else None)
 
-    def meter(self, path: str) -> Meter:
+    def _meter(self, path: str, mount: Mount) -> Meter:
         """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""
-        mount, why_not = look(path)
-        if mount is None:
-            return no_meter(why_not)
         try:
             if mount.type == FUSE:
                 place = _socket_of(path)

@@ -108,11 +108,8 @@ class GlusterFS(Mounted):
         files = _meta(mount, _STATE)
         return state_of(files) if files else {'client': unknown('it shows no .meta in the root of the mount')}
 
-    def cold(self, path: str) -> Cold:
+    def _cold(self, path: str, mount: Mount) -> Cold:
         """The kernel's caches, and with them what the client keeps with each inode."""
-        mount, why_not = look(path)
-        if mount is None:
-            return Cold('', why_not)
         seen = inodes_of(_meta(mount, _INODES)) is not None
         return kernel_cold('' if seen else 'what the client has not yet forgotten: it shows no .meta to see it by')
 
@@ -188,11 +185,8 @@ class GlusterFS(Mounted):
         found = _traffic(mount, ANSWER_S) if mount else {}
         return Exchanged(found.get(READ), found.get(WRITTEN))
 
-    def meter(self, path: str) -> Meter:
+    def _meter(self, path: str, mount: Mount) -> Meter:
         """What the client has exchanged with all bricks; a connection that is made anew begins at 0."""
-        mount, why_not = look(path)
-        if mount is None:
-            return no_meter(why_not)
         if not _traffic(mount, ANSWER_S):
             return no_meter(f'the client shows no counters below {mount.point}/.meta')
         whose = f"this node's GlusterFS client of {mount.source}, names and attributes included"
@@ -274,12 +268,8 @@ def inodes_of(files: Dict[str, str]) -> Optional[int]:
     """
     if not files:
         return None
-    counts = [
-        int(number)
-        for text in files.values()
-        for number in re.findall(r'gf_dht_mt_inode_ctx_t memusage\]\nnum_allocs = (\d+)', text)
-    ]
-    return sum(counts)
+    kept = re.compile(r'gf_dht_mt_inode_ctx_t memusage\]\nnum_allocs = (\d+)')
+    return sum(int(number) for text in files.values() for number in kept.findall(text))
 
 
 def parse_files(text: str) -> Dict[str, str]:

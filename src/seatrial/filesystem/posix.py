@@ -97,10 +97,11 @@ class Mounted(Driver):
         return {}
 
     def cold(self, path: str) -> Cold:
-        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not known."""
         mount, why_not = look(path)
-        if mount is None:
-            return Cold('', why_not)
+        return self._cold(path, mount) if mount else Cold('', why_not)
+
+    def _cold(self, path: str, mount: Mount) -> Cold:
+        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not known."""
         if mount.type in IN_MEMORY:
             return Cold('', f'{mount.type} keeps its files in memory and nowhere else: no read of them is ever cold')
         if mount.type == 'zfs':
@@ -128,10 +129,11 @@ class Mounted(Driver):
         return Behaviour(type_ not in (*KERNEL_CACHED, *IN_MEMORY), counted, type_ in UNCOMPRESSED)
 
     def meter(self, path: str) -> Meter:
-        """Of the block device that the files lie on, by sysfs: reading it asks no file system."""
         mount, why_not = look(path)
-        if mount is None:
-            return no_meter(why_not)
+        return self._meter(path, mount) if mount else no_meter(why_not)
+
+    def _meter(self, path: str, mount: Mount) -> Meter:
+        """Of the block device that the files lie on, by sysfs: reading it asks no file system."""
         if mount.type in IN_MEMORY:
             return no_meter(f'{mount.type} keeps its files in memory, and no counter sees them move')
         try:

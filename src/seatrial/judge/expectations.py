@@ -15,12 +15,11 @@ from seatrial.judge.groups import GroupRate
 from seatrial.judge.relations import (
     FAILS,
     HOLDS,
+    NO_LEAST,
     UNDECIDED,
     Points,
     Relation,
     alike,
-    at_least,
-    at_most,
     degrades,
     does_not_degrade,
     falls_with,
@@ -367,11 +366,13 @@ class OfPoints(OfCurve):
         missing = [label for label in (self.at, self.than) if not points.get(label)]
         if missing:
             return undecided(f'{missing[0]} was not measured')
-        return self.compared(*_ratio(points[self.at], points[self.than], (self.at, self.than), curves.better[metric]))
+        over, under, names = _ratio(points[self.at], points[self.than], (self.at, self.than), curves.better[metric])
+        return lies_between(over, under, *self.bounds, names)
 
+    @property
     @abstractmethod
-    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
-        """What the samples of the two points say, as the ratio of the one to the other."""
+    def bounds(self) -> tuple[float, float]:
+        """How many times as good the one is as the other, at least and at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,8 +381,9 @@ class PointAtLeast(OfPoints):
 
     times: float = 1.0
 
-    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
-        return at_least(over, under, self.times, names, CONFIDENCE)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.times, math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -391,8 +393,9 @@ class PointBetween(OfPoints):
     lowest: float
     highest: float
 
-    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
-        return lies_between(over, under, self.lowest, self.highest, names, CONFIDENCE)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.lowest, self.highest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -421,15 +424,15 @@ class OfPair(Expectation):
             return f"there is no metric '{self.than}' in {list(shape.metrics)}"
         return super().fault(shape)
 
+    @property
     @abstractmethod
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        """What the samples of one point say."""
+    def bounds(self) -> tuple[float, float]:
+        """How many times as good the one is as the other, at least and at most."""
 
-    @abstractmethod
     def slack(self, ratio: float) -> float:
         """How far a ratio is from breaking the expectation; below 0 it does."""
+        lowest, highest = self.bounds
+        return min(math.log(ratio / lowest), math.log(highest / ratio))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -438,13 +441,9 @@ class AtLeast(OfPair):
 
     times: float = 1.0
 
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        return at_least(over, under, self.times, names, confidence)
-
-    def slack(self, ratio: float) -> float:
-        return math.log(ratio / self.times)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.times, math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -453,13 +452,9 @@ class AtMost(OfPair):
 
     times: float = 1.0
 
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        return at_most(over, under, self.times, names, confidence)
-
-    def slack(self, ratio: float) -> float:
-        return math.log(self.times / ratio)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return NO_LEAST, self.times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -469,13 +464,9 @@ class Between(OfPair):
     lowest: float
     highest: float
 
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        return lies_between(over, under, self.lowest, self.highest, names, confidence)
-
-    def slack(self, ratio: float) -> float:
-        return min(math.log(ratio / self.lowest), math.log(self.highest / ratio))
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.lowest, self.highest
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
@@ -592,12 +583,18 @@ def _everywhere(
     if not labels:
         return undecided('there is no point to compare at')
     ratios = {label: _ratio(over[label], under[label], names, better) for label in labels}
-    strict = 1 - (1 - CONFIDENCE) / len(labels)
-    surely = [(label, expectation.compared(*ratio, strict)) for label, ratio in ratios.items()]
+
+    def at(confidence: float) -> list[tuple[str, Relation]]:
+        return [
+            (label, lies_between(one, other, *expectation.bounds, names, confidence))
+            for label, (one, other, names) in ratios.items()
+        ]
+
+    surely = at(1 - (1 - CONFIDENCE) / len(labels))
     failing = [each for each in surely if each[1].verdict == FAILS]
     if failing:
         return _closest(expectation, failing, len(labels))
-    plainly = [(label, expectation.compared(*ratio, CONFIDENCE)) for label, ratio in ratios.items()]
+    plainly = at(CONFIDENCE)
     doubtful = [each for each in plainly if each[1].verdict != HOLDS]
     found = _closest(expectation, doubtful or plainly, len(labels))
     if found.verdict == FAILS:

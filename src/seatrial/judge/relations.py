@@ -27,6 +27,7 @@ from seatrial.model.metric import HIGHER, LOWER
 from seatrial.rules.stopping import t_interval, t_quantile
 
 HOLDS, FAILS, UNDECIDED = 'holds', 'fails', 'undecided'
+NO_LEAST = sys.float_info.min
 
 Points = Mapping[str, Sequence[float]]  # the samples of each point by its label, in the order of the sweep
 
@@ -119,18 +120,7 @@ def at_least(
     confidence: float = CONFIDENCE,
 ) -> Relation:
     """The mean of `over` is at least `times` that of `under`; `names` are those of the two: ('read', 'write')."""
-    return _compared(over, under, times, math.inf, f'at least {_figure(times)}', names, confidence)
-
-
-def at_most(
-    over: Sequence[float],
-    under: Sequence[float],
-    times: float,
-    names: tuple[str, str] = ('the first', 'the second'),
-    confidence: float = CONFIDENCE,
-) -> Relation:
-    """The mean of `over` is at most `times` that of `under`."""
-    return _compared(over, under, sys.float_info.min, times, f'at most {_figure(times)}', names, confidence)
+    return lies_between(over, under, times, math.inf, names, confidence)
 
 
 def lies_between(
@@ -141,34 +131,48 @@ def lies_between(
     names: tuple[str, str] = ('the first', 'the second'),
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included."""
-    wanted = f'between {_figure(lowest)} and {_figure(highest)}'
-    return _compared(over, under, lowest, highest, wanted, names, confidence)
+    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included.
 
-
-def stays_below(points: Points, limit: float, subject: str) -> Relation:
-    """The figure, of which less is better, is at most `limit` at every point: 'longest over shortest time'.
-
-    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
-    does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
+    NO_LEAST and infinity are no bounds.
     """
-    return _stays(points, limit, subject, 'at most')
+    if not 0 < lowest < highest:
+        raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
+    lacking = missing(dict(zip(names, (over, under), strict=True)))
+    subject = f'{names[0]} over {names[1]}'
+    if lacking:
+        return undecided(f'{subject}: {lacking}')
+    wanted = f'between {_figure(lowest)} and {_figure(highest)}'
+    if lowest == NO_LEAST or math.isinf(highest):
+        wanted = f'at most {_figure(highest)}' if lowest == NO_LEAST else f'at least {_figure(lowest)}'
+    ratio = _ratio(log_mean(over, names[0]), log_mean(under, names[1]), (1 - confidence) / 2)
+    if lowest <= ratio.low and ratio.high <= highest:
+        verdict = HOLDS
+    else:
+        verdict = FAILS if ratio.high < lowest or ratio.low > highest else UNDECIDED
+    sentence = f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {verdict}'
+    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
 
 
 def stays_above(points: Points, limit: float, subject: str) -> Relation:
     """The share, of which 1 is best, is at least `limit` at every point: what is lacking of 1 stays below."""
     lacking = {label: [1 - value for value in values] for label, values in points.items()}
-    return _stays(lacking, 1 - limit, subject, 'at least', shown=lambda value: 1 - value)
+    return stays_below(lacking, 1 - limit, subject, 'at least', lambda value: 1 - value)
 
 
-def _stays(
+def stays_below(
     points: Points,
     limit: float,
     subject: str,
-    wanted: str,
+    wanted: str = 'at most',
     shown: Callable[[float], float] = lambda value: value,
 ) -> Relation:
-    """shown: the figure that people see, of one that is to be at most the limit."""
+    """The figure, of which less is better, is at most `limit` at every point: 'longest over shortest time'.
+
+    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
+    does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
+
+    shown: the figure that people see, of one that is to be at most the limit
+    """
     lacking = _too_few(points)
     if lacking:
         return undecided(f'{subject}: {lacking}')
@@ -327,30 +331,6 @@ def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, su
         f'margin {_figure(margin)}: {verdict}'
     )
     return Relation(verdict, found.estimate, found.low, found.high, CONFIDENCE, sentence)
-
-
-def _compared(
-    over: Sequence[float],
-    under: Sequence[float],
-    lowest: float,
-    highest: float,
-    wanted: str,
-    names: tuple[str, str],
-    confidence: float,
-) -> Relation:
-    if not 0 < lowest < highest:
-        raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
-    lacking = missing(dict(zip(names, (over, under), strict=True)))
-    subject = f'{names[0]} over {names[1]}'
-    if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
-    ratio = _ratio(log_mean(over, names[0]), log_mean(under, names[1]), (1 - confidence) / 2)
-    if lowest <= ratio.low and ratio.high <= highest:
-        verdict = HOLDS
-    else:
-        verdict = FAILS if ratio.high < lowest or ratio.low > highest else UNDECIDED
-    sentence = f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {verdict}'
-    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
 
 
 def missing(points: Points) -> str:

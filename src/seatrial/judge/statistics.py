@@ -101,7 +101,8 @@ def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation
         p95=quantile(ordered, 0.95),
         interval=interval,
         lag1=lag1,
-        drifting=lag1 is not None and _drifts(lag1, len(values)),
+        # Moran, Some Theorems on Time Series II, Biometrika 35: mean -1/n, variance (n - 2)^2 / (n^2 (n - 1)).
+        drifting=lag1 is not None and lag1 + 1 / len(values) > _NORMAL_95 * _moran_error(len(values)),
     )
 
 
@@ -214,11 +215,6 @@ def _lag1(values: Sequence[float]) -> float | None:
     if len(values) < 3 or spread == 0:
         return None
     return math.fsum(a * b for a, b in pairwise(away)) / spread
-
-
-def _drifts(lag1: float, n: int) -> bool:
-    """Moran, Some Theorems on Time Series II, Biometrika 35: mean -1/n, variance (n - 2)^2 / (n^2 (n - 1))."""
-    return lag1 + 1 / n > _NORMAL_95 * _moran_error(n)
 
 
 def _moran_error(n: int) -> float:

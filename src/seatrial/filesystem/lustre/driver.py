@@ -138,9 +138,10 @@ class Lustre(Mounted):
         if _is_root():
             return Capacity(None, None)
         rows: List[targets.QuotaRow] = []
-        for ask_for in (_own_quota, _project_quota):
-            with contextlib.suppress(NoAnswer, NotUnderstood):
-                rows += ask_for(path)
+        with contextlib.suppress(NoAnswer, NotUnderstood):
+            rows += targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
+        with contextlib.suppress(NoAnswer, NotUnderstood):
+            rows += _project_quota(path)
         return Capacity(*targets.left(rows))
 
     def targets(self, path: str) -> Targets:
@@ -611,10 +612,6 @@ def _instance_of(path: str) -> str:
         if path not in _INSTANCES:
             raise
     return _INSTANCES[path]
-
-
-def _own_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
-    return targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
 
 
 def _project_quota(path: str) -> Tuple[targets.QuotaRow, ...]:

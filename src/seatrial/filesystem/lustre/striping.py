@@ -4,6 +4,7 @@ The forms of the outputs are those of a genuine 2.17 (tests/transcripts/lustre);
 read by their sources. Sizes and ends in bytes.
 """
 
+import itertools
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -248,13 +249,9 @@ def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inv
 def spelled(indices: Sequence[int]) -> str:
     """Indices as people write them: 0-3, 7."""
     words: List[str] = []
-    ordered = sorted(set(indices))
-    first = 0
-    for place in range(len(ordered)):
-        if place + 1 == len(ordered) or ordered[place + 1] != ordered[place] + 1:
-            low, high = ordered[first], ordered[place]
-            words.append(str(low) if low == high else f'{low}-{high}')
-            first = place + 1
+    for _, pairs in itertools.groupby(enumerate(sorted(set(indices))), lambda pair: pair[1] - pair[0]):
+        run = [index for _, index in pairs]
+        words.append(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]))
     return ', '.join(words) or 'none'
 
 
