@@ -3,7 +3,6 @@
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +88,7 @@ def load(folder: Path) -> dict[str, Declared]:
 
     Raises CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'.
     """
-    files = list(_check_files(folder))
+    files = [file for file in sorted(folder.rglob('*.py')) if not file.name.startswith('_')]
     if not files:
         raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
     found: dict[str, Declared] = {}
@@ -173,7 +172,3 @@ def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> N
         fault = f'{other.name} sweeps {other.axis.plural}, not {one.axis.plural}'
     if fault:
         raise CheckError(f'{one.name}.expectations: {expectation.id}: {fault}')
-
-
-def _check_files(folder: Path) -> Iterator[Path]:
-    return (file for file in sorted(folder.rglob('*.py')) if not file.name.startswith('_'))

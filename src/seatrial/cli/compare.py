@@ -80,7 +80,9 @@ def compare(
         raise click.UsageError('--html, --fail-on and --paired are of two sides, before and after, without a choice')
     site = answering(site_folder)
     screen = console()
-    rows = [_of_profile(each, profile) for each in chosen(site, sides, Console(stderr=True))]
+    rows = chosen(site, sides, Console(stderr=True))
+    if profile is not None:
+        rows = [each.filter(pl.col('profile') == profile) for each in rows]
     _check(rows)
     if choosing or len(sides) > 2:
         _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
@@ -99,10 +101,6 @@ def compare(
         if html is not None:
             screen.print(f'page: {html}', soft_wrap=True)
     return EXIT_CODES[Verdict.FAIL] if fail_on and found.has(fail_on) else 0
-
-
-def _of_profile(rows: pl.DataFrame, profile: str | None) -> pl.DataFrame:
-    return rows if profile is None else rows.filter(pl.col('profile') == profile)
 
 
 def _check(sides: list[pl.DataFrame]) -> None:

@@ -216,7 +216,8 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
     screen = console()
     site = answering(site_folder)
     folder = folder_of(site.state)
-    kept, removed, cited = dict[str, int](), list[str](), _cited(site)
+    kept, removed, file = dict[str, int](), list[str](), references_file(site.folder)
+    cited = set(SESSION.findall(read_text(file))) if file else set[str]()
     for each in summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
         if isinstance(each, Skipped):
             _say(each, screen)
@@ -238,11 +239,6 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
         screen.print(f'{counted(len(removed), "session")} removed{span}', soft_wrap=True)
     else:
         screen.print(f'{counted(len(removed), "session")} would be removed{span}; --yes removes them', soft_wrap=True)
-
-
-def _cited(site: Site) -> set[str]:
-    file = references_file(site.folder)
-    return set(SESSION.findall(read_text(file))) if file else set()
 
 
 def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: Collection[str]) -> str:

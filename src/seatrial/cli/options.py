@@ -14,16 +14,14 @@ from seatrial.site.profile import PROFILES
 
 F = TypeVar('F', bound=Callable[..., Any])
 
-
-def site_option(function: F) -> F:
-    return click.option(
-        '--site',
-        'site_folder',
-        type=click.Path(path_type=Path),
-        default=Path('site-config/local'),
-        show_default=True,
-        help='Folder of the site: settings.py and trial.yaml.',
-    )(function)
+site_option = click.option(
+    '--site',
+    'site_folder',
+    type=click.Path(path_type=Path),
+    default=Path('site-config/local'),
+    show_default=True,
+    help='Folder of the site: settings.py and trial.yaml.',
+)
 
 
 def _checks_folder() -> Path:
@@ -32,14 +30,13 @@ def _checks_folder() -> Path:
     return own if own.is_dir() and not here.is_dir() else here
 
 
-def checks_option(function: F) -> F:
-    return click.option(
-        '--checks',
-        type=click.Path(path_type=Path),
-        default=_checks_folder,
-        show_default='checks',
-        help='Folder of the check files.',
-    )(function)
+checks_option = click.option(
+    '--checks',
+    type=click.Path(path_type=Path),
+    default=_checks_folder,
+    show_default='checks',
+    help='Folder of the check files.',
+)
 
 
 class _Percent(click.FloatRange):
@@ -51,27 +48,25 @@ class _Percent(click.FloatRange):
         return found
 
 
-def effect_option(function: F) -> F:
-    return click.option(
-        '--effect',
-        type=_Percent(0, 100, min_open=True),
-        default=100 * EFFECT,
-        show_default=True,
-        help='The smallest change that matters, in per cent.',
-    )(function)
+effect_option = click.option(
+    '--effect',
+    type=_Percent(0, 100, min_open=True),
+    default=100 * EFFECT,
+    show_default=True,
+    help='The smallest change that matters, in per cent.',
+)
 
 
 def profile_option(default: str, said: str) -> Callable[[F], F]:
     return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=said)
 
 
-def destructive_option(function: F) -> F:
-    return click.option(
-        '--destructive',
-        default='',
-        metavar='NAME',
-        help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
-    )(function)
+destructive_option = click.option(
+    '--destructive',
+    default='',
+    metavar='NAME',
+    help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
+)
 
 
 def session_options(function: F) -> F:

@@ -142,24 +142,18 @@ def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
         if inside is None or inside[1] - inside[0] < STALL_S:
             continue
         seen += 1
-        parts = list(_clipped(found, _reads(sample), *inside))
+        reads = phase_of(sample.point, sample.phase).reads
+        fills_memory = not reads and not (sample.measurement and sample.measurement.direct)
+        parts = list(_clipped(found, reads, *inside))
         usual = usual_rate(parts)
         rates += [usual] * (usual > 0)
         # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
-        found_stalls = [] if sample.cache == 'cached' else stalls(parts, _fills_memory(sample))
+        found_stalls = [] if sample.cache == 'cached' else stalls(parts, fills_memory)
         pauses += [Pause(STALL, *each, sample, _rate(parts, *each), usual) for each in found_stalls]
         pauses += [Pause(GAP, *each, sample) for each in gaps(parts, *inside)]
     median = sorted(rates)[len(rates) // 2] if rates else None
     first, in_order = samples[0], sorted(pauses, key=lambda each: each.start)
     return Flow(first.phase, first.point.label, len(samples), seen, median, in_order)
-
-
-def _reads(sample: Sample) -> bool:
-    return phase_of(sample.point, sample.phase).reads
-
-
-def _fills_memory(sample: Sample) -> bool:
-    return not _reads(sample) and not (sample.measurement and sample.measurement.direct)
 
 
 Part = tuple[float, float, float]  # unix times and the rate between them, B/s

@@ -215,13 +215,7 @@ def sentence(known: JobState) -> str:
 
 def _asked(job: str) -> JobState:
     young = _answer(['scontrol', 'show', 'job', job], of_scontrol)
-    if young.state in (
-        SlurmState.COMPLETED,
-        SlurmState.FAILED,
-        SlurmState.TIMEOUT,
-        SlurmState.OUT_OF_MEMORY,
-        SlurmState.PENDING,
-    ):
+    if young.state in _WHOLE:
         return young  # accounting has nothing to add
     if young.reason == _MISSING:
         return young  # nor is there a sacct without Slurm
@@ -258,6 +252,7 @@ _NO_CONTACT = (
     'Socket timed out',
     'Zero Bytes were transmitted',
 )
+_WHOLE = (SlurmState.COMPLETED, SlurmState.FAILED, SlurmState.TIMEOUT, SlurmState.OUT_OF_MEMORY, SlurmState.PENDING)
 _ABOUT_TO_END = (SlurmState.RUNNING, SlurmState.COMPLETING, SlurmState.SUSPENDED)
 _GOING_ON = (*_ABOUT_TO_END, SlurmState.PENDING, SlurmState.REQUEUED)
 # WorkDir comes after all that is read: without it the text is cut short.

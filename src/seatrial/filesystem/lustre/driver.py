@@ -50,25 +50,13 @@ NAMED = 8  # targets that a sentence names; of more it has the number
 SBIN = '/usr/sbin'  # where lctl lies; a batch job of an ordinary user often has it not on its PATH
 
 CLIENT_PARAMETERS = (
-    'osc.max_rpcs_in_flight',
-    'osc.max_pages_per_rpc',
-    'osc.max_dirty_mb',
-    'osc.checksums',
-    'osc.checksum_type',
-    'osc.idle_timeout',
-    'mdc.max_rpcs_in_flight',
-    'mdc.max_mod_rpcs_in_flight',
-    'llite.max_read_ahead_mb',
-    'llite.max_read_ahead_per_file_mb',
-    'llite.max_read_ahead_whole_mb',
-    'llite.max_cached_mb',
-    'llite.statahead_max',
-    'llite.fast_read',
-    'llite.hybrid_io',
-    'llite.hybrid_io_read_threshold_bytes',
-    'llite.hybrid_io_write_threshold_bytes',
-    'ldlm.namespaces.lru_size',
-    'ldlm.namespaces.lru_max_age',
+    *('osc.max_rpcs_in_flight', 'osc.max_pages_per_rpc', 'osc.max_dirty_mb'),
+    *('osc.checksums', 'osc.checksum_type', 'osc.idle_timeout'),
+    *('mdc.max_rpcs_in_flight', 'mdc.max_mod_rpcs_in_flight'),
+    *('llite.max_read_ahead_mb', 'llite.max_read_ahead_per_file_mb', 'llite.max_read_ahead_whole_mb'),
+    *('llite.max_cached_mb', 'llite.statahead_max', 'llite.fast_read'),
+    *('llite.hybrid_io', 'llite.hybrid_io_read_threshold_bytes', 'llite.hybrid_io_write_threshold_bytes'),
+    *('ldlm.namespaces.lru_size', 'ldlm.namespaces.lru_max_age'),
 )
 """The settings of this client that bandwidth and metadata rates depend on, per type of device."""
 

@@ -40,7 +40,8 @@ def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
         tried.setdefault(geometry, point)
     # From the smallest, whose fault is the simplest.
     for point in sorted(tried.values(), key=lambda point: (point.nodes, point.tasks)):
-        fault = _fault(launcher, point)
+        said, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
+        fault = fault or _misplaced(said, point)
         if fault is not None:
             return fault
     return None
@@ -81,11 +82,6 @@ def said_by_nodes(
         there = ', '.join(sorted(answers)[:LISTED]) or 'none'
         fault = f'{nodes} nodes were asked for, one task on each, and {there} answered'
     return answers, fault
-
-
-def _fault(launcher: Launcher, point: Point) -> Optional[str]:
-    said, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
-    return fault or _misplaced(said, point)
 
 
 def _misplaced(said: str, point: Point) -> Optional[str]:

@@ -67,6 +67,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     needed = peak(sized, min_per_task(sized, memory))
     needed['bytes'] = max(needed['bytes'], room)
     earlier = orphans.look([target.path], plan.state, session=plan.session).found
+    is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
+    connections = driver.connections(target.path)
     environment = Environment(
         plan=plan,
         lock_held=lock_held,
@@ -82,8 +84,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         layout_fault=_layout_fault(plan, driver),
         wrong_type=type_fault(driver, mount),
         still_working=still_working(target.path),
-        narrowest=capacity.narrowest if _too_few(capacity.bytes, needed['bytes']) else '',
-        unseen=_unseen(plan, driver),
+        narrowest=capacity.narrowest if is_short else '',
+        unseen=driver.lost(connections, connections).unseen,
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=rundir.open_to(target.path),
         gives_up=driver.behaviour(target.path).gives_up,
@@ -148,21 +150,12 @@ def _layout_fault(plan: TrialPlan, driver: Driver) -> Optional[str]:
     return next((fault for fault in faults if fault is not None), None)
 
 
-def _unseen(plan: TrialPlan, driver: Driver) -> Optional[str]:
-    connections = driver.connections(plan.target.path)
-    return driver.lost(connections, connections).unseen
-
-
 def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
     """What is free for the case's files in the layout that has the least room."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
     least = tightest(*seen)
     return least._replace(narrowest=next(each.narrowest for each in seen if each.bytes == least.bytes))
-
-
-def _too_few(offered: Optional[int], needed: int) -> bool:
-    return offered is not None and offered < needed
 
 
 def min_per_task(plan: TrialPlan, memory: int) -> int:
