@@ -12,15 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from seatrial.check.action_journal import (
-    ActionError,
-    Journal,
-    count_of,
-    entries,
-    failure,
-    unhealthy,
-    wait_healthy,
-)
+from seatrial.check.action_journal import ActionError, Journal, count_of, entries, failure, unhealthy, wait_healthy
 from seatrial.model.action import BEGUN, COUNT, START, TRANSCRIPT, UNDO, Action, Begun, Planned, Step, line_of_step
 from seatrial.model.ask import Answer, ask
 from seatrial.model.codec import from_json

@@ -16,12 +16,7 @@ from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.metric import HIGHER
-from seatrial.report.comparison.before_after import (
-    comparison,
-    comparison_page,
-    rounds_of,
-    to_json,
-)
+from seatrial.report.comparison.before_after import comparison, comparison_page, rounds_of, to_json
 from seatrial.report.comparison.configurations import COLUMNS, configurations, sentences
 from seatrial.report.comparison.configurations import table as choice_table
 from seatrial.report.comparison.configurations import to_json as choice_json

@@ -57,16 +57,9 @@ DEBUGFS = '/sys/kernel/debug/ceph'
 OBJECT_SIZE = 4 << 20  # of a file whose layout nobody has set (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
 SETTINGS = (
-    CACHE_SIZE,
-    'client_oc',
-    'client_oc_size',
-    'client_oc_max_dirty',
-    'client_oc_max_dirty_age',
-    'client_oc_max_objects',
-    'client_readahead_max_bytes',
-    'client_readahead_max_periods',
-    'client_quota_df',
-    'fuse_disable_pagecache',
+    *(CACHE_SIZE, 'client_oc', 'client_oc_size', 'client_oc_max_dirty', 'client_oc_max_dirty_age'),
+    *('client_oc_max_objects', 'client_readahead_max_bytes', 'client_readahead_max_periods'),
+    *('client_quota_df', 'fuse_disable_pagecache'),
 )
 """The settings of ceph-fuse that figures depend on."""
 

@@ -168,7 +168,6 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
 OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'node') & (pl.col('point').fill_null('') != ALL_NODES)
 """Rows of the groups of a node sweep: formed from the nodes that a session is given, they are others in the next."""
 
-
 OF_METRIC = ('check', 'partition', 'file_system', 'layout', 'nodes', 'metric', 'cache')
 """What is one row of a summary, in each session."""
 

@@ -24,16 +24,7 @@ from typing import IO, NamedTuple
 
 import polars as pl
 
-from seatrial.history.rows import (
-    COLUMNS,
-    SCHEMA,
-    SUMMARY,
-    as_of_today,
-    columns_of,
-    fault_in,
-    needed_by,
-    summary,
-)
+from seatrial.history.rows import COLUMNS, SCHEMA, SUMMARY, as_of_today, columns_of, fault_in, needed_by, summary
 
 SUFFIX = '.parquet'
 ANNOTATIONS = 'annotations.jsonl'

@@ -19,7 +19,6 @@ CLOCK_S = 1  # both ends of a run are whole seconds
 MIN_S = 10  # a shorter run is known to no better than 10 % (CLOCK_S), the error to which everything is measured
 MIN_RUNS = 4  # a line through three points leaves one degree of freedom; Fisher's interval needs four
 
-
 LOOKED = 0.95  # of a run the share that has to be seen of a server: what it did meanwhile is not known
 SATURATED = 0.95  # of the time, in which a disk is taken to have had none left
 

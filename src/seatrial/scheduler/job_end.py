@@ -17,7 +17,6 @@ TAIL_BYTES = 65536
 
 ASK_AGAIN_S = 2.0
 
-
 SILENT_S = 600.0
 """How long a Slurm that does not answer is waited for after its last answer, and after the job's last record.
 

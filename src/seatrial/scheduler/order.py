@@ -19,13 +19,7 @@ from seatrial.scheduler import queue
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import Partitions, partitions_of
 from seatrial.scheduler.series import alone, file_of, job_name, metrics_file, put, scheduled, series_of
-from seatrial.scheduler.successors import (
-    AHEAD,
-    keep_in_queue,
-    queue_lock,
-    script_of,
-    waiting,
-)
+from seatrial.scheduler.successors import AHEAD, keep_in_queue, queue_lock, script_of, waiting
 from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
@@ -148,12 +142,7 @@ def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) ->
 
 
 def _notes(
-    site: Site,
-    profile: str,
-    partitions: Partitions,
-    calendar: Calendar,
-    plans: Sequence[TrialPlan],
-    limit_s: float,
+    site: Site, profile: str, partitions: Partitions, calendar: Calendar, plans: Sequence[TrialPlan], limit_s: float
 ) -> list[str]:
     """What people should know before they enable it. Raises ValueError for what could never run."""
     entry = site.schedule(profile)

@@ -81,14 +81,8 @@ class Lustre(Mounted):
     recovery_limit_s = 900.0
     recovery_source = 'the hard limit of its recovery window (recovery_time_hard; kernel log: "150-900")'
     can = (
-        'layouts',
-        'targets',
-        'cold reads',
-        'traffic',
-        'proof of cold reads',
-        'lost connections',
-        'request sizes',
-        "servers' counters of a job",
+        *('layouts', 'targets', 'cold reads', 'traffic', 'proof of cold reads', 'lost connections'),
+        *('request sizes', "servers' counters of a job"),
     )
     tried = (
         'Lustre 2.17.0, 2 MDTs and 4 OSTs on ZFS, emulated or in user mode: all checks of a nightly session, most of '
