@@ -175,7 +175,7 @@ class Conductor:
         return not (failed or sick)
 
     def _reached(self, time_s: float) -> bool:
-        """Wait for it; whether no stop was requested before."""
+        """Waits until the time; whether no stop was requested before."""
         return not self._stop.wait(max(0.0, time_s - time.monotonic()))
 
 

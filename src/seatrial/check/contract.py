@@ -89,7 +89,7 @@ class Procedure(NamedTuple):
         return self.trial.cases(self.trial.checks[0])[0]
 
     def as_json(self) -> dict[str, Any]:
-        """What a session keeps of it, and is found by."""
+        """The form in which a session keeps the procedure and is found by it."""
         return {**self._asdict(), 'trial': self.trial.model_dump(mode='json', exclude_defaults=True)}
 
 
@@ -497,7 +497,7 @@ def _as_asked(
 
 
 def _key_of(field: str) -> str:
-    """The key of a workload that says this parameter of a point."""
+    """The key under workload in the contract for a parameter of a point."""
     return next((key for key, own in FIELDS.items() if own == field), 'access')
 
 
@@ -513,7 +513,7 @@ def _plain(point: Point) -> Point:
 
 
 def _in_words(field: str, point: Point) -> str:
-    """The value of a field as the contract says it."""
+    """The value of a parameter as the contract writes it."""
     if field in ('files', 'extent', 'order'):
         own = {name: getattr(point, name) for name in ('files', 'extent', 'order')}
         return next((word for word, fields in ACCESSES.items() if fields == own), '')

@@ -172,7 +172,7 @@ def _nodes(tasks: int, partition: Partition) -> int:
 
 
 def _only(log: DarshanLog, operation: str) -> DarshanLog:
-    """The log as if nothing but one operation had been done."""
+    """The log with the counters of one operation alone."""
     written, read = log.stdio
     return replace(
         log,

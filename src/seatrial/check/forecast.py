@@ -53,7 +53,7 @@ class ForecastRange:
     most: float | None
 
     def plus(self, other: 'ForecastRange') -> 'ForecastRange':
-        """Both together; what is not known of one is not known of both."""
+        """The sum of both; unknown where one of them is."""
         expected, most = (
             None if None in pair else sum(each for each in pair if each is not None)
             for pair in ((self.expected, other.expected), (self.most, other.most))
@@ -92,7 +92,7 @@ class Forecast:
     criteria: Sequence[str] = ()
 
     def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
-        """So many times; what lies on the file system at one time stays."""
+        """The forecast for several allocations; what lies on the file system at one time stays."""
         written, read, wall_s = (each.times(allocations) for each in (self.written, self.read, self.wall_s))
         return replace(
             self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
@@ -316,7 +316,7 @@ def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
 
 
 def _read_share(point: Point, phase: str) -> float:
-    """Of the bytes of a launch."""
+    """The share of the bytes of a launch that are read."""
     does = phase_of(point, phase)
     if does.mixed:
         return point.read_share or 0.5

@@ -192,7 +192,7 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
 
 
 def _judge(site: Site, checks: Path, profile: str, text: str) -> None:
-    """Raises SiteError for a file that `seatrial run` would refuse."""
+    """Raises SiteError for a references.yaml that `seatrial run` would refuse."""
     session = Session(new_id(), Path(site.state), site, PROFILES[profile], site.engine_choices())
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / REFERENCES_FILE

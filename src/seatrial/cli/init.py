@@ -143,7 +143,7 @@ def _unused(name: str, taken: Container[str]) -> str:
 
 
 def _counted(numbers: list[int]) -> int | list[int]:
-    """How many there are, or their numbers where some are missing."""
+    """The number of targets, or their numbers where some are missing."""
     return len(numbers) if numbers == list(range(len(numbers))) else numbers
 
 

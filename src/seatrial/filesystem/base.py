@@ -258,7 +258,7 @@ class Driver:
         return None
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """What a file that was made under a layout has of it."""
+        """What a file has of the layout that it was made under."""
         return Granted(differs=self.layout_fault(layout, file))
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:

@@ -163,7 +163,7 @@ class GlusterFS(Mounted):
         return f'{names}: {answer.stderr.strip()}' if answer.exit_status else None
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """By glusterfs.pathinfo of the file, which any user may read."""
+        """Read from glusterfs.pathinfo of the file, which any user may read."""
         if layout.type != self.name:
             return super().granted(file, layout)
         answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
@@ -346,7 +346,7 @@ def _options(files: Dict[str, str], name: str) -> Iterator[Tuple[str, str]]:
 
 
 def _values(text: str) -> Iterator[Tuple[str, str]]:
-    """The lines 'key = value'."""
+    """The pairs of lines 'key = value'."""
     for line in text.splitlines():
         key, equals, value = line.partition(' = ')
         if equals:

@@ -65,7 +65,7 @@ def read_keys(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str,
 
 
 def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
-    """The reader of a whole number in a range."""
+    """A reader of whole numbers in a range."""
 
     def read(value: Any) -> int:
         if type(value) is not int or not (first <= value <= last or (or_all and value == ALL)):
@@ -81,7 +81,7 @@ STRIPE_UNIT = 65536
 
 
 def stripe_size(what: str) -> Callable[[Any], int]:
-    """The reader of a size in bytes that a stripe can have."""
+    """A reader of sizes in bytes that a stripe can have."""
 
     def read(value: Any) -> int:
         found = size(value)
@@ -93,7 +93,7 @@ def stripe_size(what: str) -> Callable[[Any], int]:
 
 
 def size(value: Any) -> int:
-    """The reader of a size in bytes."""
+    """A size in bytes, as a site writes it. Raises ValueError."""
     found = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value
     if type(found) is not int or not 0 < found < 1 << 63:
         raise ValueError(f'{show(value)} is not a size; write a number from 1 and a unit: 64KiB, 1.5GiB')

@@ -111,7 +111,7 @@ class Mounted(Driver):
         return kernel_cold()
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """With drop_caches, where cold() says that this is all."""
+        """Empties the caches by drop_caches, where cold() says that this is enough."""
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
     def behaviour(self, path: str) -> Behaviour:

@@ -128,7 +128,7 @@ def _parsed(state: str) -> dict[str, str]:
 
 
 def _differing(one: _Facts, other: _Facts) -> Iterator[tuple[int, str]]:
-    """Each difference behind its place in the order."""
+    """The differences, each with its place in the order."""
     found = {
         name: (one.get(name, (None,)), other.get(name, (None,)))
         for name in dict.fromkeys((*one, *other))
@@ -144,7 +144,7 @@ def _differing(one: _Facts, other: _Facts) -> Iterator[tuple[int, str]]:
 
 
 def _key(name: str) -> str:
-    """Of a setting without its file system; else the name itself."""
+    """A setting without the name of its file system; any other name as it is."""
     return name.partition(': ')[2] or name
 
 

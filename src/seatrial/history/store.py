@@ -62,7 +62,6 @@ class History:
 
 
 def folder_of(state: str | Path) -> Path:
-    """Where the history lies in a site's state directory."""
     return Path(state) / 'history'
 
 
@@ -242,7 +241,7 @@ def _sessions_of(archive: Path) -> set[str] | str:
 def _of_archive(
     file: Path, sessions: Sequence[str], columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """The rows of these sessions, of AT_ONCE at a time."""
+    """The rows of these sessions in an archive, AT_ONCE sessions at a time."""
     content = content_of(file)
     for at in range(0, len(sessions), AT_ONCE):
         part = sessions[at : at + AT_ONCE]

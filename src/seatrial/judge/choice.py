@@ -72,7 +72,7 @@ class Winner(NamedTuple):
 
 
 def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
-    """Of 'capacity>=2500TB'. Raises ValueError with the form."""
+    """Reads 'capacity>=2500TB'. Raises ValueError with the form."""
     match, units = _FORM.fullmatch(text), {each.name: each.unit for each in columns}
     if match is None or match[1] not in units:
         raise ValueError(
@@ -93,7 +93,7 @@ def quantity_of(figure: str, unit: str, base: str) -> float:
 
 
 def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Spread | None:
-    """Of those whose figure is known; None where none is."""
+    """The spread of a column over the configurations whose figure is known; None where none is."""
     known = {name: value for name, own in configurations.items() if (value := own.get(column.name)) is not None}
     if not known:
         return None

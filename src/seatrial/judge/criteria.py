@@ -70,7 +70,7 @@ class Criterion:
 
     @property
     def needed(self) -> int:
-        """Valid repetitions of an allocation that counts."""
+        """How many valid repetitions an allocation needs to count."""
         return 1 if self.once else max(MIN_SAMPLES, self.best_of)
 
 
@@ -297,7 +297,7 @@ def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
 
 
 def _counting(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Those that decide, oldest first."""
+    """The attempts that decide the criterion, oldest first."""
     valid = sorted((each for each in attempts if _counts(criterion, each)), key=lambda each: each.session)
     if criterion.counts == LAST:
         return tuple(valid[-criterion.allocations :])

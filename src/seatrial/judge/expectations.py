@@ -65,7 +65,7 @@ class ExpectationResult:
 
     @property
     def sentence(self) -> str:
-        """For people: who found what, and whether it is so here."""
+        """Who found what, and whether it is so here."""
         return f'{self.source} found that {self.words}: {_HERE[self.relation.verdict]}'
 
 
@@ -101,7 +101,7 @@ class Curves:
     groups: Mapping[tuple[str, str], Sequence[GroupRate]] = field(default_factory=dict)
 
     def uncached(self) -> 'Curves':
-        """Without the samples that a cache has answered."""
+        """The curves without the samples that a cache answered."""
         samples = {
             metric: {label: () if (metric, label) in self.cached else own for label, own in points.items()}
             for metric, points in self.samples.items()
@@ -145,7 +145,7 @@ class Limited(OfCurve):
     limit: float
 
     def limit_fault(self) -> str | None:
-        """Why the limit is none, as a clause, or None."""
+        """What is wrong with the limit, as a clause, or None."""
         return None
 
 

@@ -64,7 +64,7 @@ class Io500Score:
 
     @property
     def sentence(self) -> str:
-        """For people, with everything that lacks."""
+        """The score, or why there is none."""
         head = f'IO500 over the phases of this session ({self.where}), not a submission'
         if self.score is None or self.bandwidth is None or self.rate is None:
             return f'{head}: no score: {"; ".join(self.lacks)}'
@@ -74,7 +74,7 @@ class Io500Score:
 
 
 def scores_of(cases: Sequence[CaseResult]) -> tuple[Io500Score, ...]:
-    """One for every place at which any of the phases was planned."""
+    """A score for every place at which any of the phases was planned."""
     names = {check for check, _ in PHASES.values()}
     places: dict[str, dict[str, CaseResult]] = {}
     for case in cases:

@@ -61,7 +61,7 @@ class PlaceVerdict:
 
     @property
     def effect(self) -> float:
-        """Of the column in which it is worst."""
+        """The effect of the column in which the place is worst."""
         return max((each.effect for each in self.scores.values()), default=0.0)
 
 
@@ -257,7 +257,7 @@ def _order_of(plan: TrialPlan, column: ScoreColumn) -> tuple[int, str]:
 
 
 def _hindrance(records: Records) -> str:
-    """Why there is no second measurement, or not enough of it."""
+    """Why the second measurement is missing or incomplete."""
     wrong = [f for s in records.samples if s.stage == CONFIRM for f in s.findings if f.effect != 'label']
     return f'the second measurement failed: {wrong[0].rule}: {wrong[0].sentence}' if wrong else _NO_TIME
 

@@ -334,7 +334,7 @@ def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, su
 
 
 def missing(points: Points) -> str:
-    """Why these points cannot decide anything, or nothing."""
+    """Why these points cannot decide anything; empty where they can."""
     if len(points) < 2:
         return 'there is nothing to compare with fewer than two points'
     return _too_few(points)

@@ -67,7 +67,7 @@ def news_lock(site: Site, profile: str) -> Path:
 
 
 def notified_of(site: Site, profile: str) -> Notified:
-    """What people know; nothing where no file says so."""
+    """What people were told so far; empty where no file says so."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
         changes = [

@@ -34,7 +34,7 @@ class Past(NamedTuple):
 
 
 def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
-    """What the history of a site has of a profile. Raises OSError."""
+    """Reads the nights of a profile from the history of a site. Raises OSError."""
     folder, skipped = folder_of(site.state), []
 
     def tables() -> Iterator[pl.DataFrame]:

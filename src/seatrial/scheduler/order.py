@@ -252,7 +252,7 @@ def _forms() -> list[str]:
 
 
 def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
-    """Whether there was something to take out."""
+    """Takes the form out; whether there was something to take out."""
     if form == 'scrontab':
         old = queue.crontab()
         new = with_block(old, _marks(site, profile), '')

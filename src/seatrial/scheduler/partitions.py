@@ -85,7 +85,7 @@ def cluster() -> tuple[str, str]:
 
 
 def partitions_of(site: Site, profile: str) -> Partitions:
-    """Of all partitions that the trials of a profile name."""
+    """What sbatch is asked for in all partitions that the trials of a profile name."""
     ours = named(site, profile)
     found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in ours]
     submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in found)

@@ -55,7 +55,7 @@ def jobs_named(name: str) -> list[QueuedJob]:
 
 
 def own_jobs(name: str) -> list[QueuedJob]:
-    """Those of this user, with their commands. Raises QueueError."""
+    """The jobs of this name of this user, with their commands. Raises QueueError."""
     return _jobs(f'--user={os.geteuid()}', f'--name={name}', f'--format={_FORMAT}|%o')
 
 

@@ -30,7 +30,7 @@ class Scheduled(NamedTuple):
 
 
 def title_of(site: Site, profile: str) -> str:
-    """What a scheduled trial is called in the names of its files."""
+    """The name that a scheduled trial has in the names of its files."""
     return f'seatrial-{re.sub(r"[^A-Za-z0-9_.-]", "-", site.name)}-{profile}'
 
 
@@ -62,7 +62,7 @@ def scheduled(series: Path) -> Scheduled | None:
 
 
 def metrics_file(site: Site, profile: str) -> Path:
-    """In a folder of its own, which node_exporter can be pointed to."""
+    """The metrics of a scheduled trial, in a folder that node_exporter can be pointed to."""
     return Path(site.state) / 'metrics' / f'{title_of(site, profile)}.prom'
 
 

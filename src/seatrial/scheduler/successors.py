@@ -48,7 +48,7 @@ def script_of(series: Path) -> Path:
 
 
 def queue_lock(series: Path) -> Path:
-    """Who changes what is in the queue is alone with it."""
+    """The lock of those who change what is in the queue."""
     return file_of(series, '.queue.lock')
 
 

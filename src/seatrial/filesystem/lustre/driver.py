@@ -410,7 +410,7 @@ _NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
 
 
 def _servers(path: str) -> Dict[str, str]:
-    """By the target's name; empty where the imports cannot be read."""
+    """The NID of the server by the name of its target; empty where the imports cannot be read."""
     try:
         instance = _mounted(path).instance
         values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')])

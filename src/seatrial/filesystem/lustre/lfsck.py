@@ -91,7 +91,7 @@ class LfsckRun(NamedTuple):
 
     @property
     def seconds(self) -> Optional[int]:
-        """Of the longest scan, from start to end."""
+        """Seconds from start to end of the longest scan."""
         return self.span and self.span[1] - self.span[0]
 
     @property

@@ -233,7 +233,7 @@ def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
 
 
 def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
-    """As difference, of the metadata targets of a directory."""
+    """How the metadata targets of a directory differ from those asked for, as a sentence, or None."""
     found = []
     wished, count = len(there.mdts) if asked.mdt_count == ALL else asked.mdt_count, max(got.mdt_count, 1)
     if wished is not None and count != wished:
@@ -261,7 +261,7 @@ def _directory_options(layout: LustreLayout) -> List[str]:
 
 
 def _striping_options(piece: LayoutComponent) -> List[str]:
-    """lfs has a comma between OSTs."""
+    """The options of lfs setstripe for a piece; lfs separates OSTs by commas."""
     values = ((word[0], word[1:].replace('_', ',') if word[0] == 'o' else word[1:]) for word in piece.words)
     return [part for letter, value in values for part in (f'-{letter}', value)]
 
@@ -395,7 +395,7 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
 
 
 def _may_be_all(piece: FoundPiece, most: int) -> bool:
-    """Without objects the servers have not decided yet."""
+    """Whether a piece can have all targets; without objects the servers have not decided yet."""
     return 1 <= piece.stripe_count <= most or (piece.stripe_count == ALL and not piece.osts)
 
 

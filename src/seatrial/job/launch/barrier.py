@@ -111,7 +111,7 @@ class Barrier:
             self._drop(guest)
 
     def _serve(self, timeout_s: float) -> bool:
-        """Whether anything came inside the timeout."""
+        """Answers what has come; whether anything came inside the timeout."""
         ready = self._selector.select(timeout_s)
         for key, _ in ready:
             if key.fileobj is self._listener:

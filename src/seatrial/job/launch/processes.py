@@ -317,7 +317,7 @@ def _working_in(place: int) -> List[int]:
 
 
 def _link(descriptor: int) -> str:
-    """To what is open, wherever it lies by now (proc(5))."""
+    """A path to what is open, wherever it lies by now (proc(5))."""
     return f'/proc/self/fd/{descriptor}'
 
 

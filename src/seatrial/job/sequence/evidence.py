@@ -143,7 +143,7 @@ class Evidence:
         return findings(WRITTEN, written)
 
     def _exchanged(self) -> Exchanged:
-        """What the client of this node counts, where it does."""
+        """The counters of the client of this node, where it has any."""
         return self._setup.driver.exchanged(self._setup.plan.target.path)
 
     def _check_files(self) -> None:

@@ -106,7 +106,7 @@ class _Summed:
             self.end()
 
     def end(self) -> None:
-        """Say what there is since the last line."""
+        """Writes what there is since the last line."""
         first, last = self._first, self._last
         if first is None or last is None or not self._samples:
             return
@@ -137,7 +137,7 @@ class _Connection:
             self._kill()
 
     def join(self) -> bool:
-        """Whether it says nothing any more."""
+        """Waits for the thread; whether it has ended."""
         if self._thread.ident is not None:
             self._thread.join(ENDED_S)
         return not self._thread.is_alive()
@@ -155,7 +155,7 @@ class _Connection:
             self._stopped.wait(pause_s)
 
     def _listen(self, summed: _Summed) -> str:
-        """Until the connection ends; why it did."""
+        """Reads until the connection ends; returns why it did."""
         with self._lock:
             if self._stopped.is_set():
                 return ''
@@ -202,7 +202,7 @@ class Monitoring:
         self._connections = [_Connection(each, write) for each in monitors]
 
     def stop(self) -> bool:
-        """Whether nothing is written any more."""
+        """Ends all connections; whether nothing is written any more."""
         for each in self._connections:
             each.stop()
         ended = [each.join() for each in self._connections]  # each is waited for

@@ -90,7 +90,6 @@ class RecordReader:
         self._records = NOTHING
 
     def has_begun(self) -> bool:
-        """Whether there is a record; costs one stat."""
         return os.path.exists(self._path)
 
     def read(self) -> Records:

@@ -114,7 +114,7 @@ def prepare(trial: Trial, points: List[Point], directory: str) -> bool:
 
 
 def valid(sample: Sample) -> Measurement:
-    """What it measured; NotValid where it must be and is not."""
+    """What the sample measured. Raises NotValid where it is not valid."""
     wrong = [each for each in sample.findings if each.effect != 'label']
     if wrong or sample.measurement is None:
         # An engine that fails says what it could not do, and a lost connection beside it says why.
@@ -325,7 +325,7 @@ def _stalled_s(trial: Trial, directory: str) -> float:
 
 
 def _check_room(trial: Trial) -> None:
-    """Refused where less is free than the site keeps for others."""
+    """Raises Refused where less is free than the site keeps for others."""
     target, before = trial.plan.target, trial.seen.environment
     keep = (target.limits.keep_bytes, target.limits.keep_inodes)
     free = free_room(target.path) if any(keep) else None

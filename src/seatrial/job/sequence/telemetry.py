@@ -128,7 +128,7 @@ class Watching:
             due = max(due + self._interval_s, now) if answered else now + self._pause_s
 
     def _read(self) -> bool:
-        """Read once. Whether there was an answer in time."""
+        """Reads once; whether there was an answer in time."""
         began = time.monotonic()
         try:
             counters = self._meter.look(PATIENCE_S)
