@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from seatrial.judge.references import Reference, References
 from seatrial.model.plan import Case, EngineChoice
@@ -60,6 +60,18 @@ class Session:
     points: tuple[str, ...] = ()
     avoid: tuple[str, ...] = ()
     contract: Mapping[str, Any] = field(default_factory=dict)
+    destructive: str = ''
+
+
+class SessionOptions(NamedTuple):
+    """What a command line asks of a session. destructive: the storage system that its actions may hit."""
+
+    site_folder: Path
+    profile: str
+    checks: Path
+    system: str | None = None
+    engine: str | None = None
+    only: tuple[str, ...] = ()
     destructive: str = ''
 
 

@@ -12,6 +12,7 @@ from seatrial.check.contract import acceptance_tests
 from seatrial.check.declared import load
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
+from seatrial.check.session import SessionOptions
 from seatrial.cli.options import session_options
 from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import unfit
@@ -30,32 +31,23 @@ from seatrial.workload.words import counted
 @click.command('list')
 @session_options
 @click.option('--catalogue', is_flag=True, help='Show each test of the sources and the checks that cover it instead.')
-def list_(
-    site_folder: Path,
-    profile: str,
-    checks: Path,
-    system: str | None,
-    engine: str | None,
-    only: tuple[str, ...],
-    destructive: str,
-    catalogue: bool,
-) -> None:
+def list_(asked: SessionOptions, catalogue: bool) -> None:
     """Show what would run where, and with which engine; `seatrial plan` shows what it takes.
 
     Exit code 64 if something does not fit. Engines are those of this host; the nodes look for themselves.
     """
     if catalogue:
-        _show_catalogue(checks)
+        _show_catalogue(asked.checks)
         return
-    site = answering(site_folder)
+    site = answering(asked.site_folder)
     contract = load_contract(site.folder)
     if contract is not None:
-        acceptance_tests(site, load(checks), contract)
-    session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
+        acceptance_tests(site, load(asked.checks), contract)
+    session, cases = open_session(asked)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
     screen.print(
-        f'{counted(len(plans), "case")} of {session.site.name}, profile {profile}',
+        f'{counted(len(plans), "case")} of {session.site.name}, profile {asked.profile}',
         f'  {session.profile.label}',
         sep='\n',
     )
@@ -82,9 +74,9 @@ def list_(
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session)
-    said = [*missing_options(session.site, profile), *overlapping(session.site, profile, plans)]
+    said = [*missing_options(session.site, asked.profile), *overlapping(session.site, asked.profile, plans)]
     screen.print(_at_risk(plans), soft_wrap=True)
-    for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, profile, plans))]:
+    for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)
 
 

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from seatrial.check.session import DEFAULT_PROFILE
+from seatrial.check.session import DEFAULT_PROFILE, SessionOptions
 from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
 from seatrial.site.profile import PROFILES
@@ -69,7 +70,14 @@ destructive_option = click.option(
 )
 
 
-def session_options(function: F) -> F:
+def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a session, which the command is given as one value."""
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        asked = SessionOptions(**{name: given.pop(name) for name in SessionOptions._fields})
+        return function(asked, **given)
+
     for option in (
         click.argument('only', nargs=-1, metavar='[CHECK]...'),
         click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine and with no other.'),
@@ -79,5 +87,5 @@ def session_options(function: F) -> F:
         profile_option(DEFAULT_PROFILE, 'How much is measured, and what the numbers are good for.'),
         site_option,
     ):
-        function = option(function)
-    return function
+        command = option(command)
+    return command

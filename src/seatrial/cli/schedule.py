@@ -10,6 +10,7 @@ import click
 
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
+from seatrial.check.session import SessionOptions
 from seatrial.cli.options import checks_option, profile_option, site_option
 from seatrial.nights.scheduled_job import night
 from seatrial.report.terminal import console
@@ -63,7 +64,7 @@ def schedule(
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
             command = [installed('seatrial'), 'schedule', *choices, '--now']
-            session, cases = open_session(site.folder, profile, checks, None, None, ())
+            session, cases = open_session(SessionOptions(site.folder, profile, checks))
             plans = [plan_of(session, declared, case) for declared, case in cases]
             notes = refuse(site, plans, beyond_schedule(site, profile, plans))
             order = order_of(site, profile, plans, command, form, at)
