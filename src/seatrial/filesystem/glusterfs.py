@@ -66,13 +66,6 @@ _TRAFFIC = 'exec cat "$0"/.meta/graphs/active/*-client-*/private'
 _MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
 
 
-class BrickConnection(NamedTuple):
-    """The connection of the client to one brick."""
-
-    name: str
-    connected: bool
-
-
 class Subvolume(NamedTuple):
     """What the distribution puts a file on: a brick, or a set of them that holds it together.
 
@@ -200,27 +193,25 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
     found = {
         'client version': f'glusterfs {_quoted(files, "../../version")}',
         'client command': _quoted(files, '../../cmdline'),
-        'bricks': f'{sum(each.connected for each in bricks)} of {len(bricks)} connected',
+        'bricks': f'{sum(bricks.values())} of {len(bricks)} connected',
         'translators': ', '.join(sorted(set(types.values()) - {'protocol/client', 'meta'})),
     }
-    for brick in bricks:
-        host, place = (
-            files.get(f'{brick.name}/options/remote-{word}', '?').strip() for word in ('host', 'subvolume')
-        )
-        found[f'brick {brick.name}'] = f'{host}:{place}{"" if brick.connected else ", not connected"}'
+    for name, connected in bricks.items():
+        host, place = (files.get(f'{name}/options/remote-{word}', '?').strip() for word in ('host', 'subvolume'))
+        found[f'brick {name}'] = f'{host}:{place}{"" if connected else ", not connected"}'
     for name, type in types.items():
         if type.startswith(SHOWN):
             found.update({f'{name} {key}': value for key, value in _options(files, name)})
     return found
 
 
-def connections_of(files: Dict[str, str]) -> List[BrickConnection]:
-    """The connections to the bricks, by what each protocol/client shows of itself."""
-    found = []
+def connections_of(files: Dict[str, str]) -> Dict[str, bool]:
+    """Whether the client reaches each brick, by what its protocol/client shows of itself, by the name of that."""
+    found = {}
     for name, text in files.items():
         values = dict(_values(text))
         if 'xlator.protocol.client' in text and 'connected' in values:
-            found.append(BrickConnection(name[: -len('/private')], values['connected'] == '1'))
+            found[name[: -len('/private')]] = values['connected'] == '1'
     return found
 
 
@@ -234,7 +225,7 @@ def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
     whole = [name for name in below if name.endswith('-dht')]
     if len(whole) != 1:
         return ()
-    reached = {each.name for each in connections_of(files) if each.connected}
+    reached = connections_of(files)
 
     def clients(name: str) -> List[str]:
         children = [child for _, child in sorted(below.get(name, {}).items())]
@@ -246,7 +237,9 @@ def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
 
     return tuple(
         Subvolume(
-            f'@{whole[0]}:{name}', tuple(map(brick, clients(name))), tuple(each in reached for each in clients(name))
+            f'@{whole[0]}:{name}',
+            tuple(map(brick, clients(name))),
+            tuple(reached.get(each, False) for each in clients(name)),
         )
         for _, name in sorted(below[whole[0]].items())
     )

@@ -18,7 +18,7 @@ from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 
-SCHEMA = 6  # the version of the columns: a reader refuses a higher one; a column is never given another meaning.
+SCHEMA = 6  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
 
 COLUMNS: dict[str, Any] = {
     'schema': pl.Int32,

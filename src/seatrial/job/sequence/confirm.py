@@ -13,7 +13,7 @@ from seatrial.rules.outliers import CONTROLS
 from seatrial.rules.places import NO_KINDS, short
 from seatrial.workload.sweep import group_size
 
-LARGEST_GROUP = 32  # nodes: a suspect and 31 others show what is usual, and are cheap.
+LARGEST_GROUP = 32  # nodes: a suspect and 31 others show what is usual, and are cheap
 SLOWER = 4  # times as long as those of its equals: launches of what is slow, for which a time budget has room
 
 
