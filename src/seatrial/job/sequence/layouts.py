@@ -151,16 +151,14 @@ class Layouts:
             rows = self._driver.targets(self._plan.target.path).rows
             self._targets = {target_name(row.kind, row.number): row for row in rows}
         row = self._targets.get(point.layout.name)
-        return '' if row is None else _why_closed(row, point)
-
-
-def _why_closed(row: TargetRow, point: Point) -> str:
-    if not row.active:
-        return 'it is not active'
-    why = ', '.join((*row.flags, row.fault) if row.fault else row.flags)
-    if row.takes_objects is False:
-        return f'it takes no new files ({why or "why is not known"})'
-    size = kind_of(point.kind).footprint([point]).bytes
-    if row.bytes_free is not None and size > FREE_SHARE * row.bytes_free:
-        return f'{approximate_size(size)} are to be written, and it has {approximate_size(row.bytes_free)} free'
-    return ''
+        if row is None:
+            return ''
+        if not row.active:
+            return 'it is not active'
+        why = ', '.join((*row.flags, row.fault) if row.fault else row.flags)
+        if row.takes_objects is False:
+            return f'it takes no new files ({why or "why is not known"})'
+        size = kind_of(point.kind).footprint([point]).bytes
+        if row.bytes_free is not None and size > FREE_SHARE * row.bytes_free:
+            return f'{approximate_size(size)} are to be written, and it has {approximate_size(row.bytes_free)} free'
+        return ''
