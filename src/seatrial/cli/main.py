@@ -17,6 +17,7 @@ from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
+
 COMMANDS = (
     *('init', 'doctor', 'list', 'plan', 'run', 'report', 'explain', 'history', 'compare', 'trend', 'annotate'),
     *('baseline', 'schedule', 'status', 'clean', 'accept', 'bundle', 'verify', 'derive', 'lfsck'),
