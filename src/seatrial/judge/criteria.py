@@ -31,8 +31,7 @@ VERDICTS = {MET: Verdict.PASS, MISSED: Verdict.FAIL, UNDECIDED: Verdict.INCONCLU
 MEAN, MEDIAN, MINIMUM, BEST = 'mean', 'median', 'minimum', 'best'
 LAST = 'last'
 
-MOST_FURTHER = 100
-"""More allocations than these are no remedy: the figure lies at its bound."""
+MOST_FURTHER = 100  # more allocations than these are no remedy: the figure lies at its bound
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Criterion:
 
     @property
     def needed(self) -> int:
-        """Valid repetitions of an allocation that counts."""
+        """How many valid repetitions an allocation needs to count."""
         return 1 if self.once else max(MIN_SAMPLES, self.best_of)
 
 
@@ -307,7 +306,7 @@ def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
 
 
 def _counting(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Those that decide, oldest first."""
+    """The attempts that decide the criterion, oldest first."""
     valid = sorted((each for each in attempts if _counts(criterion, each)), key=lambda each: each.session)
     if criterion.counts == LAST:
         return tuple(valid[-criterion.allocations :])

@@ -20,17 +20,14 @@ MIN_SAMPLES = 6
 SLOW = 0.75
 """Times the median: the figure of a slow launch is worse. At 5 % noise it is five standard deviations away."""
 
-MIN_SERIES = 5
-"""From so many series on the correlation of a case is estimated: of fewer, chance looks the same."""
-
+MIN_SERIES = 5  # from so many series on the correlation of a case is estimated: of fewer, chance looks the same
 CLEARLY = 1.4
 """Standard errors above that of independent repetitions, from which on a correlation widens the intervals.
 
 Chosen by simulation (docs/statistics.md): with a lower one the intervals of independent repetitions are wider, with a
 higher one more of those that are correlated are missed.
 """
-MAX_CORRELATION = 0.6
-"""Six samples of more are as well a drift, which has a rule of its own (Summary.drifting)."""
+MAX_CORRELATION = 0.6  # six samples of more are as well a drift, which has a rule of its own (Summary.drifting)
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,8 @@ def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation
         p95=quantile(ordered, 0.95),
         interval=interval,
         lag1=lag1,
-        drifting=lag1 is not None and _drifts(lag1, len(values)),
+        # Moran, Some Theorems on Time Series II, Biometrika 35: mean -1/n, variance (n - 2)^2 / (n^2 (n - 1)).
+        drifting=lag1 is not None and lag1 + 1 / len(values) > _NORMAL_95 * _moran_error(len(values)),
     )
 
 
@@ -254,11 +252,6 @@ def _lag1(values: Sequence[float]) -> float | None:
     if len(values) < 3 or spread == 0:
         return None
     return math.fsum(a * b for a, b in pairwise(away)) / spread
-
-
-def _drifts(lag1: float, n: int) -> bool:
-    """Moran, Some Theorems on Time Series II, Biometrika 35: mean -1/n, variance (n - 2)^2 / (n^2 (n - 1))."""
-    return lag1 + 1 / n > _NORMAL_95 * _moran_error(n)
 
 
 def _moran_error(n: int) -> float:
