@@ -238,6 +238,18 @@ class TestStrangers:
 
         assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
 
+    def test_who_says_nothing_is_not_kept(self, meet, monkeypatch):
+        monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
+        monkeypatch.setattr(coordinator, 'STRANGER_S', 0.1)
+
+        def beside_a_stranger(met):
+            _, port, _ = os.environ[VARIABLE].rsplit(':', 2)
+            with socket.create_connection(('127.0.0.1', int(port)), SOON_S) as stranger:
+                assert stranger.recv(100) == b''
+            return met.exchange('talk', 'fine')
+
+        assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+
     @pytest.mark.parametrize('number', [errno.ECONNABORTED, errno.EPROTO, errno.EPERM])
     def test_who_has_gone_before_being_let_in_changes_nothing(self, meet, number):
         barrier = AtTheDoor(2, number)

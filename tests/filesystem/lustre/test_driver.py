@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lustre_stand import INSTANCE, OPTIONS, TESTS, standing
-from seatrial.filesystem.base import Capacity, Lost
+from lustre_stand import INSTANCE, OPTIONS, TESTS, imports, standing
+from seatrial.filesystem.base import Capacity, Driver, Lost
 from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout, progressive, striped
 from seatrial.filesystem.lustre.params import States, incidents, parse_params, parse_states, turned_over
@@ -30,7 +30,9 @@ from seatrial.filesystem.lustre.striping import (
     setstripe_argv,
 )
 from seatrial.filesystem.lustre.targets import Space, in_use, parse_df, room
+from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.posix import Mounted
+from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.ask import Answer
 from seatrial.model.layout import Layout
 from seatrial.model.record import FLASH
@@ -979,3 +981,85 @@ class TestCounters:
         for length in range(len(lines)):
             found, why_not = DRIVER.served(''.join(lines[:length]), '4242')
             assert not why_not and {each[:2] for each in found} <= whole
+
+
+# Which server each target hangs on, as this node's imports tell
+
+
+def test_each_target_has_the_server_that_it_is_connected_to(stand):
+    stand.now(params=imports({'OST0000': '10.0.0.1@o2ib', 'OST000a': '10.0.0.2@o2ib', 'MDT0000': '10.0.0.3@o2ib'}))
+    assert DRIVER.targets(str(stand.mount)).servers == {
+        'ost0000': '10.0.0.1@o2ib',
+        'ost0010': '10.0.0.2@o2ib',
+        'mdt0000': '10.0.0.3@o2ib',
+    }
+
+
+def test_the_genuine_transcript_is_understood(stand):
+    assert DRIVER.targets(str(stand.mount)).servers == {'ost0000': '0@lo', 'mdt0000': '0@lo'}
+
+
+def test_a_target_that_is_not_connected_has_no_server(stand):
+    stand.now(params=imports({'OST0000': '<none>', 'OST0001': '10.0.0.1@o2ib', 'MDT0000': ''}))
+    assert DRIVER.targets(str(stand.mount)).servers == {'ost0001': '10.0.0.1@o2ib'}
+
+
+@pytest.mark.parametrize('told', [{'unreadable': ['*.import']}, {'unresponsive': True}], ids=str)
+def test_where_they_cannot_be_read_nothing_is_known_and_nothing_hangs(stand, monkeypatch, told):
+    monkeypatch.setattr(lustre._params, '__defaults__', (0.3,))
+    stand.now(**told)
+    assert DRIVER.targets(str(stand.mount)).servers == {}
+
+
+@pytest.mark.parametrize('type', [each for each in TYPES if each != 'lustre'])
+def test_other_types_know_no_servers(type, tmp_path):
+    assert by_type(type).targets(str(tmp_path)).servers == {}
+
+
+# On which OSTs the files of a layout may lie
+
+TIERED = progressive('t', {'end': MIB, 'pool': 'flash'}, {'end': 4 * MIB, 'pool': 'flash'}, {'pool': 'disk'})
+
+
+@pytest.fixture
+def there(monkeypatch):
+    seen = Inventory((0, 1, 2, 3), (0,), {'flash': (0, 1), 'disk': (2, 3)})
+    monkeypatch.setattr(lustre, '_inventory', lambda path, layout: seen)
+
+
+@pytest.mark.parametrize(
+    ('layout', 'size', 'reached'),
+    [
+        (striped('f', pool='flash'), MIB, (0, 1)),
+        (striped('o', osts=(3, 1)), MIB, (3, 1)),
+        (striped('all', ALL), MIB, None),
+        (striped('none', pool='gone'), MIB, ()),
+        (TIERED, MIB, (0, 1)),
+        (TIERED, 4 * MIB, (0, 1)),
+        (TIERED, 4 * MIB + 1, (2, 3)),
+        (DOM, MIB, ()),
+        (DOM, 2 * MIB, None),
+    ],
+)
+def test_it_is_what_the_piece_in_which_a_file_ends_asks_for(there, layout, size, reached):
+    assert DRIVER.reach('/lustre', layout, size) == reached
+
+
+def test_without_a_layout_it_is_that_of_the_directory(tmp_path, monkeypatch):
+    with standing(tmp_path, monkeypatch) as stand:
+        directory = stand.directory()
+        assert DRIVER.reach(directory, Layout(), MIB) is None
+        assert DRIVER.set_layout(directory, striped('o', osts=(2,))) is None
+        assert DRIVER.reach(directory, Layout(), MIB) in (None, (2,))  # lfs does not tell the numbers of a directory
+
+
+def test_what_cannot_be_asked_is_nowhere(monkeypatch):
+    def refuse(path, layout):
+        raise NotUnderstood('not a pool', 'x')
+
+    monkeypatch.setattr(lustre, '_inventory', refuse)
+    assert DRIVER.reach('/lustre', striped('f', pool='flash'), MIB) == ()
+
+
+def test_other_types_have_no_such_places():
+    assert Driver().reach('/home', Layout(), MIB) is None

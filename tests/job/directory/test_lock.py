@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.job.directory import lock
+from seatrial.job.directory import lock, owner
 from seatrial.job.directory.lock import (
     HEARTBEAT_S,
     STALE_S,
@@ -25,6 +25,7 @@ from seatrial.job.directory.lock import (
     break_stale,
     list_locks,
 )
+from seatrial.job.directory.owner import on_this_machine, running, this_owner
 
 STORAGE = 'lustre01'
 
@@ -583,3 +584,55 @@ def test_of_two_processes_that_race_for_a_lock_exactly_one_wins_every_time(state
     assert [
         said for said in answers if said not in ({'a': 'won', 'b': 'held by a'}, {'a': 'held by b', 'b': 'won'})
     ] == []
+
+
+# Who made something, and whether that process still runs
+
+
+@pytest.fixture
+def dead(ended):
+    """A process that has ended, as an owner of this machine."""
+    return this_owner('s')._replace(pid=ended)
+
+
+def test_this_process_is_seen_running():
+    assert running(this_owner('s')) is True
+
+
+def test_a_process_that_ended_is_seen_not_running(dead):
+    assert running(dead) is False
+
+
+def test_another_process_that_got_the_same_pid_is_not_taken_for_the_maker():
+    here = this_owner('s')
+    assert running(here._replace(pid_start=here.pid_start - 1)) is False
+
+
+def test_a_process_that_waits_to_be_reaped_is_not_running(monkeypatch):
+    here = this_owner('s')
+    monkeypatch.setattr(owner, '_process', lambda pid: ('Z', here.pid_start))
+    assert running(here) is False
+
+
+@pytest.mark.parametrize('other', [{'host': 'elsewhere'}, {'machine': 'another boot'}, {'machine': ''}])
+def test_a_process_of_another_machine_or_boot_cannot_be_seen(other):
+    assert running(this_owner('s')._replace(**other)) is None
+
+
+def test_without_proc_no_process_can_be_seen(monkeypatch):
+    monkeypatch.setattr(owner, '_machine', lambda: '')
+    assert running(this_owner('s')) is None
+
+
+def test_another_users_process_that_is_not_in_proc_may_be_hidden(dead, monkeypatch):
+    monkeypatch.setattr(os, 'geteuid', lambda: dead.uid + 1)
+    assert running(dead) is None
+
+
+def test_the_job_is_slurms(monkeypatch):
+    monkeypatch.setenv('SLURM_JOB_ID', '4711')
+    assert this_owner('s').job == '4711'
+
+
+def test_this_process_is_of_this_machine():
+    assert on_this_machine(this_owner('s'))
