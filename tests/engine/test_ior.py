@@ -398,15 +398,14 @@ def test_it_says_what_it_cannot_do_exactly(at, why):
 # Versions
 
 
-@pytest.mark.parametrize('version', ['4.0.0', '4.0.0rc1', '4.1.0+dev', '5.0'])
-def test_the_version_is_read_from_the_banner(version):
-    assert Ior().parse_version(f'IOR-{version}: MPI Coordinated Test of Parallel I/O\n') == version
-
-
-@pytest.mark.parametrize('version', ['3.3.0', '3.3.0+dev', '3.0', '2.10.3'])
-def test_a_version_before_4_is_refused_with_the_remedy(version):
+@pytest.mark.parametrize('version', ['4.0.0', '4.0.0rc1', '4.1.0+dev', '5.0', '3.3.0', '3.3.0+dev', '3.0', '2.10.3'])
+def test_the_version_is_read_from_the_banner_and_one_before_4_is_refused_with_the_remedy(version):
+    banner = f'IOR-{version}: MPI Coordinated Test of Parallel I/O\n'
+    if version >= '4':
+        assert Ior().parse_version(banner) == version
+        return
     with pytest.raises(EngineError, match=rf'T7: IOR {re.escape(version)} .*ior@4\.0\.0'):
-        Ior().parse_version(f'IOR-{version}: MPI Coordinated Test of Parallel I/O\n')
+        Ior().parse_version(banner)
 
 
 @pytest.mark.parametrize('answer', ['', 'Synopsis ior\n', 'fio-3.33\n'])
@@ -605,26 +604,17 @@ def test_a_summary_that_says_something_else_is_refused(fields, rule, words):
 def test_a_summary_that_lacks_something_is_refused(key):
     summary = text('one-mfwa-write', 'summary.json').replace(f'"{key}"', '"other"')
     assert refusal('one-mfwa-write', summary=summary).rule == 'T13'
+    unended = text('one-mfwa-write', 'summary.json').replace('"Finished"', '"Began again"')
+    assert refusal('one-mfwa-write', summary=unended).rule == 'T8'
 
 
-def test_a_summary_without_its_end_is_refused_even_if_it_is_whole():
-    summary = text('one-mfwa-write', 'summary.json').replace('"Finished"', '"Began again"')
-    assert refusal('one-mfwa-write', summary=summary).rule == 'T8'
-
-
-def test_results_of_two_operations_are_refused():
+@pytest.mark.parametrize('key', ['tests', 'summary', 'Results'])
+@pytest.mark.parametrize('times', [0, 2])
+def test_a_second_or_missing_test_or_result_is_refused(key, times):
     data = json.loads(text('one-mfwa-write', 'summary.json'))
-    data['tests'][0]['Results'] *= 2
-    refused = refusal('one-mfwa-write', summary=json.dumps(data))
-    assert (refused.rule, refused.sentence) == ('P15', "one write was planned, and IOR's results are write, write")
-
-
-@pytest.mark.parametrize('key', ['tests', 'summary'])
-def test_a_second_or_missing_test_is_refused(key):
-    for times in (0, 2):
-        data = json.loads(text('one-mfwa-write', 'summary.json'))
-        data[key] *= times
-        assert refusal('one-mfwa-write', summary=json.dumps(data)).rule == 'P15'
+    holder = data['tests'][0] if key == 'Results' else data
+    holder[key] *= times
+    assert refusal('one-mfwa-write', summary=json.dumps(data)).rule == 'P15'
 
 
 def test_a_rank_that_took_longer_than_the_whole_is_refused():

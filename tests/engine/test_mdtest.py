@@ -320,21 +320,14 @@ def test_every_task_has_its_time_and_none_is_longer_than_the_whole(name):
         assert 0 <= metric.idle_share < 1
 
 
-def test_private_trees_count_all_their_directories_where_mdtest_counts_one_tree():
+def test_private_trees_count_all_their_directories_where_mdtest_counts_one_tree(monkeypatch):
     created = measure('one-private-create').metrics[0]
     assert (created.name, created.operations) == ('tree_create', 26)
     assert created.value == pytest.approx(26 / float(text('one-private-create', 'csv').split('\n')[1].split(',')[21]))
     assert float(created.figure) < created.value
-
-
-def test_making_a_tree_of_few_directories_is_no_rate(monkeypatch):
-    monkeypatch.setattr(tree_kind, 'MIN_DIRECTORIES', MIN_DIRECTORIES)
+    assert (measure('one-private-create').world_size, measure('one-private-create').hosts) == (2, ('unnamed-1',))
+    monkeypatch.setattr(tree_kind, 'MIN_DIRECTORIES', MIN_DIRECTORIES)  # of few it is no rate
     assert [metric.name for metric in measure('one-private-create').metrics] == ['file_create']
-
-
-def test_the_nodes_are_counted_and_not_named():
-    measured = measure('one-shared-stat')
-    assert (measured.world_size, measured.hosts) == (2, ('unnamed-1',))
 
 
 @pytest.mark.parametrize('name', REFUSED)
@@ -529,12 +522,14 @@ def test_a_figure_that_cannot_be_is_refused(figures, rule, words):
     assert words in refused.sentence
 
 
-def test_a_tree_that_took_the_first_rank_longer_than_all_is_refused():
+def test_a_tree_of_other_directories_or_that_took_the_first_rank_longer_than_all_is_refused():
     stdout = row_changed('one-private-create', 'Tree creation', '5.000', '5.000', '5.000', '0.000')
-    assert (
-        'Tree creation: 5.000 a second for 13 in no more than'
-        in refusal('one-private-create', stdout=stdout).sentence
-    )
+    ranks = ranks_changed('one-private-create', 'all', 'Tree creation', '5.2000000000e+01', '1.0000000000e+00')
+    for instead, said in (
+        ({'stdout': stdout}, 'Tree creation: 5.000 a second for 13 in no more than'),
+        ({'ranks': ranks}, 'Tree creation: 52.0 directories, not 13 for each rank'),
+    ):
+        assert said in refusal('one-private-create', **instead).sentence
 
 
 def ranks_changed(name, rank, operation, rate, seconds):
@@ -566,12 +561,6 @@ def test_a_file_of_ranks_that_cannot_be_is_refused(rank, rate, seconds, rule, wo
     refused = refusal('one-shared-stat', ranks=ranks)
     assert refused.rule == rule
     assert words in refused.sentence
-
-
-def test_a_tree_of_other_directories_than_planned_is_refused():
-    ranks = ranks_changed('one-private-create', 'all', 'Tree creation', '5.2000000000e+01', '1.0000000000e+00')
-    sentence = refusal('one-private-create', ranks=ranks).sentence
-    assert sentence == 'Tree creation: 52.0 directories, not 13 for each rank'
 
 
 def test_more_seconds_than_the_launch_lived_are_refused():

@@ -6,7 +6,6 @@ import random
 import shutil
 import subprocess
 import sys
-import zipfile
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -43,11 +42,6 @@ INTERACTIVE = interactive_use(1, 3, 5, 3000)
 
 def listed(pauses_s=(), number=891, label='label'):
     return point(listing(number, pauses_s), 1, label)
-
-
-@pytest.fixture
-def disk(tmp_path):
-    return Disk(tmp_path)
 
 
 @pytest.fixture(scope='module', params=[SHARED, PRIVATE, WIDE, FILES], ids=['shared', 'private', 'wide', 'flat'])
@@ -376,12 +370,3 @@ def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_pa
         names = {metric.name for metric in disk.launch(phase, at, python).metrics}
         assert names == {metric.name for metric in metrics_of(at, phase)} or at.kind == 'listing'
     assert [metric.name for metric in disk.launch('list', listed(), python).metrics] == list(listing_metrics(()))
-
-
-def test_the_zipapp_is_where_the_task_comes_from(tmp_path):
-    zipapp = write_runner(tmp_path)
-    script = 'import sys; sys.path.insert(0, sys.argv[1]); from seatrial.engine.node_program import module_argv; '
-    script += 'print(module_argv("python3", "seatrial.engine.posixops.task", ())[5])'
-    argv = [sys.executable, '-I', '-S', '-c', script, str(zipapp)]
-    assert subprocess.check_output(argv, text=True, cwd='/').strip() == str(zipapp)
-    assert zipfile.is_zipfile(zipapp)

@@ -64,11 +64,6 @@ def test_files_that_lie_on_one_target_each_go_evenly_into_a_group(whole, largest
     assert one.targets == ('ost0009',)
 
 
-def test_one_slow_target_is_found_among_servers():
-    said = found(names(16), on_servers(16, 4), {'ost0009': 0.6})
-    assert len(said) == 1 and said[0].startswith('ost0009 of 10.0.0.3@o2ib is ')
-
-
 def test_a_slow_server_is_named_as_such():
     slow = dict.fromkeys(names(16)[4:8], 0.75)
     said = found(names(16), on_servers(16, 4), slow)
@@ -144,17 +139,12 @@ def test_every_search_ends_and_its_rounds_are_small_and_of_one_size(count, each,
     speeds = {f'ost{n:04d}': 0.5 for n in slow}
     now, _, asked = search(names(count), on_servers(count, each), speeds, noise=0.001)
     assert len(asked) <= 16
+    assert {name for group in asked[0] for name in group.targets} == set(names(count))
     for measured in asked:
         assert len({len(group.targets) for group in measured}) == 1
         assert len(measured) <= MAX_PARTS * MAX_SUSPECTS * 2 + 1
         assert all(len(set(group.targets)) == len(group.targets) for group in measured)
     assert not now.suspects
-
-
-def test_the_first_round_holds_every_target():
-    for count, each in ((5, 9), (16, 4), (100, 3), (7, 2)):
-        first = groups(begin(names(count), on_servers(count, each)))
-        assert {name for group in first for name in group.targets} == set(names(count))
 
 
 def test_later_rounds_have_a_control_that_was_cleared():
@@ -194,10 +184,7 @@ def test_the_metric_that_lies_furthest_below_its_bound_is_taken():
 @pytest.mark.parametrize('values', [[90.0, 120.0, 80.0], [99.0], [], [101.0, 102.0]])
 def test_what_may_meet_its_bound_begins_nothing(values):
     assert breach({'a': {'write': values}}, {'write@a': 100.0}, 0.9) is None
-
-
-def test_what_has_no_bound_begins_nothing():
-    assert breach({'a': {'write': [1.0, 1.0, 1.0]}}, {'read@a': 100.0}, 0.9) is None
+    assert breach({'a': {'write': [1.0, 1.0, 1.0]}}, {'read@a': 100.0}, 0.9) is None, 'it has no bound'
 
 
 # Slow targets named by their servers: only where all of a server are slow
@@ -210,26 +197,36 @@ def words(slow, tested=TARGETS, servers=SERVERS):
     return [each.words for each in components(slow, tested, servers)]
 
 
-def test_a_server_of_which_all_targets_are_slow_is_named_in_their_place():
-    slow = {'ost0004': 0.20, 'ost0005': 0.25, 'ost0006': 0.22, 'ost0007': 0.22}
-    assert words(slow) == ['all 4 OSTs of 10.0.0.1@o2ib are 22 % slower']
+MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
 
 
-def test_targets_of_which_others_of_the_server_are_not_slow_are_named_each():
-    slow = {'ost0004': 0.20, 'ost0005': 0.35}
-    assert words(slow) == [
-        'ost0005 of 10.0.0.1@o2ib is 35 % slower',
-        'ost0004 of 10.0.0.1@o2ib is 20 % slower',
-    ]
-
-
-def test_a_server_with_one_target_says_no_more_than_the_target():
-    assert words({'ost0000': 0.2}, ['ost0000', 'ost0004', 'ost0005']) == ['ost0000 of 10.0.0.0@o2ib is 20 % slower']
-
-
-def test_targets_that_were_not_tested_do_not_keep_a_server_from_being_named():
-    slow = {'ost0004': 0.2, 'ost0005': 0.2}
-    assert words(slow, [*TARGETS[:6]]) == ['both OSTs of 10.0.0.1@o2ib are 20 % slower']
+@pytest.mark.parametrize(
+    ('slow', 'tested', 'servers', 'said'),
+    [
+        (
+            {'ost0004': 0.20, 'ost0005': 0.25, 'ost0006': 0.22, 'ost0007': 0.22},
+            TARGETS,
+            SERVERS,
+            ['all 4 OSTs of 10.0.0.1@o2ib are 22 % slower'],
+        ),
+        (
+            {'ost0004': 0.20, 'ost0005': 0.35},
+            TARGETS,
+            SERVERS,
+            ['ost0005 of 10.0.0.1@o2ib is 35 % slower', 'ost0004 of 10.0.0.1@o2ib is 20 % slower'],
+        ),
+        ({'ost0000': 0.2}, ['ost0000', *TARGETS[4:6]], SERVERS, ['ost0000 of 10.0.0.0@o2ib is 20 % slower']),
+        ({'ost0004': 0.2, 'ost0005': 0.2}, TARGETS[:6], SERVERS, ['both OSTs of 10.0.0.1@o2ib are 20 % slower']),
+        ({'ost0003': 0.2}, TARGETS, {}, ['ost0003 is 20 % slower']),
+        ({'mdt0000': 0.2, 'mdt0001': 0.2}, list(MDTS), MDTS, ['both MDTs of a are 20 % slower']),
+        ({}, TARGETS, SERVERS, []),
+    ],
+    ids=['all', 'some', 'one of one', 'not tested', 'unknown', 'MDTs', 'none'],
+)
+def test_a_server_is_named_in_the_place_of_its_targets_where_all_that_were_tested_are_slow(
+    slow, tested, servers, said
+):
+    assert words(slow, tested, servers) == said
 
 
 def test_the_only_server_is_not_named_because_it_has_no_equals():
@@ -238,16 +235,3 @@ def test_the_only_server_is_not_named_because_it_has_no_equals():
         'ost0001 of 0@lo is 30 % slower',
         'ost0000 of 0@lo is 20 % slower',
     ]
-
-
-def test_without_a_mapping_the_targets_are_named_alone():
-    assert words({'ost0003': 0.2}, servers={}) == ['ost0003 is 20 % slower']
-
-
-def test_metadata_targets_are_called_so():
-    servers = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
-    assert words({'mdt0000': 0.2, 'mdt0001': 0.2}, list(servers), servers) == ['both MDTs of a are 20 % slower']
-
-
-def test_nothing_slow_names_nothing():
-    assert words({}) == []

@@ -1,13 +1,12 @@
 """The fio engine: its job files, and what it makes of genuine outputs of fio 3.33."""
 
-import configparser
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import MFWA, cuts, refused_by
+from measuring import MFWA, cuts, jobs_in, refused_by, sections
 from measuring import access_point as point
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.failed_call import failed_call
@@ -70,11 +69,7 @@ def changed(name, change):
 
 
 def jobs_of(phase, at, seed=7):
-    """The sections of the job file, each with the global options."""
-    command = Fio().command('fio', phase, at, '/raw/1', seed)
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(command.inputs['/raw/1.fio'])
-    return [dict(parser[section]) for section in parser.sections()]
+    return jobs_in(Fio().command('fio', phase, at, '/raw/1', seed))
 
 
 def extents_of(job):
@@ -154,8 +149,8 @@ class TestJobFile:
     @given(seed=st.integers(0, 2**31))
     def test_another_seed_or_launch_gives_other_data_and_the_same_elsewhere_does_not(self, nodes, seed):
         def seeds(raw, seed):
-            texts = Fio().command('fio', 'write', point(tasks=4, nodes=nodes), raw, seed).inputs.values()
-            return tuple(int(job['randseed']) for each in texts for job in sections(each).values())
+            command = Fio().command('fio', 'write', point(tasks=4, nodes=nodes), raw, seed)
+            return tuple(int(job['randseed']) for job in jobs_in(command))
 
         one = seeds('/a/1', seed)
         assert seeds('/b/1', seed) == one
@@ -170,20 +165,13 @@ class TestJobFile:
         assert command.outputs == ('/raw/1.json',)
 
 
-def sections(text):
-    """The sections of a job file, each with the global options, by their names."""
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(text)
-    return {section: dict(parser[section]) for section in parser.sections()}
-
-
 def spread(phase='write', at=None, raw='/raw/1', seed=7):
     return Fio().command('/opt/fio', phase, at or point(tasks=4, nodes=2), raw, seed)
 
 
 def jobs_of_each(*arguments, **named):
     """The only job of each task's file, in the order of ranks."""
-    return [job for text in spread(*arguments, **named).inputs.values() for job in sections(text).values()]
+    return jobs_in(spread(*arguments, **named))
 
 
 SPREAD = st.builds(
@@ -240,9 +228,7 @@ class TestDirectAccess:
     @pytest.mark.parametrize('phase', ['write', 'read'])
     def test_every_job_of_a_direct_point_has_it(self, phase, nodes):
         at = point(MFWA._replace(direct=True), nodes=nodes)
-        texts = Fio().command('fio', phase, at, '/raw/1', 7).inputs.values()
-        jobs = [job for each in texts for job in sections(each).values()]
-        assert [job.get('direct') for job in jobs] == ['1', '1']
+        assert [job.get('direct') for job in jobs_of(phase, at)] == ['1', '1']
 
 
 class TestWhatItCannot:

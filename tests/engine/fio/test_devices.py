@@ -1,6 +1,5 @@
 """fio on raw devices: it can only read them, and what is made of a genuine output of fio 3.33 on two loop devices."""
 
-import configparser
 import json
 import os
 import re
@@ -9,7 +8,7 @@ import subprocess
 
 import pytest
 
-from measuring import access_point, cuts, refused_by
+from measuring import access_point, cuts, jobs_in, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.devices import FioDevices
 from seatrial.model.units import MIB
@@ -34,9 +33,7 @@ refusal = refused_by(measure)
 
 
 def jobs(phase):
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(command_of(phase).inputs['/raw/1.fio'])
-    return [dict(parser[section]) for section in parser.sections()]
+    return jobs_in(command_of(phase))
 
 
 def test_the_job_file_is_that_of_the_transcript():

@@ -1,6 +1,5 @@
 """fio as an engine of random I/O: its job files, genuine outputs of fio 3.33, and what the kernel sees of it."""
 
-import configparser
 import json
 import re
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import cuts, refused_by
+from measuring import cuts, jobs_in, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio.access import LEAD_S
 from seatrial.engine.fio.process import CLOCK_S
@@ -83,13 +82,7 @@ def done_by(name):
 
 
 def jobs_of(at, phase=None, seed=7, raw='/raw/1'):
-    """The sections of all job files, each with the global options."""
-    found = []
-    for said in FioRandom().command('fio', phase or at.phases[0], at, raw, seed).inputs.values():
-        parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-        parser.read_string(said)
-        found += [dict(parser[section]) for section in parser.sections()]
-    return found
+    return jobs_in(FioRandom().command('fio', phase or at.phases[0], at, raw, seed))
 
 
 @st.composite
@@ -485,14 +478,6 @@ class TestTheRealOne:
         found = run(at, tmp_path)
         assert found.seconds >= 0.7
         assert found.bytes_moved > at.working_set
-
-    def test_no_file_that_was_prepared_has_a_hole(self, tmp_path):
-        run(point('randwrite'), tmp_path)
-        files = list((tmp_path / 'data').iterdir())
-        assert {file.name: file.stat().st_size for file in files} == {
-            spec.name: spec.size for spec in RANDOM.files(point('randwrite'))
-        }
-        assert all(512 * file.stat().st_blocks >= file.stat().st_size for file in files)
 
 
 def spread(transfers, size, parts=4):

@@ -3,7 +3,6 @@
 The transcripts files-* are launches of this engine's own command lines with two tasks, but for files-trap-stat.
 """
 
-import configparser
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import cuts, refused_by
+from measuring import cuts, jobs_in, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio.tree import TOGETHER_S, FioFiles
 from seatrial.model.units import GIB, KIB
@@ -95,12 +94,8 @@ def of_second_task(name, **fields):
     return changed(name, change)
 
 
-def jobs_of(phase, at, seed=7, raw='/records/1'):
-    """The sections of the job file, each with the global options."""
-    ((_, said),) = command_of(phase, at, raw, seed).inputs.items()
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(said)
-    return [dict(parser[section]) for section in parser.sections()]
+def jobs_of(phase, at):
+    return jobs_in(command_of(phase, at))
 
 
 def names_of(job):
@@ -495,15 +490,6 @@ def test_a_file_that_is_too_short_to_be_read_is_refused_and_stays(files, size):
     with pytest.raises(EngineError, match='E1: .*task 1: Input/output error'):
         launch(shutil.which('fio'), files, 'read', point(PRIVATE))
     assert attributes(files) == before
-
-
-@pytest.mark.needs('fio')
-@pytest.mark.parametrize('phase', ['stat', 'remove'])
-def test_a_directory_without_files_is_refused_and_stays_empty(tmp_path, phase):
-    (tmp_path / 'data directory' / 'tree').mkdir(parents=True)
-    with pytest.raises(EngineError, match='T17'):
-        launch(shutil.which('fio'), tmp_path, phase, point())
-    assert on_disk(tmp_path) == Entries(1, 0, 0)
 
 
 @pytest.mark.long

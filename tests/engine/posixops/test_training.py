@@ -1,11 +1,11 @@
-"""posixops, training reads alone and with checkpoints beside them: real tasks on the disk of the test, and what is valid of what they say."""
+"""posixops, training reads alone and beside checkpoints: real tasks, and what is valid of what they say."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from posix_disk import Disk, point
+from posix_disk import point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.burst import BUSY, WINDOW
 from seatrial.engine.posixops.engine import PosixOps
@@ -18,11 +18,6 @@ from seatrial.workload.training import FIRST, NEXT, batches_of, training
 pytestmark = pytest.mark.slow
 
 SMALL = training(5000, 4, 0.002, 3, samples_per_file=3, bytes_per_task=90_000)
-
-
-@pytest.fixture
-def disk(tmp_path):
-    return Disk(tmp_path)
 
 
 @pytest.mark.parametrize('changes', [{}, {'interface': 'mmap', 'order': 'contiguous'}])

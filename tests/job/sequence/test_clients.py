@@ -66,14 +66,9 @@ def task(data, monkeypatch, capsys):
 def test_a_task_forgets_every_file_and_follows_no_link(data, task):
     answer, seen = task(FORGET)
     assert (answer['fault'], seen) == (None, [str(data / 'data')])
-
-
-def test_a_task_that_only_counts_forgets_nothing(task):
     answer, seen = task(KEEP, exchanged=lambda *_: Exchanged(4096))
-    assert (answer['fetched'], seen) == (4096, [])
+    assert (answer['fetched'], seen) == (4096, []), 'one that only counts forgets nothing'
 
-
-def test_a_file_that_cannot_be_forgotten_is_told(data, task):
     def denied(path):
         raise PermissionError(13, os.strerror(13), path)
 
@@ -97,12 +92,8 @@ def test_every_node_of_the_case_is_asked_once(asked):
     answer, command = asked()
     assert answer == Clients(None, None)
     assert command.startswith('-N2 -n2 --ntasks-per-node=1 ')
-
-
-def test_nodes_that_are_named_are_asked_by_name(asked):
     answer, command = asked(named=('n1', 'n2'))
-    assert answer.fault is None
-    assert '--nodelist=n1,n2 ' in command
+    assert answer.fault is None and '--nodelist=n1,n2 ' in command
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,30 @@ def test_trees_are_sized_to_the_fullness_that_is_meant(lab, monkeypatch):
     assert survey(lab.plan(sys.executable, values=(32,)), None).share == 0
 
 
-def test_a_mount_that_gives_up_when_its_server_is_away_is_labelled(lab, stub_fio, monkeypatch):
-    plan = lab.plan(stub_fio())
-    assert 'P17c' not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
+def soft(monkeypatch):
     monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
-    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P17c']
-    assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'filer:/home is mounted soft')
+
+
+def preloaded(monkeypatch):
+    monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
+
+
+@pytest.mark.parametrize(
+    ('rule', 'so', 'changes', 'said'),
+    [
+        ('P17c', soft, {}, 'filer:/home is mounted soft'),
+        ('P21a', preloaded, {}, 'LD_PRELOAD is /opt/libtrace.so'),
+        ('P16c', lambda monkeypatch: None, {'node_memory': 1 << 60}, 'and the site says 1024 PiB'),
+    ],
+)
+def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch, rule, so, changes, said):
+    monkeypatch.delenv('LD_PRELOAD', raising=False)
+    plan = lab.plan(stub_fio())
+    assert rule not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
+    so(monkeypatch)
+    seen = findings(BEFORE, survey(plan._replace(**changes), None).environment)
+    (found,) = [each for each in seen if each.rule == rule]
+    assert found.effect == 'label' and said in found.sentence
 
 
 def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
@@ -84,15 +102,6 @@ def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
     assert 'ior: removes the empty files that lie on the brick, and makes others' in seen.skipped
 
 
-def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeypatch):
-    monkeypatch.delenv('LD_PRELOAD', raising=False)
-    plan = lab.plan(stub_fio())
-    assert 'P21a' not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
-    monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
-    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P21a']
-    assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'LD_PRELOAD is /opt/libtrace.so')
-
-
 @pytest.mark.parametrize(
     ('blocks', 'free', 'available', 'percent'),
     [(1000, 1000, 950, 0), (1000, 400, 350, 64), (1000, 50, 0, 100), (1000, 999, 949, 1), (0, 0, 0, None)],
@@ -100,12 +109,6 @@ def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeyp
 def test_how_full_a_file_system_is_counts_as_df_does(blocks, free, available, percent):
     seen = os.statvfs_result((4096, 4096, blocks, free, available, 0, 0, 0, 0, 255))
     assert used_percent(seen) == percent
-
-
-def test_memory_that_is_not_the_declared_one_is_labelled(lab, stub_fio):
-    plan = lab.plan(stub_fio())._replace(node_memory=1 << 60)
-    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P16c']
-    assert (found.effect, 'and the site says 1024 PiB' in found.sentence) == ('label', True)
 
 
 # The raw devices that a site names: each fault in words, and none is opened to write

@@ -124,17 +124,22 @@ def test_what_nobody_is_suspected_of_is_not_measured_again(lustre, stub_fio):
     assert [place.name for place in ran.result.isolation.of(SLOW)] == ['ost0002']
 
 
-@pytest.mark.parametrize('faults', [{'inactive': [3]}, {'df': '311'}], ids=['inactive', 'no create'])
-def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, stub_fio, faults):
+@pytest.mark.parametrize(
+    ('faults', 'dead'),
+    [({'inactive': [3]}, 3), ({'df': '311'}, 3), ({'retired': [0]}, 0)],
+    ids=['inactive', 'no create', 'retired on the MDS'],
+)
+def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, stub_fio, faults, dead):
     lustre.stand.now(**faults)
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    assert ran.end.reason == 'finished'
-    assert {sample.point.label for sample in ran.measured if sample.valid} == {'ost0000', 'ost0001', 'ost0002'}
-    (closed,) = [sample for sample in ran.measured if sample.point.label == 'ost0003']
+    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
+    others = {f'ost{number:04d}' for number in range(4) if number != dead}
+    assert {sample.point.label for sample in ran.measured if sample.valid} == others
+    (closed,) = [sample for sample in ran.measured if sample.point.label not in others]
     assert [(each.rule, each.effect) for each in closed.findings] == [('P5b', 'incomplete')]
-    assert ran.result.verdict is Verdict.INCOMPLETE
-    assert [each.node for each in ran.result.isolation.not_tested] == ['ost0003']
-    assert '-o 3' not in set_on_directories(lustre)
+    assert f'ost{dead:04d} cannot be tested: ' in closed.findings[0].sentence
+    assert [each.node for each in ran.result.isolation.not_tested] == [f'ost{dead:04d}']
+    assert dead == 0 or '-o 3' not in set_on_directories(lustre)
 
 
 def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
@@ -148,30 +153,17 @@ def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre
     assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
 
 
-def test_a_target_that_is_retired_on_the_mds_is_not_tested_and_the_others_are(lustre, stub_fio):
-    lustre.stand.now(retired=[0])
-    ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    assert {sample.point.label for sample in ran.measured if sample.valid} == {'ost0001', 'ost0002', 'ost0003'}
-    (closed,) = [sample for sample in ran.measured if sample.point.label == 'ost0000']
-    assert [(each.rule, each.effect) for each in closed.findings] == [('P5b', 'incomplete')]
-    assert 'ost0000 cannot be tested: ' in closed.findings[0].sentence
-    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
-
-
 def warmed_up_on(ran):
     return [sample.point.label for sample in ran.records.samples if sample.stage == 'warmup' and sample.valid]
 
 
-def test_the_size_is_found_on_one_target_alone(lustre, stub_fio):
-    assert warmed_up_on(lustre.run(osts(lustre, stub_fio(('', FAST))))) == ['ost0000']
-
-
-@pytest.mark.parametrize('faults', [{'retired': [0]}, {'inactive': [0, 1]}], ids=['retired', 'inactive'])
-def test_the_size_is_found_on_the_next_target_where_the_first_is_dead(lustre, stub_fio, faults):
+@pytest.mark.parametrize(
+    ('faults', 'first'), [({}, 0), ({'retired': [0]}, 1), ({'inactive': [0, 1]}, 2)], ids=['', 'retired', 'inactive']
+)
+def test_the_size_is_found_on_the_first_target_that_works_alone(lustre, stub_fio, faults, first):
     lustre.stand.now(**faults)
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    dead = max(next(iter(faults.values())))
-    assert warmed_up_on(ran) == [f'ost{dead + 1:04d}'] and ran.end.reason == 'finished'
+    assert warmed_up_on(ran) == [f'ost{first:04d}'] and ran.end.reason == 'finished'
 
 
 def mdts(lab):
@@ -287,15 +279,12 @@ def test_the_component_is_named_in_the_verdict(lustre, stub_fio):
     assert 'drill-down: both OSTs of 10.0.0.1@o2ib are 50 % slower' in result.reasons[0]
 
 
-def test_a_case_that_meets_its_bounds_is_not_drilled_into(lustre, stub_fio):
+def test_a_case_that_meets_its_bounds_or_has_no_targets_is_not_drilled_into(lustre, lab, stub_fio):
     ran = drilled(lustre, stub_fio, floors={'write@32KiB': 1.0})
     assert ran.records.drill is None
     assert 'drill' not in {sample.stage for sample in ran.records.samples}
-
-
-def test_a_file_system_without_targets_is_not_drilled_into(lab, stub_fio):
-    plan = lab.plan(stub_fio(('', FAST)), values=(32,), stopping=REPEATED)._replace(floors={'write@32KiB': 1e6 * MIB})
-    assert lab.run(plan).records.drill is None
+    plan = lab.plan(stub_fio(('', FAST)), check='Posix', values=(32,), stopping=REPEATED)
+    assert lab.run(plan._replace(floors={'write@32KiB': 1e6 * MIB})).records.drill is None
 
 
 def test_the_read_is_drilled_into_after_a_write_of_its_own(lustre, stub_fio):
