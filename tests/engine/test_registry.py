@@ -82,12 +82,6 @@ def test_the_first_that_can_all_points_is_chosen_with_the_path_that_was_found(ca
     assert (type(found.engine), found.program) == (chosen, program)
 
 
-def test_one_that_is_not_installed_is_skipped_by_name():
-    chosen = choose([FIO, DD], [READ], installed('/opt/dd'))
-    assert isinstance(chosen.engine, Dd)
-    assert chosen.skipped == ('fio: not installed (fio)',)
-
-
 def test_one_that_needs_another_program_is_skipped_with_its_name():
     clones = placed(interactive_use(1, 2, 3, '4KiB', GIT), 'clones')
     trees = placed(interactive_use(1, 2, 3, '4KiB'), 'trees')
@@ -95,12 +89,6 @@ def test_one_that_needs_another_program_is_skipped_with_its_name():
     assert choose(posixops, [clones], installed('python3')).skipped == ('posixops: not installed (git)',)
     assert choose(posixops, [clones], installed('python3', 'git')).program == '/found/python3'
     assert choose(posixops, [trees], installed('python3')).program == '/found/python3'
-
-
-def test_one_that_cannot_is_skipped_with_its_reason_and_the_point():
-    chosen = choose([DD, FIO], [WRITE_AND_READ], installed('fio', '/opt/dd'))
-    assert isinstance(chosen.engine, Fio)
-    assert chosen.skipped == ('dd: cannot write incompressible data faster than /dev/urandom gives it (4KiB)',)
 
 
 def test_a_point_that_contradicts_itself_is_for_no_engine():
@@ -157,10 +145,31 @@ def test_a_program_of_the_site_is_taken_before_the_engines_own():
     )
 
 
-def test_one_engine_measures_all_points_of_a_metadata_case():
-    chosen = choose(ALL, [FLAT, BOTH], installed('fio', 'python3'))
-    assert isinstance(chosen.engine, PosixOps)
-    assert chosen.skipped == ('mdtest: not installed (mdtest)', 'fio: cannot work on directories (both)')
+@pytest.mark.parametrize(
+    ('candidates', 'points', 'there', 'chosen', 'skipped'),
+    [
+        ([FIO, DD], [READ], ['/opt/dd'], Dd, ('fio: not installed (fio)',)),
+        (
+            [DD, FIO],
+            [WRITE_AND_READ],
+            ['fio', '/opt/dd'],
+            Fio,
+            ('dd: cannot write incompressible data faster than /dev/urandom gives it (4KiB)',),
+        ),
+        (
+            ALL,
+            [FLAT, BOTH],
+            ['fio', 'python3'],
+            PosixOps,
+            ('mdtest: not installed (mdtest)', 'fio: cannot work on directories (both)'),
+        ),
+    ],
+)
+def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped_with_the_reason(
+    candidates, points, there, chosen, skipped
+):
+    found = choose(candidates, points, installed(*there))
+    assert (type(found.engine), found.skipped) == (chosen, skipped)
 
 
 def test_candidates_that_are_for_something_else_say_for_what():

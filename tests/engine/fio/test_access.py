@@ -560,15 +560,13 @@ class TestStartsOnTwoNodes:
         starts = [task.start_s for task in measure_on_two('nodes-late').tasks]
         assert 0.1 <= max(starts) - min(starts) < 0.15
 
-    def test_what_is_not_known_of_the_start_is_the_longest_life_beside_a_job_less_what_fio_sleeps(self):
-        seen = with_times((0.0, 1.2), (0.0, 1.5))
+    @pytest.mark.parametrize(('first_end_s', 'slept_s'), [(1.2, LEAD_S), (1.05, 0.0)])  # no time to sleep
+    def test_what_is_not_known_of_the_start_is_the_longest_life_beside_a_job_less_what_fio_sleeps(
+        self, first_end_s, slept_s
+    ):
+        seen = with_times((0.0, first_end_s), (0.0, 1.5))
         clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
-        assert clock_s == pytest.approx(0.5 - LEAD_S + CLOCK_S)
-
-    def test_where_a_process_had_no_time_to_sleep_nothing_is_taken_off(self):
-        seen = with_times((0.0, 1.05), (0.0, 1.5))
-        clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
-        assert clock_s == pytest.approx(0.5 + CLOCK_S)
+        assert clock_s == pytest.approx(0.5 - slept_s + CLOCK_S)
 
     @given(st.lists(st.tuples(*[st.floats(0, 2)] * 3), min_size=2, max_size=2))
     def test_wherever_the_jobs_lay_the_figure_is_wrong_by_no_more_than_it_says(self, parts):
@@ -596,6 +594,8 @@ class TestFailuresOnTwoNodes:
             'E1',
             "task 1 on node2: fio exited with 1: 'fio: file creation disallowed by allow_file_create=0'",
         )
+        error = refusal_on_two('nodes-mfwa-write', with_report('nodes-mfwa-write', 1, None))
+        assert (error.rule, error.sentence) == ('E1', 'task 1 on node2: fio left no JSON')
 
     def test_a_task_that_was_killed_is_named_and_not_the_one_that_was_ended_for_it(self):
         assert refusal_on_two('nodes-killed').sentence == 'task 1 on node2: fio died of signal 9'
@@ -605,10 +605,6 @@ class TestFailuresOnTwoNodes:
         alike = tuple(process._replace(exit_status=1) for process in seen.processes)
         error = refusal_on_two('nodes-missing-file', seen._replace(processes=alike))
         assert error.sentence.startswith("task 1 on node2: fio exited with 1: 'fio: file creation disallowed")
-
-    def test_the_report_of_one_task_that_was_not_written_is_refused(self):
-        error = refusal_on_two('nodes-mfwa-write', with_report('nodes-mfwa-write', 1, None))
-        assert (error.rule, error.sentence) == ('E1', 'task 1 on node2: fio left no JSON')
 
     def test_another_number_of_processes_is_refused(self):
         phase, at = GOOD_ON_TWO['nodes-mfwa-write']
