@@ -1,5 +1,7 @@
-"""What stands in for others in tests: a module some of whose names are replaced, and tasks that are threads."""
+"""What stands in for others in tests: modules, programs, tasks that are threads, and files that are written to."""
 
+import contextlib
+import os
 import threading
 import time
 from types import SimpleNamespace
@@ -7,6 +9,7 @@ from types import SimpleNamespace
 from seatrial.engine.barrier import Release, TaskBarrier
 
 SOON_S = 20.0
+WAIT_S = 60.0  # at most, for what comes at once on a machine that has time
 
 
 class Altered:
@@ -59,4 +62,42 @@ def in_threads(tasks, act):
         thread.start()
     for thread in threads:
         thread.join(2 * SOON_S)
+    return found
+
+
+class Kept:
+    """Lines that are kept in memory."""
+
+    def __init__(self):
+        self.lines = []
+
+    def write(self, value):
+        self.lines.append(value)
+
+    def of(self, kind):
+        return [line for line in self.lines if isinstance(line, kind)]
+
+    def wait_for(self, kind, number):
+        end = time.monotonic() + WAIT_S
+        while len(self.of(kind)) < number and time.monotonic() < end:
+            time.sleep(0.005)
+        assert len(self.of(kind)) >= number, self.lines
+        return self.of(kind)
+
+
+def program(folder, monkeypatch, name, script):
+    """A shell script of this name stands before the programs of this machine."""
+    path = folder / name
+    path.write_text(f'#!/bin/sh\n{script}\n')
+    path.chmod(0o755)
+    monkeypatch.setenv('PATH', str(folder), prepend=':')
+
+
+def working_in(directory):
+    """Processes whose working directory lies in this one."""
+    found = []
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError):
+            if os.readlink(f'/proc/{name}/cwd').startswith(str(directory)):
+                found.append(int(name))
     return found

@@ -11,6 +11,7 @@ import pytest
 from seatrial.filesystem import caches, posix
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.filesystem.registry import by_type
+from stand_in import program
 
 POSIX = by_type('posix')
 SIZE = 8 * 1024 * 1024
@@ -171,10 +172,7 @@ def test_a_drop_that_fails_is_said(monkeypatch, tmp_path):
 
 
 def test_a_sync_that_hangs_is_left_at_the_deadline(drop_caches, monkeypatch, tmp_path):
-    hang = tmp_path / 'sync'
-    hang.write_text('#!/bin/sh\nexec sleep 60\n')
-    hang.chmod(0o755)
-    monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+    program(tmp_path, monkeypatch, 'sync', 'exec sleep 60')
     fault = caches.empty(str(tmp_path), 0.2)
     assert fault is not None and 'did not end in time (0.2 s)' in fault
     assert drop_caches.read_text() == '0\n'

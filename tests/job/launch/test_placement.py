@@ -1,17 +1,15 @@
 """Where tasks are, as they say themselves, and where they were to be. Real srun: tests/integration."""
 
-import stat
-
 import pytest
 
 from seatrial.job.launch import nodes, placement
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
 from seatrial.model.record import NotTested
+from stand_in import program
 from transcript import transcripts
 
-SRUN = """#!/bin/sh
-# srun -N1 -n2 --ntasks-per-node=2 --kill-on-bad-exit=1 PROGRAM...: as many copies, each with its rank.
+SRUN = """# srun -N1 -n2 --ntasks-per-node=2 --kill-on-bad-exit=1 PROGRAM...: as many copies, each with its rank.
 n=${2#-n}; shift 4
 rank=0
 while [ $rank -lt $n ]; do %s "$@" || exit; rank=$((rank + 1)); done
@@ -24,11 +22,8 @@ def point(nodes, tasks):
 
 @pytest.fixture
 def srun(tmp_path, monkeypatch):
-    def make(text):
-        program = tmp_path / 'srun'
-        program.write_text(text)
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+    def make(script):
+        program(tmp_path, monkeypatch, 'srun', script)
         for name in placement.RANK_VARIABLES:
             monkeypatch.delenv(name, raising=False)
 
@@ -47,14 +42,14 @@ def test_tasks_that_know_no_rank(srun):
 
 
 def test_a_launcher_that_refuses_is_quoted(srun):
-    srun('#!/bin/sh\necho "srun: error: Unable to allocate resources" >&2; exit 1\n')
+    srun('echo "srun: error: Unable to allocate resources" >&2; exit 1\n')
     fault = placement.misplaced(Launcher('srun'), [point(2, 2)])
     assert fault == 'srun could not start 2 tasks on 2 nodes: srun: error: Unable to allocate resources'
 
 
 def test_a_launcher_that_hangs_is_not_waited_for(srun, monkeypatch):
     monkeypatch.setattr(placement, 'DEADLINE_S', 0.2)
-    srun('#!/bin/sh\nexec sleep 600\n')
+    srun('exec sleep 600\n')
     fault = placement.misplaced(Launcher('srun'), [point(1, 1)])
     assert fault is not None and 'has not started 1 task on 1 node of a program that writes no data' in fault
 
@@ -108,16 +103,9 @@ def test_the_rows_of_sinfo_are_read_and_what_is_none_is_skipped():
     )
 
 
-def fake(folder, monkeypatch, script, name='sinfo'):
-    program = folder / name
-    program.write_text(f'#!/bin/sh\n{script}\n')
-    program.chmod(0o755)
-    monkeypatch.setenv('PATH', str(folder), prepend=':')
-
-
 def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
     (tmp_path / 'said').write_text(SINFO)
-    fake(tmp_path, monkeypatch, f'cat {tmp_path}/said')
+    program(tmp_path, monkeypatch, 'sinfo', f'cat {tmp_path}/said')
     found = nodes.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
     assert [each.node for each in found] == ['n3', 'n4']
     assert nodes.not_tested(('n1',), {}) == ()
@@ -133,7 +121,7 @@ def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
 def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, said):
     if 'sleep' in script:
         monkeypatch.setattr(nodes, 'ANSWER_S', 1.0)
-    fake(tmp_path, monkeypatch, script)
+    program(tmp_path, monkeypatch, 'sinfo', script)
     (found,) = nodes.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
     assert found.node == 'others of compute'
     assert said in found.reason
@@ -145,7 +133,7 @@ def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkey
 def test_whether_a_job_shares_its_nodes_is_asked_of_slurm(tmp_path, monkeypatch, transcript, section, word):
     lines = transcripts('slurm')[transcript][f'{section}-scontrol.out'].splitlines()
     said = tmp_path / 'said'
-    fake(tmp_path, monkeypatch, f'[ "$*" = "show job 7" ] && cat {said}', 'scontrol')
+    program(tmp_path, monkeypatch, 'scontrol', f'[ "$*" = "show job 7" ] && cat {said}')
     found = set()
     for number in range(len(lines) + 1):
         said.write_text('\n'.join(lines[:number]))

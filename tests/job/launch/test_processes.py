@@ -13,6 +13,7 @@ from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, l
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
+from stand_in import working_in
 
 POINT = Point('', (), nodes=2, tasks=8, tasks_per_node=4)
 SIZE = 4 << 20  # bytes
@@ -45,16 +46,6 @@ def opened(directory):
 def soon(monkeypatch):
     monkeypatch.setattr(processes, 'GRACE_S', 0.3)
     monkeypatch.setattr(processes, 'WAKE_S', 0.02)
-
-
-def working_in(place):
-    """Processes whose working directory is place/data."""
-    found = []
-    for name in filter(str.isdigit, os.listdir('/proc')):
-        with contextlib.suppress(OSError):
-            if os.readlink(f'/proc/{name}/cwd') == str(place / 'data'):
-                found.append(int(name))
-    return found
 
 
 def written(path):
@@ -214,14 +205,14 @@ def test_all_of_its_processes_are_ended_at_its_limit_or_when_a_stop_is_requested
     stopping = (lambda: written(place / 'pid')) if stops else (lambda: False)
     with pytest.raises(LaunchGivenUp, match=f'{why}; it was ended$'):
         run(place, *scripts, limit_s=60.0 if stops else 0.2, stopping=stopping)
-    assert working_in(place) == []
+    assert working_in(place / 'data') == []
 
 
 def test_a_process_of_another_session_that_it_left_in_the_directory_is_killed_too(place, soon):
     script = "setsid sh -c 'echo $$ > ../pid; exec sleep 60' & trap '' TERM; while :; do sleep 1; done"
     with pytest.raises(LaunchGivenUp, match='it was ended$'):
         run(place, script, stopping=lambda: written(place / 'pid'))
-    assert working_in(place) == []
+    assert working_in(place / 'data') == []
 
 
 @pytest.mark.needs('fio')
@@ -229,7 +220,7 @@ def test_the_jobs_of_a_real_fio_that_was_killed_are_killed_too(place):
     options = '--name=rank0 --numjobs=2 --rw=write --size=1m --rate=1m --time_based --runtime=60 --eta=never'
     finished = run(place, f'fio {options} & sleep 1; kill -KILL $!; wait $!')
     assert finished.outcome.exit_status == 128 + signal.SIGKILL
-    assert working_in(place) == []
+    assert working_in(place / 'data') == []
 
 
 def test_processes_elsewhere_are_none_of_its_business(place, soon):
@@ -260,7 +251,7 @@ def test_one_that_survives_is_left_and_named(place, soon, monkeypatch):
     monkeypatch.setattr(processes, '_kill_all', lambda pids: None)
     with pytest.raises(LaunchGivenUp, match='and process [0-9]+ survived SIGKILL$') as caught:
         run(place, 'exec sleep 60', limit_s=0.2)
-    (pid,) = working_in(place)
+    (pid,) = working_in(place / 'data')
     assert f'process {pid} survived' in str(caught.value)
     os.kill(pid, signal.SIGKILL)
 
@@ -270,4 +261,4 @@ def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, 
     command = Command('task', tuple(map(tuple, argvs)), {}, ())
     with opened(place / 'data') as where, pytest.raises(FileNotFoundError, match='/no/such/program'):
         carry_out(command, Processes(argvs, {}), str(place / 'raw'), where, 60.0, lambda: False)
-    assert working_in(place) == []
+    assert working_in(place / 'data') == []

@@ -2,7 +2,6 @@
 
 import hashlib
 import platform
-import stat
 
 import pytest
 
@@ -12,6 +11,7 @@ from seatrial.job.sequence.agreement import MARK, MPI, NO_MPI, SAME, disagreemen
 from seatrial.model.plan import Launcher
 from seatrial.model.record import Finding, Provenance
 from seatrial.rules.places import short
+from stand_in import program
 
 HERE = short(platform.node())
 OWN = Provenance('spack:l7f4hbh6twzbxdmv6upuni7omqeedeme', 'MPICH 4.0.2')
@@ -92,21 +92,19 @@ def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
 
 def test_a_launcher_asks_every_node_once(tmp_path, monkeypatch):
     """The task is the real one; of the stand-in's two, one is on a node of another name and with another program."""
-    srun, program = tmp_path / 'srun', tmp_path / 'fio'
-    program.write_bytes(b'mine')
-    srun.write_text(f"""#!/bin/sh
-[ "$1 $2 $3" = '-N2 -n2 --ntasks-per-node=1' ] || exit 9
+    fio = tmp_path / 'fio'
+    fio.write_bytes(b'mine')
+    script = f"""[ "$1 $2 $3" = '-N2 -n2 --ntasks-per-node=1' ] || exit 9
 shift 4
 "$@"
-printf other > {program}
+printf other > {fio}
 "$@" | sed 's/{MARK} [^ ]*/{MARK} n2/'
-""")
-    srun.chmod(srun.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+"""
+    program(tmp_path, monkeypatch, 'srun', script)
     own = Provenance(f'sha256:{hashlib.sha256(b"mine").hexdigest()}')
-    found = disagreement(Launcher('srun'), 2, str(program), False, own)
+    found = disagreement(Launcher('srun'), 2, str(fio), False, own)
     assert found.sentence.startswith(
-        f'{program} is SHA-256 {hashlib.sha256(b"mine").hexdigest()[:12]} on {HERE}, '
+        f'{fio} is SHA-256 {hashlib.sha256(b"mine").hexdigest()[:12]} on {HERE}, '
         f'and SHA-256 {hashlib.sha256(b"other").hexdigest()[:12]} on n2; '
     )
 

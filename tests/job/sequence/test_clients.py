@@ -4,7 +4,6 @@ srun."""
 import json
 import os
 import platform
-import stat
 
 import pytest
 
@@ -13,10 +12,10 @@ from seatrial.filesystem.base import Cold, Exchanged
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.clients import EMPTY, FORGET, KEEP, MARK, Clients, clients, main
 from seatrial.model.plan import Launcher
+from stand_in import program
 
 HERE = platform.node()
-SRUN = """#!/bin/sh
-echo "$*" > {asked}
+SRUN = """echo "$*" > {asked}
 while [ "${{1#-}}" != "$1" ]; do shift; done
 "$@"
 "$@" | sed 's/{mark} [^ ]*/{mark} n2/; {change}'
@@ -36,10 +35,7 @@ def asked(data, tmp_path, monkeypatch):
     """The clients of two nodes; change: what sed makes of the second one's answer."""
 
     def two(change='', named=(), forget=True):
-        srun = tmp_path / 'srun'
-        srun.write_text(SRUN.format(asked=tmp_path / 'asked', mark=MARK, change=change))
-        srun.chmod(srun.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+        program(tmp_path, monkeypatch, 'srun', SRUN.format(asked=tmp_path / 'asked', mark=MARK, change=change))
         plan = plan_of(case={'nodes': 2})._replace(launcher=Launcher('srun'))
         return clients(plan, str(data), forget, named), (tmp_path / 'asked').read_text()
 

@@ -38,7 +38,7 @@ from seatrial.model.plan import EngineChoice, Limits, TrialPlan
 from seatrial.model.record import SAMPLES, Start, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
-from stand_in import Altered
+from stand_in import Altered, working_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
@@ -114,18 +114,6 @@ def check_aftermath(lab, plan, before):
     assert command.main(['remove', lab.write(plan)]) == 0
     assert lab.left() == []
     assert lab.surroundings() == before
-
-
-def working_in(directory):
-    """Processes whose working directory lies in this one."""
-    found = []
-    for name in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            if os.readlink(f'/proc/{name}/cwd').startswith(str(directory)):
-                found.append(name)
-        except OSError:
-            continue
-    return found
 
 
 # The engine fails in a measured launch

@@ -12,7 +12,7 @@ from builders import plan_of
 from seatrial.filesystem.base import Driver, Exchanged, Meter, no_meter
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import telemetry
-from seatrial.job.sequence.telemetry import Log, Watching, observed, telemetry_in
+from seatrial.job.sequence.telemetry import Watching, observed, telemetry_in
 from seatrial.model.ask import ask
 from seatrial.model.telemetry import (
     AFTER,
@@ -26,29 +26,9 @@ from seatrial.model.telemetry import (
     Served,
     Watch,
 )
+from stand_in import WAIT_S, Kept
 
-WAIT_S = 60.0  # at most, for what comes at once on a machine that has time
 READY = Meter('a counter of the test', '', lambda deadline_s: {READ: 1, WRITTEN: 2})
-
-
-class Kept(Log):
-    """Lines that are kept in memory."""
-
-    def __init__(self):
-        self.lines = []
-
-    def write(self, value):
-        self.lines.append(value)
-
-    def of(self, kind):
-        return [line for line in self.lines if isinstance(line, kind)]
-
-    def wait_for(self, kind, number):
-        end = time.monotonic() + WAIT_S
-        while len(self.of(kind)) < number and time.monotonic() < end:
-            time.sleep(0.005)
-        assert len(self.of(kind)) >= number, self.lines
-        return self.of(kind)
 
 
 class Counting(Driver):
