@@ -39,6 +39,8 @@ def test_only_posix_is_any_mount(driver):
         assert (type_fault(driver, mount) is None) == (driver.name == 'posix')
     for kernel_type in driver.kernel_types:
         assert type_fault(driver, ROOT._replace(type=kernel_type)) is None
+        assert type_of(ROOT._replace(type=kernel_type)) == driver.name
+    assert type_of(ROOT) is type_of(ROOT._replace(type='fuse.sshfs')) is None
 
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
@@ -64,28 +66,6 @@ def test_the_page_of_the_types_is_up_to_date(repository):
     assert made == (repository / 'docs' / 'file-systems.md').read_text(), (
         'python docs/generate_file_systems.py > docs/file-systems.md'
     )
-
-
-@pytest.mark.parametrize(
-    ('kernel_type', 'type_'),
-    [
-        ('nfs', 'nfs'),
-        ('nfs4', 'nfs'),
-        ('gpfs', 'gpfs'),
-        ('beegfs', 'beegfs'),
-        ('beegfs_nodev', 'beegfs'),
-        ('fuse.glusterfs', 'glusterfs'),
-        ('lustre', 'lustre'),
-        ('ext4', None),
-        ('ceph', 'cephfs'),
-        ('fuse.ceph-fuse', 'cephfs'),
-        ('ocfs2', 'ocfs2'),
-        ('fuse.rclone', 'hdfs'),
-        ('fuse.sshfs', None),
-    ],
-)
-def test_the_kernels_type_names_the_driver_that_knows_it(kernel_type, type_):
-    assert type_of(Mount('/mnt', kernel_type, 'source', 'rw')) == type_
 
 
 FSID = 'b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa'

@@ -434,14 +434,6 @@ def test_a_file_system_with_too_little_space_is_refused_with_the_arithmetic(lab,
     assert output.splitlines()[1:] == ['exit 13']
 
 
-def test_a_file_system_that_is_mounted_read_only_is_refused(lab, stub_fio, mounted):
-    plan = lab.plan(stub_fio())
-    mounted(lab.write(plan), tmpfs(lab.target, 'size=4m,ro'))
-    ran = lab.ran(plan)
-    assert (ran.end.reason, ran.records.samples) == ('refused', [])
-    assert_matches(f'{lab.target}: its file system is mounted read-only; mount it for writing', said(ran))
-
-
 def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure(lab, stub_fio, mounted):
     plan = lab.plan(stub_fio(('measured-write', {'read_only': str(lab.target)})))
     mounted(lab.write(plan), tmpfs(lab.target, 'size=4m'))
@@ -552,22 +544,6 @@ def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab,
     assert lab.judged(plan).verdict is Verdict.INCOMPLETE
 
 
-@pytest.mark.parametrize('way', ['link', 'sub'])
-def test_a_path_that_leads_out_of_the_mount_is_refused(lab, stub_fio, mounted, way):
-    outside = lab.base / 'shared' / 'neighbour'
-    plan = lab.plan(stub_fio(), target={'path': str(lab.target / way), 'mount': str(lab.target)})
-    inner = {
-        'link': f'ln -s {outside} {lab.target}/link',
-        'sub': f'mkdir {lab.target}/sub; {tmpfs(lab.target / "sub", "size=9m")}',
-    }
-    before = lab.surroundings()
-    mounted(lab.write(plan), f'{tmpfs(lab.target, "size=4m")}; {inner[way]}')
-    why = {'link': f'a symbolic link leads from it to {outside}', 'sub': 'another file system is mounted in between'}
-    assert (lab.ran(plan).end.reason, lab.ran(plan).records.samples) == ('refused', [])
-    assert_matches(f'S1: .*{why[way]}', said(lab.ran(plan)))
-    assert lab.surroundings() == before
-
-
 @pytest.mark.parametrize(
     ('mode', 'end'), [(0o770, 'refused'), (0o707, 'refused'), (0o1777, 'finished'), (0o755, 'finished')]
 )
@@ -579,16 +555,6 @@ def test_a_target_where_others_could_replace_the_run_directory_is_refused(lab, s
 
 
 # An ordinary user
-
-
-def test_a_target_in_which_the_user_may_not_write_is_refused(nobodys):
-    lab, plan = nobodys.lab, nobodys.plan()
-    before = lab.surroundings()
-    assert nobodys.begin('run', plan).wait() == 13
-    ran = lab.ran(plan)
-    assert (ran.end.reason, ran.records.samples) == ('refused', [])
-    assert_matches('nobody may not write in it; give them a directory in which they may', said(ran))
-    assert lab.surroundings() == before
 
 
 def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys):
