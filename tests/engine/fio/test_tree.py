@@ -168,6 +168,11 @@ class TestJobFile:
         assert '--alloc-size=250000' in command_of('create', many).argvs[0]
         assert '--alloc-size=16384' in command_of('read', point(PRIVATE)).argvs[0]
 
+    def test_another_seed_or_launch_gives_other_data(self):
+        ways = (('/a/1', 1), ('/a/1', 2), ('/a/2', 1))
+        commands = [command_of('create', point(PRIVATE), raw, seed) for raw, seed in ways]
+        assert len({jobs_in(command)[0]['randseed'] for command in commands}) == 3
+
 
 class TestWhatItCannot:
     @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE._replace(subtrees='shared')])

@@ -31,7 +31,7 @@ from seatrial.job.directory.owner import this_owner
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Blocked
-from seatrial.job.sequence import blocks, sampling, start
+from seatrial.job.sequence import blocks, sampling, start, survey
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits, TrialPlan
@@ -234,6 +234,14 @@ def test_a_program_that_is_not_what_it_should_be_refuses_the_run(lab, stub_fio, 
     ran = lab.run(lab.plan(stub_fio(version=version)))
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
     assert_matches(f"fio: '{re.escape(version)}' is not the version of fio", said(ran))
+
+
+def test_a_program_that_does_not_say_its_version_in_time_is_skipped(lab, tmp_path, monkeypatch):
+    monkeypatch.setattr(survey, 'VERSION_DEADLINE_S', 0.2)
+    (tmp_path / 'fio').write_text('#!/bin/sh\nexec sleep 60\n')
+    (tmp_path / 'fio').chmod(0o755)
+    ran = lab.run(lab.plan(str(tmp_path / 'fio')))
+    assert_matches("no engine can measure data access here .*fio: '' is not the version of fio", said(ran))
 
 
 def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fio):

@@ -124,6 +124,15 @@ def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_tim
     assert all(seconds >= 0.02 * 2 ** (i + 1) - 1e-6 for i, seconds in enumerate(apart))
 
 
+def test_the_pause_after_gaps_has_an_end(monkeypatch):
+    monkeypatch.setattr(telemetry, 'MAX_PAUSE_S', 0.03)
+    log = Kept()
+    watching = Watching(counting({}), log, 0.01)
+    log.wait_for(Gap, 8)
+    assert watching._pause_s == 0.03
+    watching.stop()
+
+
 def test_costly_readings_are_taken_less_often_and_the_file_says_how_often(monkeypatch):
     monkeypatch.setattr(telemetry, 'DEAR_S', 0.001)
     log = Kept()
