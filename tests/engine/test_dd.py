@@ -126,6 +126,7 @@ class TestWhatItCannot:
 
 class TestVersion:
     def test_it_is_read_from_the_genuine_text(self):
+        assert Dd().version_argv('/bin/dd') == ['/bin/dd', '--version']
         assert Dd().parse_version(TRANSCRIPTS['version']['out']) == '9.1'
 
     @pytest.mark.parametrize('text', ['', 'dd (uutils coreutils) 0.2.2\n', 'BusyBox v1.35.0\n'])

@@ -919,6 +919,11 @@ def test_the_version_behind_a_script_is_found_and_no_file_is_made(tmp_path):
     assert list(tmp_path.iterdir()) == [script]
 
 
+def test_the_version_of_what_is_no_ior_is_not_found(tmp_path):
+    with pytest.raises(EngineError, match='T7'):
+        version_of('/bin/true', tmp_path)
+
+
 def test_a_rewrite_keeps_the_files_and_is_read_as_the_write_that_it_is():
     at = access_point(file_reuse(('write', 'rewrite', 'read', 'reread')), transfers=32)
     told = TRANSCRIPTS[REWRITTEN]

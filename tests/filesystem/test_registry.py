@@ -10,6 +10,7 @@ from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted
 from seatrial.filesystem.registry import DRIVERS, TYPES, by_type, same_storage, type_of
+from seatrial.model.layout import Layout
 
 ROOT = Mount('/', 'ext4', '/dev/vda', 'rw,discard')
 LUSTRE = Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,flock')
@@ -31,6 +32,14 @@ def test_a_type_that_declares_no_kernel_types_accepts_no_directory():
     for mount in (ROOT, LUSTRE, ROOT._replace(type='wekafs'), None):
         assert (type_fault(Weka(), mount) or '').startswith('the site says type weka, but ')
     assert Weka().tried == '' and Weka().no_layout
+
+
+def test_a_type_that_nobody_has_taught_more_says_so():
+    driver = Driver()
+    driver.name = 'newfs'
+    assert (driver.targets('/mnt').rows, driver.reach('/mnt', Layout(), 1)) == ((), None)
+    meter = driver.meter('/mnt')
+    assert 'newfs' in meter.why_not and meter.look(1.0) == {}
 
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)

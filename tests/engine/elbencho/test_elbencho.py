@@ -277,6 +277,10 @@ class TestFailures:
 class TestFsync:
     """What the process around an elbencho that writes does, and what is made of it."""
 
+    def test_without_its_report_a_write_is_refused(self):
+        for text in cuts(TRANSCRIPTS['files-write']['0.out']):
+            assert refusal('files-write', out0=text).rule == 'E1'
+
     def test_its_end_is_that_of_the_task(self):
         report = TRANSCRIPTS['files-write']['0.out'].splitlines()[-1]
         ended = float(re.search(r'"ended": ([\d.]+)', report).group(1))

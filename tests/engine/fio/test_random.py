@@ -157,6 +157,7 @@ class TestJobFile:
         assert jobs_of(MIXED, seed=one) != jobs_of(MIXED, seed=one, raw='/raw/2')
         assert (jobs_of(MIXED, seed=one) == jobs_of(MIXED, seed=other)) == (one == other)
         assert len({job['randseed'] for job in jobs_of(MIXED_ON_TWO, seed=one)}) == MIXED_ON_TWO.tasks
+        assert not FioRandom().reads_elsewhere(MIXED_ON_TWO, 'randrw'), 'all read their own working set'
 
 
 class TestWhatItCannot:

@@ -342,12 +342,15 @@ class TestFilesThatAreMadeEmpty:
         assert DRIVER.make_file(file, pinned, str(stand.mount)) is None
         assert DRIVER.granted(file, pinned).differs is None
 
-    def test_what_a_refused_lfs_leaves_is_removed(self, stand):
+    def test_what_a_refused_lfs_leaves_is_removed_and_what_was_there_stays(self, stand):
         file = str(stand.mount / 'on9')
         assert run(setstripe_argv(LustreLayout(osts=(9,)), file)).returncode == 22 and os.path.exists(file)
         os.unlink(file)
         assert 'Invalid argument' in (DRIVER.make_file(file, striped('x', osts=(9,)), str(stand.mount)) or '')
         assert not os.path.lexists(file)
+        file, asked = stand.written(str(stand.mount), 0), stand.asked()
+        assert 'is there already' in (DRIVER.make_file(file, striped('x', osts=(9,)), str(stand.mount)) or '')
+        assert os.path.exists(file) and stand.asked() == asked
 
     def test_what_is_not_empty_or_no_file_is_never_removed(self, stand):
         file, directory = stand.written(str(stand.mount)), stand.directory()

@@ -20,6 +20,7 @@ from seatrial.filesystem.lustre.striping import (
     setstripe_argv,
     spelled,
 )
+from seatrial.filesystem.lustre.text import NotUnderstood
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1), 'empty': ()})
@@ -239,6 +240,8 @@ def test_the_default_of_a_directory_with_components_is_read(where):
     got = parse_getstripe(text)
     assert got.of_directory and got.layout.canonical == 'E1M.Lmdt.E-1.c2.S1M'
     assert difference(DOM, got, THERE) is None
+    with pytest.raises(NotUnderstood, match='components without a count'):
+        parse_getstripe(text.replace('lcm_entry_count:   2\n', ''))
 
 
 def test_indices_are_spelled_as_ranges():
