@@ -10,9 +10,9 @@ from seatrial.judge.outliers import isolation
 from seatrial.model.plan import StoppingRule
 from seatrial.model.record import Finding, NotTested
 from seatrial.model.units import BINARY, MIB
-from seatrial.report.drawing.markers import FULL, OPEN
+from seatrial.report.drawing.plot import DOT, FULL, OPEN, Line, Mark
 from seatrial.report.junit import junit
-from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, PAPERS, SLOWEST, summary, view
+from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, SLOWEST, summary, view
 from seatrial.report.session.page import page
 from seatrial.report.session.summary import markdown
 from seatrial.workload.access import data_access
@@ -95,38 +95,31 @@ def test_all_that_is_named_has_a_row_however_many():
     assert table.more == 300 - len(slow)
 
 
+def parts_of(chart, kind):
+    return [part for part in chart.parts if isinstance(part, kind)]
+
+
 @pytest.mark.parametrize(('nodes', 'dots'), [(10, 10), (MAX_DOTS, MAX_DOTS), (MAX_DOTS + 1, SLOWEST)])
 def test_of_many_places_only_quantiles_and_the_slowest_are_drawn(nodes, dots):
-    for line in shown(nodes, {'n3': 0.6}).drawings['wide'].lines:
-        assert len(line.dots) == dots
-        assert len(line.strokes) == (nodes if nodes <= MAX_DOTS else 9)
-
-
-@pytest.mark.parametrize(('name', 'paper'), list(PAPERS.items()))
-def test_all_of_it_lies_inside_the_paper_and_rises_from_left_to_right(name, paper):
-    drawing = shown(30, {'n3': 0.6}).drawings[name]
-    for line in drawing.lines:
-        assert [x for x, _ in line.strokes] == sorted(x for x, _ in line.strokes)
-        assert [y for _, y in line.strokes] == sorted((y for _, y in line.strokes), reverse=True)
-        assert all(
-            drawing.left <= x <= drawing.right and paper.top <= y <= paper.height - paper.bottom
-            for x, y in line.strokes
-        )
-    assert drawing.right <= paper.width
+    chart = shown(nodes, {'n3': 0.6}).chart
+    lines = parts_of(chart, Line)
+    assert len(parts_of(chart, Mark)) == dots * len(lines)
+    for (stroke,) in (line.strokes for line in lines):
+        assert len(stroke) == (nodes if nodes <= MAX_DOTS else 9)
+        assert stroke == sorted(stroke) and [share for _, share in stroke] == sorted(share for _, share in stroke)
 
 
 @pytest.mark.parametrize(('again', 'form'), [(True, FULL), (False, OPEN)])
 def test_what_is_named_has_a_mark_of_its_own_below_the_line_of_the_effect(again, form):
-    drawing = shown(factors={'n3': 0.6}, again=again).drawings['wide']
-    marked = [dot for line in drawing.lines for dot in line.dots if dot.form]
-    assert {dot.form for dot in marked} == {form}
-    assert all(dot.y > drawing.minimum and dot.words.startswith('n3, write') for dot in marked)
-    assert 'n3' in drawing.words
+    chart = shown(factors={'n3': 0.6}, again=again).chart
+    marked = [mark for mark in parts_of(chart, Mark) if mark.form != DOT]
+    assert {(mark.form, mark.label) for mark in marked} == {(form, 'slow' if again else 'may be slow')}
+    assert all(mark.figure < chart.parts[0].at and mark.words.startswith('n3, write') for mark in marked)
+    assert 'n3' in chart.words
 
 
 def test_a_healthy_system_has_no_mark():
-    drawing = shown().drawings['wide']
-    assert drawing.words == 'no place stands out'
+    assert shown().chart.words == 'no place stands out'
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from seatrial.model.metric import LOWER, Fact
 from seatrial.model.record import Finding
 from seatrial.model.units import DECIMAL, MIB
 from seatrial.report import words
-from seatrial.report.drawing.markers import SHAPES, STYLES
+from seatrial.report.drawing.plot import MARKERS, STYLES
 from seatrial.report.evidence import LaunchEvidence
 from seatrial.report.session.page import _humps, page
 from seatrial.workload.registry import planned_metrics
@@ -303,13 +303,6 @@ def test_every_verdict_has_a_mark_of_its_own_and_its_word(make, varied):
     assert len(marks) == len(Verdict)
 
 
-def test_the_metrics_differ_by_marker_and_dashes_not_only_by_colour(varied):
-    text = page(varied)
-    assert re.search(r'<g class="o-read"><title>.*?<circle class="full"', text, re.DOTALL)
-    assert re.search(r'<g class="o-write"><title>.*?<rect class="full"', text, re.DOTALL)
-    assert '.o-write .line { stroke-dasharray' in STYLE.read_text()
-
-
 def test_figures_that_are_invalid_are_struck_out(varied):
     rows = re.findall(r'<tr class="struck">(.*?)</tr>', page(varied), re.DOTALL)
     assert [re.search(r'scope="row">([\w ]+)', row).group(1) for row in rows] == ['8 MiB', '8 MiB']
@@ -477,7 +470,7 @@ def test_the_styles_of_series_differ_by_marker_or_dashes():
         style: re.search(rf'[^}}]*\.o-{style}\b[^{{]*\.line \{{ stroke-dasharray: ([^;]+);', STYLE.read_text())
         for style in STYLES
     }
-    looks = {(SHAPES[style], found.group(1) if found else '') for style, found in dashes.items()}
+    looks = {(MARKERS[style], found.group(1) if found else '') for style, found in dashes.items()}
     assert len(looks) == len(STYLES)
 
 

@@ -4,13 +4,25 @@ Every way of comparing is a curve from its slowest place to its fastest, as a sh
 reads, together and in groups, lie on one scale. Of many places only quantiles are drawn, and beside them the slowest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, PlaceVerdict
 from seatrial.judge.statistics import quantile
-from seatrial.report.drawing.markers import FULL, OPEN, styles
-from seatrial.report.drawing.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
+from seatrial.report.drawing.plot import (
+    DOT,
+    FULL,
+    HEADROOM,
+    OPEN,
+    Axis,
+    Chart,
+    Line,
+    Mark,
+    Rule,
+    Tick,
+    round_axis,
+    styles,
+)
 from seatrial.report.figures import Unit, common_unit, percent
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
@@ -26,45 +38,9 @@ MAX_NOT_TESTED = 32
 SLOWEST = 12
 """Places that are drawn by themselves where the others are quantiles."""
 
-PAPERS = papers(300, 260)
-
 _QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 _FORMS = {SLOW: FULL, SUSPECTED: OPEN, CLEARED: OPEN}
 _SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}
-
-
-@dataclass(frozen=True)
-class SortedDot:
-    """One place in one way of comparing. form: of a named one, 'full' or 'open'; empty of a usual one."""
-
-    x: float
-    y: float
-    form: str
-    words: str
-
-
-@dataclass(frozen=True)
-class SortedLine:
-    """One way of comparing: strokes from the slowest to the fastest, and the dots upon them."""
-
-    label: str
-    style: str
-    strokes: tuple[tuple[float, float], ...]
-    dots: tuple[SortedDot, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sorted(Frame):
-    """Everything that there is to draw. minimum: the y of the effect below which a place can be named."""
-
-    minimum: float
-    lines: tuple[SortedLine, ...]
-
-    @property
-    def words(self) -> str:
-        """What is named in it."""
-        named = [dot.words for line in self.lines for dot in line.dots if dot.form]
-        return '; '.join(named) or 'no place stands out'
 
 
 @dataclass(frozen=True)
@@ -106,7 +82,7 @@ class IsolationView:
     rows: tuple[PlaceRow, ...]
     more: int
     summary: str
-    drawings: Mapping[str, Sorted]
+    chart: Chart
     not_tested: Sequence[str]
 
 
@@ -127,7 +103,7 @@ def view(isolation: Isolation | None, system: str) -> IsolationView | None:
         rows=tuple(_row(place, isolation, columns) for place in shown),
         more=len(isolation.places) - len(shown),
         summary=summary(isolation),
-        drawings={name: _sorted(isolation, columns, paper) for name, paper in PAPERS.items()},
+        chart=_chart(isolation, columns),
         not_tested=cut(
             [f'{each.node}: {", ".join(filter(None, (each.state, each.reason)))}' for each in isolation.not_tested],
             MAX_NOT_TESTED,
@@ -182,28 +158,28 @@ def _share(effect: float) -> str:
     return percent(1 - effect)
 
 
-def _sorted(isolation: Isolation, columns: Sequence[ComparedColumn], paper: Paper) -> Sorted:
+def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> Chart:
     shares = {column: _shares(isolation, column.label) for column in columns}
     highest = max(share for own in shares.values() for share, _ in own)
-    up = Scale(0.0, max(highest, 1.0) * HEADROOM, False, paper.height - paper.bottom, paper.top)
-    y_ticks = up.ticks(4, lambda share: f'{100 * share:.0f} %')
-    left, right = paper.room(y_ticks) + 8, paper.width - paper.right - 8.0
-    across = Scale(0.0, 1.0, False, left + 8, right)
-    ends = (
-        Tick(across(0.0), 'slowest', 'start'),
-        Tick(across(0.5), 'median'),
-        Tick(across(1.0), 'fastest', 'end'),
-    )
-    return Sorted(
-        paper=paper,
-        left=left,
-        right=right,
-        x_ticks=apart(ends, paper.font, paper.width + 40),
-        y_ticks=y_ticks,
-        x_label=f'{counted(len(isolation.places), isolation.kind)}, sorted',
-        y_label='of the median',
-        minimum=up(1 - isolation.min_effect),
-        lines=tuple(_line(column, own, across, up) for column, own in shares.items() if own),
+    least = f'{percent(isolation.min_effect)} less: no {isolation.kind} above it is named'
+    parts: list[Line | Mark | Rule] = [Rule(1 - isolation.min_effect, 'least', label=least)]
+    for column, own in shares.items():
+        parts += _line(column, own) if own else []
+    named = [part.words for part in parts if isinstance(part, Mark) and part.form != DOT]
+    ends = [Tick(0.0, 'slowest'), Tick(0.5, 'median'), Tick(1.0, 'fastest')]
+    places = counted(len(isolation.places), isolation.kind)
+    return Chart(
+        x=Axis(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
+        y=round_axis(
+            0.0,
+            max(highest, 1.0) * HEADROOM,
+            label='of the median',
+            said=lambda share: f'{100 * share:.0f} %',
+            count=4,
+        ),
+        parts=parts,
+        height=242,
+        words='; '.join(named) or 'no place stands out',
     )
 
 
@@ -215,18 +191,26 @@ def _shares(isolation: Isolation, label: str) -> list[tuple[float, PlaceVerdict]
     return [(figure / median, place) for figure, place in own]
 
 
-def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]], across: Scale, up: Scale) -> SortedLine:
+def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]]) -> list[Line | Mark]:
+    """From the slowest to the fastest place, with the marks upon it: of those that are named above the others."""
     ordered = [share for share, _ in own]
     last = max(1, len(own) - 1)
+    stroke = [(part, quantile(ordered, part)) for part in _QUANTILES]
     if len(own) <= MAX_DOTS:
-        strokes = [(across(rank / last), up(share)) for rank, share in enumerate(ordered)]
-    else:
-        strokes = [(across(part), up(quantile(ordered, part))) for part in _QUANTILES]
-    dots = []
+        stroke = [(rank / last, share) for rank, share in enumerate(ordered)]
+    marks = []
     for rank, (share, place) in enumerate(own):
         if len(own) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
             said = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
-            named = f', {_SAID[place.verdict]}' if place.verdict != USUAL else ''
-            form = _FORMS.get(place.verdict, '')
-            dots.append(SortedDot(across(rank / last), up(share), form, f'{said}, {percent(share)}{named}'))
-    return SortedLine(column.label, column.style, tuple(strokes), tuple(dots))
+            named = _SAID[place.verdict] if place.verdict != USUAL else ''
+            marks.append(
+                Mark(
+                    rank / last,
+                    share,
+                    column.style,
+                    _FORMS.get(place.verdict, DOT),
+                    f'{said}, {percent(share)}{", " if named else ""}{named}',
+                    label=named,
+                )
+            )
+    return [Line(column.style, [stroke], column.label), *sorted(marks, key=lambda mark: mark.form != DOT)]

@@ -18,10 +18,9 @@ from seatrial.judge.verdict import MetricResult, Verdict, worst
 from seatrial.model.metric import Fact
 from seatrial.model.units import approximate_size
 from seatrial.report import figures, words
-from seatrial.report.drawing import curve as curves
-from seatrial.report.drawing import dots
 from seatrial.report.drawing.maps import surfaces
-from seatrial.report.drawing.markers import SHAPES, styles
+from seatrial.report.drawing.metrics import charts, has_curve, has_metric_lines, sheets, styled_by
+from seatrial.report.drawing.plot import PAPERS, Chart, drawn, marker, px, styles
 from seatrial.report.drawing.scenario_course import CourseView, courses
 from seatrial.report.drawing.timeline import Timeline, timeline, why_none
 from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
@@ -136,7 +135,7 @@ class CaseView:
     """One case as the template needs it.
 
     facts:    what is to be known of it before its figures; repeats: by the label of the point
-    drawings: of each dimension the curve or the dots, by the width of the paper; lines: whether they are curves
+    charts: of each dimension the curve or the dots; lines: whether they are curves
     isolation: of a sweep over nodes or targets, in place of these
     courses:  of scenarios; histograms: of what an ageing has filled in
     monitored: servers; timeline: of the throughput; uncounted: why there is none, or empty
@@ -146,7 +145,7 @@ class CaseView:
     anchor: str
     sentence: str
     facts: Sequence[str]
-    drawings: Sequence[Mapping[str, curves.Curve | dots.Dots]]
+    charts: Sequence[Chart]
     lines: bool
     table: MetricTable
     totals: Sequence[tuple[str, str]]
@@ -175,8 +174,8 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
         anchor=anchor,
         sentence=words.sentence(evidence),
         facts=words.facts(evidence),
-        drawings=_drawings(evidence, units),
-        lines=curves.has_curve(plan),
+        charts=[] if result.isolation or words.only_counts(plan) else charts(plan, result, units),
+        lines=has_curve(plan),
         table=_table(evidence, units, system),
         totals=words.totals(evidence),
         contentions=contentions(plan, result),
@@ -225,19 +224,6 @@ def _outranking(verdict: Verdict) -> int:
     return sum(worst([verdict, other]) is not verdict for other in Verdict)
 
 
-def _drawings(evidence: CaseEvidence, units: Mapping[str, Unit]) -> list[dict[str, curves.Curve | dots.Dots]]:
-    plan, result = evidence.plan, evidence.result
-    if result.isolation or words.only_counts(plan):
-        return []
-    lines = curves.has_curve(plan)
-    draw, papers = (curves.curve, curves.PAPERS) if lines else (dots.dots, dots.PAPERS)
-    found = []
-    for metrics in curves.sheets(plan, result.metrics):
-        drawn = {name: draw(plan, result, metrics, units[metrics[0].unit], paper) for name, paper in papers.items()}
-        found.append({name: each for name, each in drawn.items() if each is not None})
-    return [each for each in found if each]
-
-
 def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> MetricTable:
     metrics = evidence.result.metrics
     took = listings(evidence.plan, evidence.result)
@@ -248,7 +234,7 @@ def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> Me
     return MetricTable(
         head='metric' if by_point else 'point',
         figures=f'{DIMENSIONS.get(one, "figure")}, {units[one].name}' if len(units) == 1 else 'figure',
-        styled_rows=by_point == curves.has_metric_lines(evidence.plan),
+        styled_rows=by_point == has_metric_lines(evidence.plan),
         groups=_groups(evidence, units, took, by_point),
         percentiles=list(dict.fromkeys(name for each in metrics for name in each.percentiles_s)),
         percentile_unit=common_unit(timed, 's', system),
@@ -266,9 +252,9 @@ def _groups(
     said = words.point_words if by_point else words.point_value
     points = {point.label: said(plan.axis, point) for point in plan.points}
     style: dict[str, str] = {}
-    for sheet in curves.sheets(plan, metrics):
-        own = styles(curves.styled_by(plan, each) for each in sheet)
-        style.update({each.metric: own[curves.styled_by(plan, each)] for each in sheet})
+    for sheet in sheets(plan, metrics):
+        own = styles(styled_by(plan, each) for each in sheet)
+        style.update({each.metric: own[styled_by(plan, each)] for each in sheet})
     groups: dict[str, list[MetricRow]] = {}
     for each in metrics:
         key, other = (each.point, each.name) if by_point else (each.name, each.point)
@@ -327,10 +313,11 @@ def jinja() -> Jinja:
         listed=words.listed,
         grouped=grouped,
         humps=_humps,
-        px=lambda value: f'{value:.1f}'.removesuffix('.0'),
+        px=px,
         rule=lambda label: label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label),
     )
-    environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE, SHAPES=SHAPES)
+    environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE)
+    environment.globals.update(PAPERS=PAPERS, drawn=drawn, marker=marker)
     environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN)
     return environment
 

@@ -11,9 +11,8 @@ from seatrial.judge.verdict import MetricResult
 from seatrial.model.metric import HIGHER, LOWER, Fact
 from seatrial.model.plan import Case
 from seatrial.report import words
-from seatrial.report.drawing.markers import is_valid
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, units_of
+from seatrial.report.figures import Unit, is_valid, units_of
 from seatrial.workload.base import LISTED_BEFORE
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
