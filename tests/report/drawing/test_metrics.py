@@ -10,7 +10,7 @@ from seatrial.judge.verdict import Criteria
 from seatrial.model.record import Finding
 from seatrial.model.units import BINARY, DECIMAL, KIB, MIB
 from seatrial.report.drawing.metrics import LONGEST_LABEL, charts, has_curve, sheets
-from seatrial.report.drawing.plot import OPEN, STRUCK, STYLES, Line, Mark, Rule
+from seatrial.report.drawing.plot import OPEN, STRUCK, STYLES, Curve, Guide, Mark
 from seatrial.report.figures import units_of
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
@@ -48,7 +48,7 @@ def marks_of(chart):
 
 
 def lines_of(chart):
-    return [part for part in chart.parts if isinstance(part, Line)]
+    return [part for part in chart.parts if isinstance(part, Curve)]
 
 
 def test_every_metric_has_a_line_and_a_mark_at_every_point(make, plan):
@@ -125,7 +125,7 @@ def test_repeated_listings_are_the_curve_of_the_cache_broken_before_the_pauses(m
     assert [tick.label for tick in found.x.ticks] == [
         '1st', '2nd', '3rd', '4th', '0.5 s', '1 s', '2 s', '5 s', '10 s',
     ]  # fmt: skip
-    (between,) = (part.at for part in found.parts if isinstance(part, Rule))
+    (between,) = (part.at for part in found.parts if isinstance(part, Guide))
     assert line.strokes[0][-1][0] < between < line.strokes[1][0][0]
     times = {tick.label: tick.value for tick in found.again.ticks}
     assert times['500 ms'] == pytest.approx(1782), '891 entries in half a second'

@@ -16,27 +16,27 @@ from seatrial.report.drawing.plot import (
     PAPERS,
     STRUCK,
     STYLES,
-    Axis,
     Box,
     Chart,
-    Line,
+    Curve,
+    Guide,
     Mark,
-    Rule,
+    Scale,
     Tick,
     clear_labels,
     drawn,
-    figures_axis,
+    figures_scale,
     log_ticks,
     nice_ticks,
-    round_axis,
+    round_scale,
     steps_line,
     styles,
-    time_axis,
+    time_scale,
 )
 from seatrial.report.figures import Unit
 
 rates = st.floats(1e-3, 1e8)
-ACROSS, UP = round_axis(0.0, 10.0), round_axis(0.0, 100.0, label='MiB/s')
+ACROSS, UP = round_scale(0.0, 10.0), round_scale(0.0, 100.0, label='MiB/s')
 WIDE = PAPERS['wide']
 
 
@@ -46,13 +46,13 @@ def chart(*parts, **changes):
 
 def paths(part, **changes):
     """The places of the strokes of a part, by kind."""
-    shape = drawn(chart(part, **changes), WIDE).shapes[1]
+    glyph = drawn(chart(part, **changes), WIDE).glyphs[1]
     return {
         kind: [
             [tuple(map(float, pair.split())) for pair in stroke.removesuffix('h0').split('L')]
             for stroke in path[1:].split('M')
         ]
-        for kind, path in shape.paths
+        for kind, path in glyph.paths
         if kind in ('line', 'dot', 'interval', 'bound')
     }
 
@@ -78,7 +78,7 @@ def test_logarithmic_ticks_are_round_and_few(low, spread):
 
 @given(st.lists(rates, min_size=1, max_size=20), rates, rates)
 def test_an_axis_keeps_the_order_of_values_and_holds_its_ticks(means, one, other):
-    axis = figures_axis(means)
+    axis = figures_scale(means)
     assert (axis.share(one) - axis.share(other)) * (one - other) >= 0
     assert all(axis.low * (1 - 1e-9) <= tick.value <= axis.high * (1 + 1e-9) for tick in axis.ticks)
 
@@ -89,14 +89,14 @@ def test_an_axis_keeps_the_order_of_values_and_holds_its_ticks(means, one, other
     ids=['from zero', 'means far apart', 'a far sample'],
 )
 def test_only_means_far_apart_make_an_axis_logarithmic(means, others, low, logarithmic):
-    axis = figures_axis(means, others)
+    axis = figures_scale(means, others)
     assert (axis.logarithmic, axis.low, axis.high) == (logarithmic, pytest.approx(low), max(means) * 1.05)
     assert axis.share(math.sqrt(axis.low * axis.high)) == pytest.approx(0.5 if logarithmic else 0.0)
 
 
 def test_what_lies_outside_is_put_at_the_end_and_nothing_above_zero_still_makes_an_axis():
-    assert (UP.share(-5.0), UP.share(500.0), figures_axis([1.0, 100.0]).share(-1.0)) == (0.0, 1.0, 0.0)
-    assert figures_axis([0.0]).ticks[-1].value == 1.0
+    assert (UP.share(-5.0), UP.share(500.0), figures_scale([1.0, 100.0]).share(-1.0)) == (0.0, 1.0, 0.0)
+    assert figures_scale([0.0]).ticks[-1].value == 1.0
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_lies_outside_is_put_at_the_end_and_nothing_above_zero_still_makes_
     ids=['linear', 'logarithmic'],
 )
 def test_ticks_are_round_in_the_unit_which_stands_on_the_axis(means, labels):
-    axis = figures_axis([mean * MIB for mean in means], unit=Unit('MiB/s'), notes=['lower is better'])
+    axis = figures_scale([mean * MIB for mean in means], unit=Unit('MiB/s'), notes=['lower is better'])
     assert [(tick.value, tick.label) for tick in axis.ticks] == [(float(each) * MIB, each) for each in labels]
     assert axis.label == f'MiB/s ({"log scale, " if axis.logarithmic else ""}lower is better)'
 
@@ -114,7 +114,7 @@ def test_ticks_are_round_in_the_unit_which_stands_on_the_axis(means, labels):
     ('seconds', 'unit', 'last'), [(30, 'seconds', '30'), (1200, 'minutes', '20'), (36000, 'hours', '10')]
 )
 def test_an_axis_of_time_counts_from_its_beginning_in_a_unit_that_fits(seconds, unit, last):
-    axis = time_axis(1e9, 1e9 + seconds, 'the beginning')
+    axis = time_scale(1e9, 1e9 + seconds, 'the beginning')
     assert (axis.label, axis.ticks[0], axis.ticks[-1]) == (
         f'{unit} since the beginning',
         Tick(1e9, '0'),
@@ -166,12 +166,12 @@ def test_an_interval_that_leaves_the_axis_ends_in_an_arrow():
 
 
 def test_what_is_invalid_is_struck_and_every_style_has_its_own_marker_or_dashes():
-    shape = drawn(chart(Mark(5.0, 50.0, 'write', STRUCK, 'said')), WIDE).shapes[1]
-    assert (shape.style, shape.words, [kind for kind, _ in shape.paths]) == ('write', 'said', ['struck', 'strike'])
+    glyph = drawn(chart(Mark(5.0, 50.0, 'write', STRUCK, 'said')), WIDE).glyphs[1]
+    assert (glyph.style, glyph.words, [kind for kind, _ in glyph.paths]) == ('write', 'said', ['struck', 'strike'])
 
 
 def test_marks_stand_beside_their_place_with_the_line_through_them():
-    line, mark = Line('read', [[(5.0, 50.0), (6.0, 50.0)]], aside=5.0), Mark(5.0, 50.0, 'read', low=40.0, high=60.0)
+    line, mark = Curve('read', [[(5.0, 50.0), (6.0, 50.0)]], aside=5.0), Mark(5.0, 50.0, 'read', low=40.0, high=60.0)
     (x, _), *_ = paths(line)['line'][0]
     (at, _), *_ = paths(mark)['interval'][0]
     (aside, _), *_ = paths(replace(mark, aside=5.0))['interval'][0]
@@ -181,18 +181,18 @@ def test_marks_stand_beside_their_place_with_the_line_through_them():
 @pytest.mark.parametrize('paper', PAPERS.values(), ids=PAPERS)
 def test_everything_lies_on_the_paper(paper):
     parts = [
-        Line('read', [[(0.0, 0.0), (10.0, 1e9)]]),
+        Curve('read', [[(0.0, 0.0), (10.0, 1e9)]]),
         Mark(10.0, 100.0, 'write', low=0.0, high=1e9, samples=[1.0, 2.0]),
-        Rule(50.0, 'least'),
-        Rule(-1.0, 'turn', upright=True),
+        Guide(50.0, 'least'),
+        Guide(-1.0, 'turn', upright=True),
         Box(2.0, 20.0, 'pause', number='1'),
         Box(0.0, 3.0, 'launch', lane=1),
     ]
     found = drawn(chart(*parts, lanes=('write', 'read'), again=UP), paper)
     places = [
         tuple(map(float, pair.groups()))
-        for shape in found.shapes
-        for _, path in shape.paths
+        for glyph in found.glyphs
+        for _, path in glyph.paths
         for pair in re.finditer(r'[ML](-?[\d.]+) (-?[\d.]+)', path)
     ]
     assert all(0 <= x <= paper.width and 0 <= y <= found.height for x, y in places)
@@ -208,18 +208,18 @@ def test_numbers_of_boxes_that_would_touch_are_left_out():
 
 def test_the_legend_has_each_meaning_once():
     parts = [
-        Line('read', [], 'read'),
+        Curve('read', [], 'read'),
         *(Mark(at, 50.0, 'read', OPEN, label='cannot decide', low=1.0, high=2.0) for at in (1.0, 2.0)),
         Box(1.0, 2.0, 'timed'),
         Box(1.0, 2.0, 'pause stall', label='stall'),
     ]
     signs = chart(*parts, interval='90 % interval').legend
     assert [sign.label for sign in signs] == ['read', 'cannot decide', 'stall', '90 % interval']
-    assert [kind for kind, _ in signs[0].shape.paths] == ['line', 'full']
+    assert [kind for kind, _ in signs[0].glyph.paths] == ['line', 'full']
 
 
 def test_an_axis_can_run_downwards():
-    axis = Axis(low=4.0, high=0.0)
+    axis = Scale(low=4.0, high=0.0)
     assert (axis.share(4.0), axis.share(1.0)) == (0.0, 0.75)
 
 

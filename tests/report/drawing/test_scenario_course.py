@@ -9,7 +9,7 @@ from courses import measured_of, rows_of, scenario_of
 from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import MAX_STEPS
 from seatrial.model.units import BINARY
-from seatrial.report.drawing.plot import Box, Line, Rule
+from seatrial.report.drawing.plot import Box, Curve, Guide
 from seatrial.report.drawing.scenario_course import courses
 from seatrial.report.session.page import page
 
@@ -27,7 +27,7 @@ def boxes_of(view, label):
 
 
 def lines_of(view):
-    return {part.label: part.strokes for part in view.chart.parts if isinstance(part, Line)}
+    return {part.label: part.strokes for part in view.chart.parts if isinstance(part, Curve)}
 
 
 def test_a_short_one_is_drawn_second_by_second_with_its_action_and_return(make):
@@ -38,7 +38,7 @@ def test_a_short_one_is_drawn_second_by_second_with_its_action_and_return(make):
     assert action.end == back.start < back.end
     down = [x for stroke in strokes for x, rate in stroke if rate == 0]
     assert (min(down), max(down)) == (30.0, 45.0)
-    assert [part.label for part in view.chart.parts if isinstance(part, Rule)] == ['90 % of before']
+    assert [part.label for part in view.chart.parts if isinstance(part, Guide)] == ['90 % of before']
 
 
 def test_an_outage_of_two_minutes_is_seen_in_72_hours(make):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seatrial.model.telemetry import AFTER, BEFORE, Pace, RpcSize, RpcSizes, Served, Servers
 from seatrial.model.units import BINARY, DECIMAL, MIB
-from seatrial.report.drawing.plot import Box, Line
+from seatrial.report.drawing.plot import Box, Curve
 from seatrial.report.drawing.timeline import MAX_STEPS, timeline, why_none
 from seatrial.report.session.page import page
 from seatrial.workload.sweep import Sweep
@@ -47,7 +47,7 @@ def test_where_nothing_was_counted_it_says_why(make, case):
 
 
 def lines_of(found):
-    return {part.style: part.strokes for part in found.chart.parts if isinstance(part, Line)}
+    return {part.style: part.strokes for part in found.chart.parts if isinstance(part, Curve)}
 
 
 def boxes_of(found, *kinds):

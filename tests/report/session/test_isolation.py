@@ -10,7 +10,7 @@ from seatrial.judge.outliers import isolation
 from seatrial.model.plan import StoppingRule
 from seatrial.model.record import Finding, NotTested
 from seatrial.model.units import BINARY, MIB
-from seatrial.report.drawing.plot import DOT, FULL, OPEN, Line, Mark
+from seatrial.report.drawing.plot import DOT, FULL, OPEN, Curve, Mark
 from seatrial.report.junit import junit
 from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, SLOWEST, summary, view
 from seatrial.report.session.page import page
@@ -102,7 +102,7 @@ def parts_of(chart, kind):
 @pytest.mark.parametrize(('nodes', 'dots'), [(10, 10), (MAX_DOTS, MAX_DOTS), (MAX_DOTS + 1, SLOWEST)])
 def test_of_many_places_only_quantiles_and_the_slowest_are_drawn(nodes, dots):
     chart = shown(nodes, {'n3': 0.6}).chart
-    lines = parts_of(chart, Line)
+    lines = parts_of(chart, Curve)
     assert len(parts_of(chart, Mark)) == dots * len(lines)
     for (stroke,) in (line.strokes for line in lines):
         assert len(stroke) == (nodes if nodes <= MAX_DOTS else 9)

@@ -20,7 +20,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
 from seatrial.model.units import BINARY
-from seatrial.report.drawing.plot import Axis
+from seatrial.report.drawing.plot import Scale
 from seatrial.report.figures import Unit, common_unit, figure
 from seatrial.report.session.page import jinja
 from seatrial.report.words import clean, listed
@@ -202,7 +202,7 @@ def comparison_page(found: BeforeAfter, site: str) -> str:
     ends = [abs(math.log(end)) for row in found.metrics for end in (row.change.low, row.change.high) if end]
     span = min(max([LEAST_DRAWN * math.log1p(found.effect), *ends]), MOST_DRAWN)
 
-    axis = Axis(low=math.exp(-span), high=math.exp(span), logarithmic=True)
+    axis = Scale(low=math.exp(-span), high=math.exp(span), logarithmic=True)
     template = jinja().get_template('comparison.html')
     return template.render(
         found=found,

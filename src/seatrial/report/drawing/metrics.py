@@ -18,13 +18,13 @@ from seatrial.report.drawing.plot import (
     OPEN,
     STRUCK,
     STYLES,
-    Axis,
     Chart,
-    Line,
+    Curve,
+    Guide,
     Mark,
-    Rule,
+    Scale,
     Tick,
-    figures_axis,
+    figures_scale,
     round_values,
     styles,
 )
@@ -85,7 +85,7 @@ def charts(plan: TrialPlan, case: CaseResult, units: Mapping[str, Unit]) -> list
 class _Points(NamedTuple):
     """An axis of points, with the place of each by its key. breaks: where what lies on both sides is of two kinds."""
 
-    axis: Axis
+    axis: Scale
     places: Mapping[str, float]
     breaks: Sequence[float] = ()
 
@@ -96,7 +96,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
     figures = _figures(case, metrics, unit)
     style = styles(styled_by(plan, each) for each in metrics)
     names = list(dict.fromkeys(styled_by(plan, each) for each in metrics if each.summary))
-    parts: list[Line | Mark | Rule] = [Rule(each, 'axis break', upright=True) for each in points.breaks]
+    parts: list[Curve | Mark | Guide] = [Guide(each, 'axis break', upright=True) for each in points.breaks]
     for i, name in enumerate(names):
         own = {each.name if repeated else each.point: each for each in metrics if styled_by(plan, each) == name}
         # Intervals of several lines at one point would hide each other: each stands a little to its side.
@@ -107,7 +107,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
             if key in own and own[key].summary
         }
         label = kind_of(plan.kind).metric_words(name) if not repeated else name if len(plan.points) > 1 else ''
-        parts += [Line(style[name], _strokes(points, marks), label, aside=aside), *marks.values()]
+        parts += [Curve(style[name], _strokes(points, marks), label, aside=aside), *marks.values()]
     return Chart(
         x=points.axis,
         y=figures,
@@ -129,7 +129,7 @@ def _sweep(plan: TrialPlan) -> _Points:
     ]
     margin = (high / low) ** MARGIN
     label = f'{plan.axis.label} (log scale)'
-    axis = Axis(low=low / margin, high=high * margin, ticks=sorted(ticks), label=label, logarithmic=True)
+    axis = Scale(low=low / margin, high=high * margin, ticks=sorted(ticks), label=label, logarithmic=True)
     return _Points(axis, dict(sorted(values.items(), key=lambda each: each[1])))
 
 
@@ -144,7 +144,7 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
         for name, pause in zip(names, pauses, strict=True)
     ]
     last = max(1.0, *places.values())
-    axis = Axis(
+    axis = Scale(
         low=-MARGIN * last,
         high=(1 + MARGIN) * last,
         ticks=[Tick(at, label) for at, label in zip(places.values(), labels, strict=True)],
@@ -154,7 +154,7 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
     return _Points(axis, places, [float(in_a_row)] if 0 < in_a_row < len(names) else [])
 
 
-def _listing_times(plan: TrialPlan, figures: Axis) -> Axis | None:
+def _listing_times(plan: TrialPlan, figures: Scale) -> Scale | None:
     """How long one listing takes at the places of the upright axis; none where directories differ in size."""
     sizes = {point.files_per_directory for point in plan.points}
     if len(sizes) != 1:
@@ -166,7 +166,7 @@ def _listing_times(plan: TrialPlan, figures: Axis) -> Axis | None:
         # From the shortest time, at the top, downwards: the times of a linear axis crowd at its foot.
         if not ticks or figures.share(ticks[-1].value) - figures.share(tick.value) > 0.07:
             ticks.append(tick)
-    return Axis(low=figures.low, high=figures.high, ticks=ticks, label='for one listing')
+    return Scale(low=figures.low, high=figures.high, ticks=ticks, label='for one listing')
 
 
 def _strokes(points: _Points, marks: Mapping[str, Mark]) -> list[list[tuple[float, float]]]:
@@ -200,7 +200,7 @@ def _dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], un
                 marks.append(_mark(metric, at, style[metric.point], unit, case.references))
     return Chart(
         x=_figures(case, metrics, unit),
-        y=Axis(low=len(ticks), high=0.0, ticks=ticks),
+        y=Scale(low=len(ticks), high=0.0, ticks=ticks),
         parts=marks,
         height=LANE * len(ticks),
         words=_told(marks),
@@ -213,7 +213,7 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_LABEL else f'{text[: LONGEST_LABEL - 1]}\u2026'
 
 
-def _told(parts: Sequence[Line | Mark | Rule]) -> str:
+def _told(parts: Sequence[Curve | Mark | Guide]) -> str:
     return '; '.join(part.words for part in parts if isinstance(part, Mark))
 
 
@@ -222,7 +222,7 @@ def _interval(metrics: Sequence[MetricResult]) -> str:
     return f'{100 * confidence:g} % interval of the mean'
 
 
-def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Axis:
+def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Scale:
     """The axis of the figures. It need not hold all of an interval of three samples, nor a reference far above."""
     summaries = [metric.summary for metric in metrics if metric.summary]
     greatest = max(each.maximum for each in summaries)
@@ -234,7 +234,7 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> A
         *(bound for bound in bounds if bound <= 3 * greatest),
     ]
     lower = all(metric.better == LOWER for metric in metrics if metric.summary)
-    return figures_axis([each.mean for each in summaries], others, unit, ['lower is better'] if lower else [])
+    return figures_scale([each.mean for each in summaries], others, unit, ['lower is better'] if lower else [])
 
 
 def _mark(

@@ -48,7 +48,7 @@ class Tick(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis:
+class Scale:
     """From `low` at its beginning to `high` at its end. label: what it measures, with the unit."""
 
     low: float
@@ -67,7 +67,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """strokes: each a run of points without a hole; label: in the legend, as of all parts; aside: as of a Mark."""
 
     style: str
@@ -116,7 +116,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Guide:
     """A straight line at a figure, or upright at a place."""
 
     at: float
@@ -136,12 +136,12 @@ class Chart:
     interval: what the interval of a mark is, for the legend
     """
 
-    x: Axis
-    y: Axis
-    parts: Sequence[Line | Mark | Box | Rule]
+    x: Scale
+    y: Scale
+    parts: Sequence[Curve | Mark | Box | Guide]
     height: float
     words: str = ''
-    again: Axis | None = None
+    again: Scale | None = None
     lanes: Sequence[str] = ()
     lying: bool = False
     interval: str = ''
@@ -157,11 +157,11 @@ class Chart:
                 found.setdefault(part.label, _sign(part, marked))
         signs = list(found.values())
         if any(mark.low is not None for mark in marks):
-            signs.append(Sign(16, Shape('', [('interval', 'M8 1V15M4 1h8M4 15h8')]), self.interval))
+            signs.append(Sign(16, Glyph('', [('interval', 'M8 1V15M4 1h8M4 15h8')]), self.interval))
         if any(len(mark.samples) > 1 for mark in marks):
-            signs.append(Sign(24, Shape('', [('dot', _DOTS)]), 'each sample, in order'))
+            signs.append(Sign(24, Glyph('', [('dot', _DOTS)]), 'each sample, in order'))
         if any(mark.bounds for mark in marks):
-            signs.append(Sign(28, Shape('', [('bound', 'M8 6v5h12v-5')]), 'bound of the reference'))
+            signs.append(Sign(28, Glyph('', [('bound', 'M8 6v5h12v-5')]), 'bound of the reference'))
         return signs
 
 
@@ -181,7 +181,7 @@ PAPERS = {'wide': Paper(820.0, 13.0, 1.0), 'narrow': Paper(330.0, 12.0, 0.8)}
 """By their names in style.css."""
 
 
-class Shape(NamedTuple):
+class Glyph(NamedTuple):
     """Something drawn, by its name in style.css. paths: a class and the path itself each."""
 
     style: str
@@ -201,10 +201,10 @@ class Text(NamedTuple):
 
 
 class Sign(NamedTuple):
-    """An entry of a legend: a shape of this width, and what it means."""
+    """An entry of a legend: a glyph of this width, and what it means."""
 
     width: int
-    shape: Shape
+    glyph: Glyph
     label: str
 
 
@@ -214,7 +214,7 @@ class Drawing:
 
     paper: Paper
     height: float
-    shapes: Sequence[Shape]
+    glyphs: Sequence[Glyph]
     texts: Sequence[Text]
 
 
@@ -226,7 +226,7 @@ def styles(names: Iterable[str]) -> dict[str, str]:
     return {name: STYLES[i % len(STYLES)] for i, name in enumerate(given)}
 
 
-def round_axis(
+def round_scale(
     low: float,
     high: float,
     unit: Unit = NUMBER,
@@ -235,26 +235,26 @@ def round_axis(
     *,
     logarithmic: bool = False,
     count: int = 5,
-) -> Axis:
+) -> Scale:
     """With ticks at about `count` round values in the unit. low, high: in the base unit."""
     ends = unit.of(low), unit.of(high)
     values = log_ticks(*ends) if logarithmic else nice_ticks(*ends, count)
     ticks = [Tick(value * unit.size, said(value)) for value in values]
-    return Axis(low=low, high=high, ticks=ticks, label=label or unit.name, logarithmic=logarithmic)
+    return Scale(low=low, high=high, ticks=ticks, label=label or unit.name, logarithmic=logarithmic)
 
 
-def figures_axis(
+def figures_scale(
     means: Sequence[float],
     others: Iterable[float] = (),
     unit: Unit = NUMBER,
     notes: Sequence[str] = (),
     said: Callable[[float], str] = figure,
-) -> Axis:
+) -> Scale:
     """The axis that shows all these values: linear from zero, unless that would press one of the means flat."""
     values = [value for value in (*means, *others) if value > 0]
     logarithmic = bool(values) and min(means) > 0 and max(means) / min(means) > LOG_BEYOND
     notes = [*(['log scale'] if logarithmic else []), *notes]
-    return round_axis(
+    return round_scale(
         min(values) / HEADROOM if logarithmic else 0.0,
         max(values) * HEADROOM if values else unit.size,
         unit,
@@ -264,12 +264,12 @@ def figures_axis(
     )
 
 
-def time_axis(begin: float, end: float, since: str) -> Axis:
+def time_scale(begin: float, end: float, since: str) -> Scale:
     """Between two times in seconds; its ticks count from the first."""
     lasted = end - begin
     each_s, name = next((each_s, name) for least_s, each_s, name in _TIMES if lasted >= least_s)
     ticks = [Tick(begin + each_s * value, f'{value:g}') for value in nice_ticks(0.0, lasted / each_s, 6)]
-    return Axis(low=begin, high=end, ticks=ticks, label=f'{name} since {since}')
+    return Scale(low=begin, high=end, ticks=ticks, label=f'{name} since {since}')
 
 
 _TIMES = ((3 * 3600.0, 3600.0, 'hours'), (300.0, 60.0, 'minutes'), (0.0, 1.0, 'seconds'))
@@ -331,8 +331,8 @@ def drawn(chart: Chart, paper: Paper) -> Drawing:
     right = paper.width - (_room([tick.label for tick in chart.again.ticks], font, True) if chart.again else 14.0)
     height = bottom + 46.0 + (LANE * len(chart.lanes) + 6.0 if chart.lanes else 0.0)
     places = _Places(chart, left, right, top, bottom, font)
-    shapes = [_frame(places), *(shape for part in chart.parts for shape in _shapes(part, places))]
-    return Drawing(paper, height, shapes, list(_texts(places, paper.width, height)))
+    glyphs = [_frame(places), *(glyph for part in chart.parts for glyph in _glyphs(part, places))]
+    return Drawing(paper, height, glyphs, list(_texts(places, paper.width, height)))
 
 
 class _Places(NamedTuple):
@@ -361,7 +361,7 @@ def _room(labels: Sequence[str], font: float, named: bool) -> float:
     return font * (CHARACTER_WIDTH * max(map(len, labels), default=0) + (1.9 if named else 0.2)) + 8.0
 
 
-def _frame(places: _Places) -> Shape:
+def _frame(places: _Places) -> Glyph:
     """The grid of the figures, the lying axis, and its ticks and those of the second upright one."""
     chart, left, right, top, bottom = places.chart, places.left, places.right, places.top, places.bottom
     xs, ys = ([places.x(tick.value) for tick in chart.x.ticks], [places.y(tick.value) for tick in chart.y.ticks])
@@ -369,30 +369,30 @@ def _frame(places: _Places) -> Shape:
     axis = [[(left, bottom), (right, bottom)], *([(x, bottom), (x, bottom + 5)] for x in xs)]
     for tick in chart.again.ticks if chart.again else ():
         axis.append([(right, places.y(tick.value)), (right + 5, places.y(tick.value))])
-    return Shape('', [('grid', path(grid)), ('axis', path(axis))])
+    return Glyph('', [('grid', path(grid)), ('axis', path(axis))])
 
 
-def _shapes(part: Line | Mark | Box | Rule, places: _Places) -> Iterator[Shape]:
+def _glyphs(part: Curve | Mark | Box | Guide, places: _Places) -> Iterator[Glyph]:
     if isinstance(part, Mark):
         yield _mark(part, places)
-    elif isinstance(part, Line):
+    elif isinstance(part, Curve):
         strokes = [[(places.x(x) + part.aside, places.y(y)) for x, y in stroke] for stroke in part.strokes]
-        yield Shape(part.style, [(part.kind, path(strokes))])
-    elif isinstance(part, Rule):
+        yield Glyph(part.style, [(part.kind, path(strokes))])
+    elif isinstance(part, Guide):
         x, y = places.x(part.at), places.y(part.at)
         ends = [(x, places.top), (x, places.bottom)] if part.upright else [(places.left, y), (places.right, y)]
-        yield Shape('', [(part.kind, path([ends]))], part.words)
+        yield Glyph('', [(part.kind, path([ends]))], part.words)
     else:
         start, end = places.x(part.start), places.x(part.end)
         top, bottom = places.top, places.bottom
         if part.lane is not None:
             top, bottom = places.lane(part.lane) - 4.5, places.lane(part.lane) + 4.5
-        yield Shape(
+        yield Glyph(
             part.style, [(part.kind, _rectangle(start, top, max(1.0, end - start), bottom - top))], part.words
         )
 
 
-def _mark(mark: Mark, places: _Places) -> Shape:
+def _mark(mark: Mark, places: _Places) -> Glyph:
     """One mark. On a chart that lies, its interval, samples and bounds do so too; its marker stands upright."""
     lying = places.chart.lying
     axis, along = (places.chart.x, places.x) if lying else (places.chart.y, places.y)
@@ -404,7 +404,7 @@ def _mark(mark: Mark, places: _Places) -> Shape:
 
     middle = along(mark.figure)
     if mark.form == DOT:
-        return Shape(mark.style, [('dot', turned([[(at, middle)]]))], mark.words)
+        return Glyph(mark.style, [('dot', turned([[(at, middle)]]))], mark.words)
     paths = []
     bounds = [(along(bound), 5 * above * side) for bound, side in mark.bounds if axis.low <= bound <= axis.high]
     if bounds:
@@ -417,7 +417,7 @@ def _mark(mark: Mark, places: _Places) -> Shape:
         ends = [(along(mark.low), -above, mark.low < axis.low), (along(mark.high), above, mark.high > axis.high)]
         paths.append(('interval', turned([[(at, end) for end, _, _ in ends], *(_end(at, *end) for end in ends)])))
     x, y = (middle, at) if lying else (at, middle)
-    return Shape(mark.style, [*paths, *marker(mark.style, mark.form, x, y)], mark.words)
+    return Glyph(mark.style, [*paths, *marker(mark.style, mark.form, x, y)], mark.words)
 
 
 def _hook(at: float, bound: float, side: float) -> Stroke:
@@ -466,17 +466,17 @@ def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
                 taken = at
 
 
-def _sign(part: Line | Mark | Box | Rule, marked: Iterable[str]) -> Sign:
-    style = '' if isinstance(part, Rule) else part.style
+def _sign(part: Curve | Mark | Box | Guide, marked: Iterable[str]) -> Sign:
+    style = '' if isinstance(part, Guide) else part.style
     if isinstance(part, Mark):
-        return Sign(16, Shape(style, marker(style, part.form, 8, 8)), part.label)
+        return Sign(16, Glyph(style, marker(style, part.form, 8, 8)), part.label)
     if isinstance(part, Box):
-        return Sign(28, Shape(style, [(part.kind, _rectangle(1, 3.5, 26, 9))]), part.label)
+        return Sign(28, Glyph(style, [(part.kind, _rectangle(1, 3.5, 26, 9))]), part.label)
     if part.kind == DOT:
-        return Sign(24, Shape(style, [(part.kind, _DOTS)]), part.label)
+        return Sign(24, Glyph(style, [(part.kind, _DOTS)]), part.label)
     return Sign(
         44,
-        Shape(style, [(part.kind, 'M1 8H43'), *(marker(style, FULL, 22, 8) if style in marked else [])]),
+        Glyph(style, [(part.kind, 'M1 8H43'), *(marker(style, FULL, 22, 8) if style in marked else [])]),
         part.label,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.model.action import Course, Window
-from seatrial.report.drawing.plot import Box, Chart, Line, Rule, Stroke, figures_axis, steps_line, time_axis
+from seatrial.report.drawing.plot import Box, Chart, Curve, Guide, Stroke, figures_scale, steps_line, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.words import counted
@@ -56,8 +56,8 @@ def _chart(course: Course, unit: Unit) -> Chart:
     lost = f', calls failed in {counted(len(course.failed), "step")}' if course.failed else ''
     mean = f'written and read, mean of {seconds(step_s)}' if step_s > 1 else 'written and read'
     return Chart(
-        x=time_axis(0.0, step_s * len(course.mean), 'the load began'),
-        y=figures_axis([max(*course.mean, course.wanted)], unit=unit),
+        x=time_scale(0.0, step_s * len(course.mean), 'the load began'),
+        y=figures_scale([max(*course.mean, course.wanted)], unit=unit),
         parts=[
             *(
                 Box(each.end_s, each.back_s, 'timed', label='until it is back')
@@ -68,9 +68,9 @@ def _chart(course: Course, unit: Unit) -> Chart:
                 Box(each.start_s, each.end_s, 'pause stall', number=str(number), label='action')
                 for number, each in enumerate(course.windows, 1)
             ),
-            Rule(course.wanted, 'least', label='90 % of before'),
-            Line('read', _steps(course.mean, step_s), mean),
-            *([Line('third', _steps(course.lowest, step_s), 'lowest second in it')] if step_s > 1 else []),
+            Guide(course.wanted, 'least', label='90 % of before'),
+            Curve('read', _steps(course.mean, step_s), mean),
+            *([Curve('third', _steps(course.lowest, step_s), 'lowest second in it')] if step_s > 1 else []),
             *(
                 Box(i * step_s, (i + 1) * step_s, 'launch', 'write', lane=0, label='calls failed')
                 for i in course.failed

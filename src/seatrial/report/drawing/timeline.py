@@ -7,7 +7,7 @@ from seatrial.judge.throughput import STALL, Flow, Pause, ThroughputSpan, Traffi
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
 from seatrial.model.telemetry import RpcSize, Served, Servers
-from seatrial.report.drawing.plot import Box, Chart, Line, figures_axis, steps_line, styles, time_axis
+from seatrial.report.drawing.plot import Box, Chart, Curve, figures_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.registry import kind_of
@@ -132,12 +132,12 @@ def _chart(
             )
         )
     return Chart(
-        x=time_axis(begin, max([steps[-1].end, *(each.end for each in launches)]), 'the beginning'),
-        y=figures_axis([max(max(step.read, step.write) for step in steps)], unit=unit),
+        x=time_scale(begin, max([steps[-1].end, *(each.end for each in launches)]), 'the beginning'),
+        y=figures_scale([max(max(step.read, step.write) for step in steps)], unit=unit),
         parts=[
             *timed,
-            Line('read', steps_line([(step.start, step.end, step.read) for step in steps]), 'read'),
-            Line('write', steps_line([(step.start, step.end, step.write) for step in steps]), 'written'),
+            Curve('read', steps_line([(step.start, step.end, step.read) for step in steps]), 'read'),
+            Curve('write', steps_line([(step.start, step.end, step.write) for step in steps]), 'written'),
             *(
                 Box(
                     pause.start,

@@ -25,7 +25,7 @@ from seatrial.report.comparison.before_after import (
     ratio_words,
     sessions_words,
 )
-from seatrial.report.drawing.plot import Axis, Chart, Line, Rule, Tick, round_axis
+from seatrial.report.drawing.plot import Chart, Curve, Guide, Scale, Tick, round_scale
 from seatrial.report.figures import figure
 from seatrial.report.nights.notification import TrialWatch, screen
 from seatrial.report.nights.trend import NEAR, Nights, Trend
@@ -141,9 +141,9 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
     zone = nights['session_started'][0].tzinfo
     noon = {each: datetime(each.day.year, each.day.month, each.day.day, 12, tzinfo=zone) for each in annotations}
     first, last = min(began.values()), max(began.values())
-    across = Axis(low=first, high=max(last, first + 86400), ticks=_firsts(first, last), label='night')
+    across = Scale(low=first, high=max(last, first + 86400), ticks=_firsts(first, last), label='night')
     noted = [
-        Rule(moment.timestamp(), 'noted', upright=True, words=f'{each.day}: {each.text}', label='annotation')
+        Guide(moment.timestamp(), 'noted', upright=True, words=f'{each.day}: {each.text}', label='annotation')
         for each, moment in noon.items()
         if first <= moment.timestamp() <= last
     ]
@@ -155,7 +155,7 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
             level = exp(fmean(value for _, value in own[start:end]))
             levels.append([(began[own[start][0]], level), (began[own[end - 1][0]], level)])
         turns = [
-            Rule(
+            Guide(
                 began[turn.session],
                 f'turn c-{turn.change.verdict}',
                 upright=True,
@@ -169,8 +169,8 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
         margin = 0.05 * (max(shares) - min(shares)) or 0.05
         charts[f'{file_system}: {family}'] = Chart(
             x=across,
-            y=round_axis(min(shares) - margin, max(shares) + margin, label='of the mean', count=4),
-            parts=[Line('', dots, 'a night', 'dot'), Line('read', levels, 'level'), *turns, *noted],
+            y=round_scale(min(shares) - margin, max(shares) + margin, label='of the mean', count=4),
+            parts=[Curve('', dots, 'a night', 'dot'), Curve('read', levels, 'level'), *turns, *noted],
             height=110,
             words=f'{figure(min(shares))} to {figure(max(shares))}',
         )

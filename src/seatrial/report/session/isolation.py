@@ -14,13 +14,13 @@ from seatrial.report.drawing.plot import (
     FULL,
     HEADROOM,
     OPEN,
-    Axis,
     Chart,
-    Line,
+    Curve,
+    Guide,
     Mark,
-    Rule,
+    Scale,
     Tick,
-    round_axis,
+    round_scale,
     styles,
 )
 from seatrial.report.figures import Unit, common_unit, percent
@@ -162,15 +162,15 @@ def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> Chart:
     shares = {column: _shares(isolation, column.label) for column in columns}
     highest = max(share for own in shares.values() for share, _ in own)
     least = f'{percent(isolation.min_effect)} less: no {isolation.kind} above it is named'
-    parts: list[Line | Mark | Rule] = [Rule(1 - isolation.min_effect, 'least', label=least)]
+    parts: list[Curve | Mark | Guide] = [Guide(1 - isolation.min_effect, 'least', label=least)]
     for column, own in shares.items():
         parts += _line(column, own) if own else []
     named = [part.words for part in parts if isinstance(part, Mark) and part.form != DOT]
     ends = [Tick(0.0, 'slowest'), Tick(0.5, 'median'), Tick(1.0, 'fastest')]
     places = counted(len(isolation.places), isolation.kind)
     return Chart(
-        x=Axis(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
-        y=round_axis(
+        x=Scale(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
+        y=round_scale(
             0.0,
             max(highest, 1.0) * HEADROOM,
             label='of the median',
@@ -191,7 +191,7 @@ def _shares(isolation: Isolation, label: str) -> list[tuple[float, PlaceVerdict]
     return [(figure / median, place) for figure, place in own]
 
 
-def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]]) -> list[Line | Mark]:
+def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]]) -> list[Curve | Mark]:
     """From the slowest to the fastest place, with the marks upon it: of those that are named above the others."""
     ordered = [share for share, _ in own]
     last = max(1, len(own) - 1)
@@ -213,4 +213,4 @@ def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]]) -> 
                     label=named,
                 )
             )
-    return [Line(column.style, [stroke], column.label), *sorted(marks, key=lambda mark: mark.form != DOT)]
+    return [Curve(column.style, [stroke], column.label), *sorted(marks, key=lambda mark: mark.form != DOT)]

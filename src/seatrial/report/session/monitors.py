@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.model.telemetry import ServerGap, ServerLook
-from seatrial.report.drawing.plot import Chart, Line, Stroke, round_axis, steps_line, styles, time_axis
+from seatrial.report.drawing.plot import Chart, Curve, Stroke, round_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit
 
@@ -66,10 +66,10 @@ def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
     gaps = {name: [each for each in telemetry.server_gaps if each.server == name] for name in names}
     rows = [_row(name, looks[name], gaps[name], end - begin) for name in names]
     said = '; '.join(f'{row.server}: {_busy_words(looks[row.server])}' for row in rows)
-    lines = [Line(style[name], _steps(looks[name]), f'busiest disk of {name}') for name in style]
+    lines = [Curve(style[name], _steps(looks[name]), f'busiest disk of {name}') for name in style]
     drawn = Chart(
-        x=time_axis(begin, end, 'the beginning'),
-        y=round_axis(0.0, 100.0, label='% busy', said=lambda share: f'{share:g}', count=4),
+        x=time_scale(begin, end, 'the beginning'),
+        y=round_scale(0.0, 100.0, label='% busy', said=lambda share: f'{share:g}', count=4),
         parts=lines,
         height=122,
         words=said,

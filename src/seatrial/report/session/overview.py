@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.verdict import CaseResult, MetricResult
-from seatrial.report.drawing.plot import clear_labels, figures_axis, styles
+from seatrial.report.drawing.plot import clear_labels, figures_scale, styles
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, cache_words, compact, is_valid, units_of
 from seatrial.workload.registry import KINDS, kind_of, metrics_at
@@ -129,7 +129,7 @@ def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> Lanes | None:
     if not means:
         return None
     width = WIDTH if len(roles) < 3 else NARROWER  # more columns of figures stand beside
-    axis = figures_axis(means, unit=drawn[0].unit, said=compact)
+    axis = figures_scale(means, unit=drawn[0].unit, said=compact)
 
     def across(value: float) -> float:
         return EDGE + (width - 2 * EDGE) * axis.share(value)
