@@ -28,12 +28,10 @@ from seatrial.workload.registry import KINDS
 from seatrial.workload.sweep import AXES
 from seatrial.workload.words import counted
 
-WRITE, READ, METADATA, NODE, TARGET, GUARANTEES = (
-    *('data write', 'data read', 'metadata', 'node', 'target'),
-    'guarantees',
-)
-FAMILIES = (WRITE, READ, METADATA, NODE, TARGET, GUARANTEES)
+FAMILIES = ('data write', 'data read', 'metadata', 'node', 'target', 'guarantees')
 """In the order in which they are shown."""
+
+WRITE, READ, METADATA, NODE, TARGET, GUARANTEES = FAMILIES
 
 GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
 
@@ -258,7 +256,7 @@ def _series(
         one, other = own
         why = _uncomparable(one, other)
         before_it, after_it = (
-            {_named(rounds, name): own for name, own in each.sessions.items()} if each else {}
+            {rounds[name] if rounds else name: own for name, own in each.sessions.items()} if each else {}
             for each in (one, other)
         )
         if not why and rounds is not None and not before_it.keys() & after_it.keys():
@@ -279,10 +277,6 @@ def _series(
             shown.append((case, name, one.family, one.file_system, one.unit, one.better))
     said = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
     return series, shown, said
-
-
-def _named(rounds: Mapping[str, str] | None, session: str) -> str:
-    return session if rounds is None else rounds[session]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import (
     BeforeAfter,
-    ComparedMetric,
     comparison,
     interval_words,
     means_words,
@@ -98,12 +97,11 @@ def year_page(
             charts=_charts(found, nights, annotations) if found else {},
             annotations=annotations,
             worst=worst,
-            worse=_worse(worst)[:WORST] if worst else (),
+            worse=[row for row in worst.metrics if row.change.verdict == WORSE][:WORST] if worst else (),
             ratio=ratio_words,
             interval=interval_words,
             means=means_words,
             sessions=sessions_words,
-            near=NEAR,
             units=units,
         )
     )
@@ -191,7 +189,3 @@ def _worst(history: Nights, units: str) -> BeforeAfter | None:
     if not side:
         return None
     return comparison(history.rows_of(names[:side]), history.rows_of(names[-side:]), units=units)
-
-
-def _worse(found: BeforeAfter) -> list[ComparedMetric]:
-    return [row for row in found.metrics if row.change.verdict == WORSE]

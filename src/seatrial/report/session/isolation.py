@@ -4,7 +4,7 @@ Every way of comparing is a curve from its slowest place to its fastest, as a sh
 reads, together and in groups, lie on one scale. Of many places only quantiles are drawn, and beside them the slowest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, PlaceVerdict
@@ -53,34 +53,13 @@ class ComparedColumn:
 
 
 @dataclass(frozen=True)
-class PlaceCell:
-    """A figure beside those of the others. share: of the median of the others; z: empty where there is none."""
-
-    figure: str
-    share: str
-    z: str
-    slow: bool
-
-
-@dataclass(frozen=True)
-class PlaceRow:
-    """One place. cells: in the order of the columns, None where it was not measured; again: in words."""
-
-    name: str
-    said: str
-    named: bool
-    cells: tuple[PlaceCell | None, ...]
-    again: str
-
-
-@dataclass(frozen=True)
 class IsolationView:
-    """What the template needs. more: usual places that have no row; not_tested: nodes in words."""
+    """What the template needs. shown: the places that have a row; said: their verdicts in words."""
 
     isolation: Isolation
     columns: tuple[ComparedColumn, ...]
-    rows: tuple[PlaceRow, ...]
-    more: int
+    shown: tuple[PlaceVerdict, ...]
+    said: Mapping[str, str]
     summary: str
     chart: Chart
     not_tested: Sequence[str]
@@ -95,13 +74,12 @@ def view(isolation: Isolation | None, system: str) -> IsolationView | None:
         ComparedColumn(each.label, style[each.label], _unit(each.unit, isolation, system))
         for each in isolation.columns
     )
-    named = [place for place in isolation.places if place.verdict != USUAL]
-    shown = isolation.places[: max(MAX_ROWS, len(named))]
+    named = sum(place.verdict != USUAL for place in isolation.places)
     return IsolationView(
         isolation=isolation,
         columns=columns,
-        rows=tuple(_row(place, isolation, columns) for place in shown),
-        more=len(isolation.places) - len(shown),
+        shown=isolation.places[: max(MAX_ROWS, named)],
+        said=_SAID,
         summary=summary(isolation),
         chart=_chart(isolation, columns),
         not_tested=cut(
@@ -133,29 +111,6 @@ def _unit(base: str, isolation: Isolation, system: str) -> Unit:
     labels = {column.label for column in isolation.columns if column.unit == base}
     figures = [score.figure for place in isolation.places for label, score in place.scores.items() if label in labels]
     return common_unit(figures, base, system)
-
-
-def _row(place: PlaceVerdict, isolation: Isolation, columns: Sequence[ComparedColumn]) -> PlaceRow:
-    again = [f'{metric} {_share(score.effect)}' for metric, score in place.again.items()]
-    return PlaceRow(
-        name=place.name,
-        said='' if isolation.unjudged else _SAID[place.verdict],
-        named=place.verdict != USUAL,
-        cells=tuple(_cell(place, column) for column in columns),
-        again=', '.join(again),
-    )
-
-
-def _cell(place: PlaceVerdict, column: ComparedColumn) -> PlaceCell | None:
-    score = place.scores.get(column.label)
-    if score is None:
-        return None
-    z = '' if score.z is None else f'{score.z:.1f}'
-    return PlaceCell(column.unit.figure(score.figure), _share(score.effect), z, score.slow)
-
-
-def _share(effect: float) -> str:
-    return percent(1 - effect)
 
 
 def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> Chart:
