@@ -32,10 +32,6 @@ def shown(nodes=4, factors=None, again=True, **plan):
     return view(isolation(swept, records), BINARY)
 
 
-def test_another_sweep_shows_nothing():
-    assert view(None, BINARY) is None
-
-
 @pytest.mark.parametrize(
     ('factors', 'again', 'said'),
     [
@@ -47,6 +43,10 @@ def test_another_sweep_shows_nothing():
 )
 def test_the_summary_counts_what_is_named(factors, again, said):
     assert shown(factors=factors, again=again).summary == said
+
+
+def test_a_healthy_system_has_no_mark_and_another_sweep_shows_nothing():
+    assert (shown().chart.words, view(None, BINARY)) == ('no place stands out', None)
 
 
 def test_the_summary_says_that_the_places_fall_into_groups():
@@ -103,10 +103,6 @@ def test_what_is_named_has_a_mark_of_its_own_below_the_line_of_the_effect(again,
     assert {(mark.form, mark.label) for mark in marked} == {(form, 'slow' if again else 'may be slow')}
     assert all(mark.figure < chart.parts[0].at and mark.words.startswith('n3, write') for mark in marked)
     assert 'n3' in chart.words
-
-
-def test_a_healthy_system_has_no_mark():
-    assert shown().chart.words == 'no place stands out'
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
     zone = nights['session_started'][0].tzinfo
     noon = {each: datetime(each.day.year, each.day.month, each.day.day, 12, tzinfo=zone) for each in annotations}
     first, last = min(began.values()), max(began.values())
-    across = Scale(low=first, high=max(last, first + 86400), ticks=_firsts(first, last), label='night')
+    across = Scale(low=first, high=max(last, first + 86400), ticks=_days(first, last), label='night')
     noted = [
         Guide(moment.timestamp(), 'noted', upright=True, words=f'{each.day}: {each.text}', label='annotation')
         for each, moment in noon.items()
@@ -175,10 +175,12 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
     return charts
 
 
-def _firsts(first: float, last: float) -> list[Tick]:
-    """The first of each month between two times."""
+def _days(first: float, last: float) -> list[Tick]:
+    """The first of each month between two times; the ends of a history that has less than two of them."""
     days = [date.fromtimestamp(first) + timedelta(days=n) for n in range(int((last - first) / 86400) + 1)]
-    return [Tick(datetime(day.year, day.month, 1).timestamp(), f'{day:%Y-%m}') for day in days if day.day == 1]
+    months = [Tick(datetime(day.year, day.month, 1).timestamp(), f'{day:%Y-%m}') for day in days if day.day == 1]
+    ends = [Tick(end, f'{date.fromtimestamp(end)}') for end in dict.fromkeys((first, last))]
+    return months if len(months) > 1 else ends
 
 
 def _worst(history: Nights, units: str) -> BeforeAfter | None:
