@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-import builders
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.issued import DarshanLaunch, Done, Issued, Share
@@ -14,7 +13,6 @@ from seatrial.model.point import Point
 from seatrial.model.record import Drill, DrillGroup
 from seatrial.model.units import MIB
 from seatrial.report.session.page import page
-from seatrial.workload.ageing import ageing
 
 NAMES = tuple(f'ost{n:04d}' for n in range(4))
 ROUNDS = (
@@ -22,7 +20,6 @@ ROUNDS = (
     (DrillGroup('a', NAMES[2:3], ()), DrillGroup('control', NAMES[:1], (60.0 * MIB, 64.0 * MIB))),
 )
 SERVERS = {'ost0000': 'oss1@o2ib', 'ost0001': 'oss1@o2ib', 'ost0002': 'oss2@o2ib'}
-AGED = ageing(100)._replace(label='aged', tasks=2, tasks_per_node=2)
 FILLED = (
     Histogram('directories by depth', '', (1, 2, 3), (1, 2, 1), (0.25, 0.5, 0.25)),
     Histogram('files by size', 'B', (1024, 4096), (30, 12345), (0.1, 0.9)),
@@ -65,7 +62,10 @@ def test_every_group_of_nodes_has_a_row_with_the_ratio_to_the_first(make, rows_o
 
 def test_each_class_that_was_filled_in_has_its_share_beside_the_target(make, rows_of):
     def case(*histograms):
-        return make.scenarios((AGED, builders.Measurement((), 2, ('n1',), histograms=histograms)))
+        plan, records = even(make)
+        made = [(each, each.measurement._replace(histograms=histograms)) for each in records.samples]
+        filled = [sample._replace(measurement=measurement) for sample, measurement in made]
+        return make.case(plan, records._replace(samples=filled))
 
     assert rows_of(case(FILLED[0]), 'What was filled in') == ['1 1 25 % 25 %', '2 2 50 % 50 %', '3 1 25 % 25 %']
     assert rows_of(case(FILLED[1]), 'What was filled in') == [

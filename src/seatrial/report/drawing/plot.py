@@ -212,7 +212,6 @@ class Sign(NamedTuple):
 class Drawing:
     """A chart on paper, all in px."""
 
-    paper: Paper
     height: float
     glyphs: Sequence[Glyph]
     texts: Sequence[Text]
@@ -331,8 +330,8 @@ def drawn(chart: Chart, paper: Paper) -> Drawing:
     right = paper.width - (_room([tick.label for tick in chart.again.ticks], font, True) if chart.again else 14.0)
     height = bottom + 46.0 + (LANE * len(chart.lanes) + 6.0 if chart.lanes else 0.0)
     places = _Places(chart, left, right, top, bottom, font)
-    glyphs = [_frame(places), *(glyph for part in chart.parts for glyph in _glyphs(part, places))]
-    return Drawing(paper, height, glyphs, list(_texts(places, paper.width, height)))
+    glyphs = [_frame(places), *(_glyph(part, places) for part in chart.parts)]
+    return Drawing(height, glyphs, list(_texts(places, paper.width, height)))
 
 
 class _Places(NamedTuple):
@@ -372,24 +371,22 @@ def _frame(places: _Places) -> Glyph:
     return Glyph('', [('grid', path(grid)), ('axis', path(axis))])
 
 
-def _glyphs(part: Curve | Mark | Box | Guide, places: _Places) -> Iterator[Glyph]:
+def _glyph(part: Curve | Mark | Box | Guide, places: _Places) -> Glyph:
     if isinstance(part, Mark):
-        yield _mark(part, places)
-    elif isinstance(part, Curve):
+        return _mark(part, places)
+    if isinstance(part, Curve):
         strokes = [[(places.x(x) + part.aside, places.y(y)) for x, y in stroke] for stroke in part.strokes]
-        yield Glyph(part.style, [(part.kind, path(strokes))])
-    elif isinstance(part, Guide):
+        return Glyph(part.style, [(part.kind, path(strokes))])
+    if isinstance(part, Guide):
         x, y = places.x(part.at), places.y(part.at)
         ends = [(x, places.top), (x, places.bottom)] if part.upright else [(places.left, y), (places.right, y)]
-        yield Glyph('', [(part.kind, path([ends]))], part.words)
-    else:
-        start, end = places.x(part.start), places.x(part.end)
-        top, bottom = places.top, places.bottom
-        if part.lane is not None:
-            top, bottom = places.lane(part.lane) - 4.5, places.lane(part.lane) + 4.5
-        yield Glyph(
-            part.style, [(part.kind, _rectangle(start, top, max(1.0, end - start), bottom - top))], part.words
-        )
+        return Glyph('', [(part.kind, path([ends]))], part.words)
+    start, end = places.x(part.start), places.x(part.end)
+    top, bottom = places.top, places.bottom
+    if part.lane is not None:
+        top, bottom = places.lane(part.lane) - 4.5, places.lane(part.lane) + 4.5
+    outline = _rectangle(start, top, max(1.0, end - start), bottom - top)
+    return Glyph(part.style, [(part.kind, outline)], part.words)
 
 
 def _mark(mark: Mark, places: _Places) -> Glyph:
@@ -461,7 +458,7 @@ def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
     for part in chart.parts:
         if isinstance(part, Box) and part.number:
             at = (places.x(part.start) + places.x(part.end)) / 2
-            if at - taken >= 1.2 * font:
+            if at - taken >= 1.6 * font:
                 yield Text(at, places.top - 0.3 * font, part.number, kind='number')
                 taken = at
 
@@ -488,10 +485,8 @@ def px(value: float) -> str:
 
 def path(strokes: Iterable[Stroke]) -> str:
     """The path of these strokes; a point alone is a dot."""
-    said = []
-    for stroke in strokes:
-        said.append(f'M{"L".join(f"{px(x)} {px(y)}" for x, y in stroke)}{"h0" if len(stroke) == 1 else ""}')
-    return ''.join(said)
+    lines = ['L'.join(f'{px(x)} {px(y)}' for x, y in stroke) for stroke in strokes]
+    return ''.join(f'M{line}' if 'L' in line else f'M{line}h0' for line in lines)
 
 
 def _rectangle(x: float, y: float, width: float, height: float) -> str:
