@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from seatrial.judge.caveats import ranged
-from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.outliers import SLOW, SUSPECTED
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
@@ -395,7 +394,8 @@ def _environment(case: CaseEvidence) -> tuple[str, ...]:
 
 def _compared(session: SessionResult) -> str:
     met = sum(len(case.references) for case in session.cases)
-    enforced = sum(each.enforced for each in _expectations(session))
+    expectations = [*(each for case in session.cases for each in case.expectations), *session.relations]
+    enforced = sum(each.enforced for each in expectations)
     parts = [counted(met, 'reference')] * bool(met) + [counted(enforced, 'criterion', 'criteria')] * bool(enforced)
     said = [f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'] if parts else []
     swept = [case.isolation for case in session.cases if case.isolation and not case.isolation.unjudged]
@@ -403,7 +403,3 @@ def _compared(session: SessionResult) -> str:
     open_ = sum(case.verdict is Verdict.MEASURED for case in session.cases)
     said += [f'{open_} of them {"has" if open_ == 1 else "have"} no pass criterion.'] if open_ else []
     return ' '.join(said)
-
-
-def _expectations(session: SessionResult) -> list[ExpectationResult]:
-    return [*(each for case in session.cases for each in case.expectations), *session.relations]

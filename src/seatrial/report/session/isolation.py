@@ -94,16 +94,11 @@ def summary(isolation: Isolation) -> str:
     many = counted(len(isolation.places), isolation.kind)
     if isolation.unjudged:
         return f'{many} compared, none named: {isolation.unjudged}'
-    slow, suspected = isolation.of(SLOW), isolation.of(SUSPECTED)
-    said = [_named(slow, many, 'slow')] if slow else []
-    said += [_named(suspected, many, 'perhaps slow')] if suspected else []
-    said += isolation.undecided
-    return '; '.join([*said, *isolation.servers]) or f'none of {many} is slow'
-
-
-def _named(places: Sequence[PlaceVerdict], many: str, what: str) -> str:
-    names = ', '.join(place.name for place in places[:MAX_ROWS])
-    return f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'
+    said = []
+    for places, what in ((isolation.of(SLOW), 'slow'), (isolation.of(SUSPECTED), 'perhaps slow')):
+        names = ', '.join(place.name for place in places[:MAX_ROWS])
+        said += [f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'] if places else []
+    return '; '.join([*said, *isolation.undecided, *isolation.servers]) or f'none of {many} is slow'
 
 
 def _unit(base: str, isolation: Isolation, system: str) -> Unit:
