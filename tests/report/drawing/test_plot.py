@@ -214,7 +214,7 @@ def test_the_legend_has_each_meaning_once():
         Box(1.0, 2.0, 'pause stall', label='stall'),
     ]
     signs = chart(*parts, interval='90 % interval').legend
-    assert [sign.label for sign in signs] == ['read', 'cannot decide', 'stall', '90 % interval']
+    assert [sign.label for sign in signs] == ['read', 'stall', 'cannot decide', '90 % interval']
     assert [kind for kind, _ in signs[0].glyph.paths] == ['line', 'full']
 
 

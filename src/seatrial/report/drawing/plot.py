@@ -148,11 +148,11 @@ class Chart:
 
     @property
     def legend(self) -> list['Sign']:
-        """What each of its parts that has a label means, each once, and what belongs to its marks."""
+        """What each of its parts that has a label means, each once; those of marks come last."""
         marks = [part for part in self.parts if isinstance(part, Mark)]
         marked = {mark.style for mark in marks}
         found: dict[str, Sign] = {}
-        for part in self.parts:
+        for part in sorted(self.parts, key=lambda part: isinstance(part, Mark)):
             if part.label:
                 found.setdefault(part.label, _sign(part, marked))
         signs = list(found.values())
