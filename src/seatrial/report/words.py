@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from seatrial.judge.caveats import ranged
@@ -10,7 +10,7 @@ from seatrial.judge.outliers import SLOW, SUSPECTED
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
-from seatrial.judge.verdict import CaseResult, Verdict, of_relation
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.metric import UNNAMED, Fact
 from seatrial.model.plan import Case, Target, TrialPlan
 from seatrial.model.point import Axis, Point
@@ -96,6 +96,12 @@ def point_words(axis: Axis, point: Point) -> str:
         return f'{axis.label}: {point_value(axis, point)}'
     asks = '' if axis.equals or point.layout is None or point.layout.is_default else point.layout.canonical
     return f'{point.label} ({asks})' if asks not in ('', point.label) else point.label
+
+
+def metric_words(kind: str, metric: MetricResult, units: Mapping[str, Unit]) -> str:
+    """Its name, with its unit where the metrics beside it have several."""
+    said = kind_of(kind).metric_words(metric.name)
+    return f'{said}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else said
 
 
 def sentence(case: CaseEvidence) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
-from seatrial.judge.verdict import MetricResult, Verdict, worst
+from seatrial.judge.verdict import Verdict, worst
 from seatrial.model.metric import Fact, Histogram
 from seatrial.model.units import approximate_size
 from seatrial.report import figures, words
@@ -164,7 +164,7 @@ def _groups(
 ) -> list[tuple[str, list[dict[str, Any]]]]:
     """The rows of the table, under their headings."""
     plan, metrics, end = evidence.plan, evidence.result.metrics, evidence.records.end
-    names = {each.name: _metric_words(evidence, each, units) for each in metrics}
+    names = {each.name: words.metric_words(plan.kind, each, units) for each in metrics}
     said = words.point_words if by_point else words.point_value
     points = {point.label: said(plan.axis, point) for point in plan.points}
     style: dict[str, str] = {}
@@ -183,12 +183,6 @@ def _groups(
         }
         groups.setdefault(points[each.point] if by_point else names[each.name], []).append(row)
     return list(groups.items())
-
-
-def _metric_words(evidence: CaseEvidence, metric: MetricResult, units: Mapping[str, Unit]) -> str:
-    """Its name, with its unit where the metrics of the case have several."""
-    said = kind_of(evidence.plan.kind).metric_words(metric.name)
-    return f'{said}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else said
 
 
 def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, ExpectationResult | None]]:

@@ -14,7 +14,6 @@ from seatrial.report import words
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, is_valid, units_of
 from seatrial.workload.base import LISTED_BEFORE
-from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
 
 MAX_COLUMNS = 8
@@ -114,7 +113,8 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> Beside:
     plan = cases[0].plan
     metrics = [metric for case in cases for metric in case.result.metrics]
     units = units_of(metrics, system)
-    names = {metric.name: _metric_words(plan.kind, metric, units) for metric in metrics}
+    lower = {metric.name: ', lower is better' if metric.better == LOWER else '' for metric in metrics}
+    names = {each.name: words.metric_words(plan.kind, each, units) + lower[each.name] for each in metrics}
     places = {point.label: point for case in cases for point in case.plan.points}
     # The many points of a sweep make the columns, else metrics do.
     swept = len(places) >= len(names)
@@ -135,12 +135,6 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> Beside:
             for keys in words.banded(list(columns), MAX_COLUMNS)
         ),
     )
-
-
-def _metric_words(kind: str, metric: MetricResult, units: Mapping[str, Unit]) -> str:
-    said = [kind_of(kind).metric_words(metric.name)]
-    said += [units[metric.unit].name] * (len(units) > 1)
-    return ', '.join([*said, *['lower is better'] * (metric.better == LOWER)])
 
 
 def _unlike(cases: Sequence[CaseEvidence]) -> str:
