@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seatrial.history.store import Skipped, folder_of
+from seatrial.model.foreign import parsed, read_bytes
 
 FILE = 'annotations.jsonl'
 
@@ -32,12 +33,12 @@ def annotate(state: str | Path, own: Annotation) -> Path:
 
 
 def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
-    """Those of a site by day, and the lines that are none. Raises OSError."""
+    """Those of a site by day, and the lines that are none. Raises NotReadable, OSError."""
     file = folder_of(state) / FILE
     found, skipped = [], []
-    for number, line in enumerate(file.read_bytes().splitlines() if file.is_file() else [], 1):
+    for number, line in enumerate(read_bytes(file).splitlines() if file.is_file() else [], 1):
         try:
-            data = json.loads(line)
+            data = parsed(line)
             found.append(Annotation(date.fromisoformat(data['day']), str(data['text'])))
         except (ValueError, KeyError, TypeError):
             skipped.append(Skipped(file, f'line {number} is no annotation'))

@@ -33,6 +33,7 @@ from seatrial.history.rows import (
     needed_by,
     summary,
 )
+from seatrial.model.foreign import NotReadable, read_bytes
 
 SUFFIX = '.parquet'
 REMOVED_SUFFIX = '.removed'
@@ -282,13 +283,11 @@ def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame |
 
 def content_of(file: Path) -> bytes | str:
     """What a file holds, as it was sealed or never sealed; or why it is not used."""
-    if not file.is_file():
-        return 'it is no regular file'
     try:
-        if file.stat().st_size > MAX_BYTES:
-            return f'it has more than {MAX_BYTES >> 20} MiB, as no session'
         # Read first: a mapped file that another host replaces or truncates would end this process.
-        content = file.read_bytes()
+        content = read_bytes(file, MAX_BYTES)
+    except NotReadable as error:
+        return str(error).replace(str(file), 'it')
     except OSError as error:
         return f'it cannot be read: {error.strerror or error}'
     place = content.rfind(_SEAL) + len(_SEAL)
