@@ -3,9 +3,11 @@
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO, Any, cast
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -65,8 +67,9 @@ def drop_unwritten() -> None:
 class _Console(Console):
     """Shows what could steer a terminal in names that others chose, of cases, hosts and files, as an escape."""
 
-    def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str('\n'.join(map(clean, text.split('\n'))), **how)
+    def render(self, *what: Any, **how: Any) -> Iterator[Segment]:
+        for text, style, control in super().render(*what, **how):
+            yield Segment(text if control else '\n'.join(map(clean, text.split('\n'))), style, control)
 
 
 class _Unfailing:
