@@ -222,7 +222,7 @@ def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     """What results.json says of the session, of each case and of each metric: name, verdict, and all else.
 
-    Expectations that are not enforced are those of the checks, whose words of today may be others.
+    Not of expectations, for the checks may have others today.
     Raises KeyError, TypeError or AttributeError.
     """
     yield 'the session', results['verdict'], {key: results.get(key) for key in ('profile', 'scores', 'left_out')}

@@ -40,7 +40,7 @@ from seatrial.report.words import by_environment
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
-from seatrial.workload.registry import fault_of, kind_of
+from seatrial.workload.registry import form_fault, kind_of
 
 FAULTS_SHOWN = 10
 """Of what contradicts the records of a session; how many more there are is said."""
@@ -163,7 +163,7 @@ def plan_in(file: Path) -> TrialPlan:
         raise NotReadable(f'{file}: {error}; it is of another version of Seatrial') from None
     if plan.profile not in PROFILES:
         raise NotReadable(f'{file}: profile: {show(plan.profile)} is none; it can be {", ".join(PROFILES)}')
-    fault = next(filter(None, map(fault_of, plan.points)), None if plan.points else 'there are none')
+    fault = next(filter(None, map(form_fault, plan.points)), None if plan.points else 'there are none')
     if fault:
         raise NotReadable(f'{file}: points: {fault}; it is damaged, or of another version of Seatrial')
     return plan

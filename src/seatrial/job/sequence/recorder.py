@@ -17,7 +17,7 @@ from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.lines import Chain
 from seatrial.model.point import Point
 from seatrial.model.record import NOTHING, SAMPLES, Records, Sample, line_of, read_records
-from seatrial.workload.registry import fault_of, kind_of
+from seatrial.workload.registry import form_fault, kind_of
 
 JOB = 'job.json'
 RAW = 'raw'
@@ -139,11 +139,9 @@ def _is_impossible(value: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _never_launched(point: Point, phase: str) -> bool:
-    return (
-        fault_of(point) is not None
-        or not point.tasks
-        or phase not in [each.name for each in kind_of(point.kind).phases]
-    )
+    if form_fault(point) or not point.tasks:
+        return True
+    return phase not in [each.name for each in kind_of(point.kind).phases]
 
 
 def records_in(directory: str) -> Records:
