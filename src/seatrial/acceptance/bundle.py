@@ -16,7 +16,7 @@ import click
 
 from seatrial.acceptance.campaign import FOLDER
 from seatrial.check.session import contract_of, session_folders
-from seatrial.model.foreign import LARGEST, open_regular
+from seatrial.model.foreign import LARGEST, NotReadable, open_regular
 from seatrial.model.quoted_value import show
 from seatrial.model.record import PLAN
 from seatrial.model.units import approximate_size
@@ -159,6 +159,8 @@ def unpacked(bundle: Path, folder: Path, signers: Path | None) -> list[str]:
     try:
         with Folder(bundle) if bundle.is_dir() else Archive(bundle) as archive:
             return list(_faults(archive, folder, signers))
+    except NotReadable as error:
+        return [str(error)]
     except DAMAGED as error:
         return [f'{bundle}: {error}']
 

@@ -111,7 +111,7 @@ def parsed(content: Any) -> Any:
     _check_shape(content)
     text = content if isinstance(content, str) else content.decode('utf-8')
     value = _DECODER.decode(text)
-    if _LONE_SURROGATE.search(text):
+    if '\\u' in text and _LONE_SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode('utf-8')
         except UnicodeEncodeError:

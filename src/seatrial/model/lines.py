@@ -65,20 +65,16 @@ def is_impossible(line: str) -> bool:
     """Whether it is whole, and no program of ours writes such a line."""
     try:
         parsed(line)
-    except Impossible:
-        return True
-    except ValueError:
-        pass
+    except ValueError as error:
+        return isinstance(error, Impossible)
     return False
 
 
 def _is_whole(line: str) -> bool:
     try:
         parsed(line)
-    except Impossible:
-        return True
-    except ValueError:
-        return False
+    except ValueError as error:
+        return isinstance(error, Impossible)
     return True
 
 
