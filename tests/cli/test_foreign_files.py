@@ -436,6 +436,7 @@ def limited():
 
 @pytest.mark.long
 @pytest.mark.usefixtures('limited')
+@pytest.mark.filterwarnings('ignore:Duplicate name')
 def test_thousands_of_mutations_are_refused_in_sentences(folder, bundle, site, command):
     mutations = Mutations(folder, bundle, site, command)
     for number in range(2000):
