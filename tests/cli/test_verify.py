@@ -154,6 +154,14 @@ def test_a_case_that_is_in_results_twice_is_a_contradiction(results, verify):
     assert f'results.json: {READS} is there 2 times, and 1 time in the records\n' in said.out
 
 
+@pytest.mark.parametrize('key', ['engine', 'reasons', 'summary', 'unit'])
+def test_whatever_else_results_have_of_a_case_is_compared(results, verify, key):
+    edit(results, lambda said: next(each for each in (reads(said), *reads(said)['metrics']) if key in each).pop(key))
+    said = verify()
+    assert said.status == 11
+    assert f'{key} is not what the records come to\n' in said.out
+
+
 def test_results_of_another_form_are_not_compared(results, verify):
     edit(results, lambda said: reads(said)['metrics'][0].pop('verdict'))
     said = verify()

@@ -12,6 +12,7 @@ import click
 
 import seatrial
 from seatrial.report.terminal import drop_unwritten
+from seatrial.report.words import clean
 from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
 
@@ -97,7 +98,9 @@ def _carried_out() -> int:
         if isinstance(error, _refusals()):
             _say(str(error))
             return USAGE
-        with tempfile.NamedTemporaryFile('w', prefix='seatrial-error-', suffix='.txt', delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            'w', prefix='seatrial-error-', suffix='.txt', delete=False, errors='backslashreplace'
+        ) as file:
             traceback.print_exc(file=file)
         _say(f'an error of Seatrial itself: {error!r}', f'please report it with {file.name}')
         return INTERNAL
@@ -110,11 +113,12 @@ def _refusals() -> tuple[type[Exception], ...]:
     from seatrial.check.derived import Underivable
     from seatrial.check.planning import Unplannable
     from seatrial.job.directory.lock import LockError
+    from seatrial.model.foreign import NotReadable
 
-    return CheckError, LockError, Underivable, Unplannable
+    return CheckError, LockError, NotReadable, Underivable, Unplannable
 
 
 def _say(*lines: str) -> None:
     with contextlib.suppress(OSError):
         for line in lines:
-            click.echo(f'seatrial: {line}', err=True)
+            click.echo(f'seatrial: {clean(line)}', err=True)

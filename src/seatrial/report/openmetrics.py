@@ -18,6 +18,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.nights.nights import in_a_row, passed
 from seatrial.report.nights.notification import TrialWatch
+from seatrial.report.words import clean
 
 PREFIX = 'seatrial'
 
@@ -138,5 +139,9 @@ def _samples(
     if unit:
         yield f'# UNIT {PREFIX}_{name} {unit}'
     for labels, value in samples:
-        shown = ','.join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())
+        shown = ','.join(f'{key}="{_shown(text)}"' for key, text in labels.items())
         yield f'{PREFIX}_{name}{{{shown}}} {value}'
+
+
+def _shown(text: str) -> str:
+    return '\n'.join(map(clean, text.split('\n'))).translate(_ESCAPES)
