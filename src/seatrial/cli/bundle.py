@@ -1,6 +1,5 @@
 """`seatrial bundle`: the evidence of an acceptance as one file or folder."""
 
-import tempfile
 from pathlib import Path
 
 import click
@@ -9,6 +8,7 @@ from seatrial.acceptance.bundle import files_of, pack
 from seatrial.acceptance.bundle_extracts import extracts
 from seatrial.acceptance.campaign import SESSIONS, protocol_again
 from seatrial.cli.options import site_option
+from seatrial.model.owned import private_folder
 from seatrial.site.load import answering
 
 
@@ -36,7 +36,7 @@ def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     page, stale = protocol_again(site.folder, Path(site.state))
     if stale or page is None:
         raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
-    with tempfile.TemporaryDirectory(prefix='seatrial-bundle-') as scratch:
+    with private_folder('seatrial-bundle-') as scratch:
         for name, content in extracts(page, Path(site.state)).items():
             file = Path(scratch) / name
             file.write_bytes(content)

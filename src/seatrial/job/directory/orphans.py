@@ -21,7 +21,7 @@ from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, i
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import FormError, from_json, to_json
-from seatrial.model.owned import shared, user_name
+from seatrial.model.owned import shared_in, user_name
 from seatrial.model.quoted_value import printable
 
 LOOK_S = 60.0
@@ -325,9 +325,9 @@ def _unknown(home: str, session: str) -> Optional[str]:
     why = unresponsive(home)
     if why is None and not os.path.isdir(sessions):
         why = f'{sessions} is not there; is its file system mounted?'
-    for folder in (home, sessions, os.path.join(sessions, session)) if why is None else ():
-        fault = shared(folder)
-        why = fault.why if fault else why
+    if why is None:
+        faults = shared_in(home, (sessions, os.path.join(sessions, session)))
+        why = faults[0].why if faults else None
     return f'who leads its session is not known ({why}); {_BY_HAND}' if why else None
 
 

@@ -8,7 +8,6 @@ the deletion. What can be lost in it is the one entry in hand.
 """
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -33,7 +32,6 @@ NOT_MADE = 'the session did not make it'
 _HELD = 64  # descriptors that a walk keeps open below the run directory, however deep the tree
 _PARTED = 4  # levels of a walk, of which the last is the root of a tree: parent, run directory, 'data', root
 _MAX_MARKER = 65536  # bytes
-_MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 _MAX_TEXT = 200  # characters of a path in a sentence
 
 # Names that mean the same bytes under every locale.
@@ -263,50 +261,6 @@ def inside(path: str, mount: str) -> Optional[str]:
     except (_Left, OSError) as error:
         return f'{path}: {_reason(error)}'
     return None
-
-
-def open_to(path: str) -> Optional[str]:
-    """Which other user may rename what lies in the directory, or what leads there, as a clause; or None.
-
-    In a directory with the sticky bit only its owner and those of the entries may (unlink(2), EPERM). Raises OSError.
-    """
-    for each in _way_to(path):
-        status = os.lstat(each)
-        if status.st_uid not in (0, os.geteuid()) and not _is_unmapped(status.st_uid):
-            return f'{each} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
-        is_open = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
-        if is_open and stat.S_ISDIR(status.st_mode):
-            return f'others may write to {each} (mode {stat.S_IMODE(status.st_mode):04o}), and it has no sticky bit'
-    return None
-
-
-def _way_to(path: str) -> List[str]:
-    """Every directory and link on the way from / to an absolute path, itself included (path_resolution(7))."""
-    here, found, left = '/', ['/'], path.split('/')[::-1]
-    while left:
-        name = left.pop()
-        if name == '..':
-            here = os.path.dirname(here)
-        elif name not in ('', '.'):
-            there = os.path.join(here, name)
-            if found.count(there) > _MAX_LINKS:
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            found.append(there)
-            if os.path.islink(there):
-                leads_to = os.readlink(there)
-                here = '/' if leads_to.startswith('/') else here
-                left += leads_to.split('/')[::-1]
-            else:
-                here = there
-    return found
-
-
-def _is_unmapped(uid: int) -> bool:
-    """Whether the user is one that this user namespace does not know: of / it is most often root."""
-    with open('/proc/self/uid_map') as stream:
-        is_initial = stream.read().split() == ['0', '0', '4294967295']
-    with open('/proc/sys/kernel/overflowuid') as stream:
-        return not is_initial and uid == int(stream.read())
 
 
 def is_named_as_one(path: str) -> bool:
