@@ -37,6 +37,7 @@ _MAX_TEXT = 200  # characters of a path in a sentence
 # Names that mean the same bytes under every locale.
 _RUN_DIRECTORY = re.compile(PREFIX + r'.+-[0-9a-f]{8}\Z')
 _ENTRY = re.compile(r'(?!\.)[A-Za-z0-9._=+-]{1,100}\Z')
+_UNMARKED = re.compile(PREFIX + r'([0-9]{8}T[0-9]{6}-[0-9a-f]{6})-[0-9a-f]{8}\Z')
 _SESSION = re.compile(r'[A-Za-z0-9][A-Za-z0-9._=+-]{0,149}\Z')
 
 # What a client of NFS or FUSE makes of a file that is removed while it is open, and the kernel of a program that
@@ -66,7 +67,7 @@ class RunDirectoryError(Exception):
 class Marker(NamedTuple):
     """What lies in the run directory as `.seatrial-run.json` and makes it removable.
 
-    inode: of the run directory. marker_inode: of the marker itself; a copy has others
+    inode: of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
     device: of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
     entries: the top-level names that the session makes; all others in it are foreign
     names: regular expressions of the names that its engine makes in these, or of their paths below the run directory;
@@ -644,10 +645,17 @@ def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:
 
 
 def _remove_marked(walk: _Walk, name: str, marker: Marker, marker_status: os.stat_result, account: _Account) -> None:
-    """The last step: the marker, then the directory that held nothing else. If that fails, the marker is put back."""
+    """The last step: the marker, then the directory that held nothing else. If that fails, the marker is put back.
+
+    A directory that has no marker yet goes by rmdir alone, which removes nothing that lies in it.
+    """
     descriptor, parent_descriptor = walk.descriptor(), walk.levels[0].descriptor
     assert parent_descriptor is not None
     walk.check()
+    if not marker.marker_inode:
+        _remove_same(os.rmdir, parent_descriptor, name, walk.levels[1].identity)
+        account.directories += 1
+        return
     if os.listdir(descriptor) != [MARKER]:
         raise _Left('something was made in it during the removal')
     _remove_same(os.unlink, descriptor, MARKER, _identity(marker_status))
@@ -671,6 +679,9 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
     directory = os.fstat(walk.descriptor())
     if directory.st_uid != os.geteuid():
         raise _Left(f'it belongs to {user_name(directory.st_uid)}, who can remove it')
+    named = _UNMARKED.match(walk.levels[-1].name)
+    if named and not walk.levels[-1].names:
+        return _not_yet_marked(named.group(1), directory), directory
     marker, status = _read_marker(walk.descriptor())
     if (marker.inode, marker.marker_inode) != (directory.st_ino, status.st_ino):
         raise _Left(f'its {MARKER} was copied or moved from another directory')
@@ -679,6 +690,13 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
     if not marker.maker.uid == status.st_uid == directory.st_uid:
         raise _Left(f'its {MARKER} was made by another user')
     return marker, status
+
+
+def _not_yet_marked(session: str, status: os.stat_result) -> Marker:
+    """What stands for the marker where a job was killed between mkdir and its writing. Nothing in it can be ours."""
+    uid = status.st_uid
+    owner = Owner(session, uid, user_name(uid), 'a node that is not known', '', 0, 0, '', status.st_mtime)
+    return Marker(FORMAT, 'a case that is not known', owner, status.st_dev, status.st_ino, 0, ())
 
 
 def _check_ours(walk: _Walk, marker: Marker, session: str) -> None:
@@ -694,10 +712,11 @@ def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
         raise _Left(f'it has no {MARKER}; if it is empty, an rmdir by hand is harmless') from None
     except OSError as error:
         raise _Left(f'its {MARKER} cannot be read: {_reason(error)}', error.errno) from error
+    status = os.fstat(marker_descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
+        os.close(marker_descriptor)
+        raise _Left(f'its {MARKER} is none: no regular file of at most {_MAX_MARKER} bytes')
     with os.fdopen(marker_descriptor, 'rb') as stream:
-        status = os.fstat(marker_descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
-            raise _Left(f'its {MARKER} is none: no regular file of at most {_MAX_MARKER} bytes')
         content = stream.read(_MAX_MARKER)
     try:
         marker = from_json(Marker, json.loads(content.decode('utf-8')))
