@@ -1,7 +1,6 @@
 """`seatrial verify`: the figures of a session made again from the raw output of its engines, and its verdicts."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from seatrial.cli.options import checks_option, site_option
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
+from seatrial.model.owned import private_folder
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
@@ -75,7 +75,7 @@ def _of_contract(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Crit
 def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict:
     if not file.exists():
         raise click.UsageError(f'{file} is not there; seatrial bundle makes one')
-    with tempfile.TemporaryDirectory(prefix='seatrial-verify-') as scratch:
+    with private_folder('seatrial-verify-') as scratch:
         faults = unpacked(file, Path(scratch), signers)
         page, differences = protocol_again(Path(scratch) / 'site', Path(scratch))
         faults += differences
