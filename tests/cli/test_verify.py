@@ -1,6 +1,9 @@
 """`seatrial verify`: the figures of a session beside the raw output of its engines, with its exit code."""
 
 import json
+import os
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -267,3 +270,18 @@ def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, 
     output = next(Path(samples.parent, 'raw').glob(f'*measured*{LAUNCH}'))
     assert f'{output} was changed after it was written' in contradicted(output, output.read_bytes()[:-1])
     assert verify().status == 0
+
+
+def test_what_it_has_unpacked_does_not_outlive_a_request_to_end(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    monkeypatch.setattr('seatrial.cli.verify.unpacked', lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    assert command('verify', tmp_path).status == 130
+    assert list(tmp_path.glob('seatrial-verify-*')) == []
+
+
+def test_nothing_is_unpacked_where_others_may_replace_it(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    tmp_path.chmod(0o777)
+    said = command('verify', tmp_path)
+    assert (said.status, list(tmp_path.iterdir())) == (64, [])
+    assert f'others may write to {tmp_path} (mode 0777), and it has no sticky bit; set TMPDIR to a folder' in said.err

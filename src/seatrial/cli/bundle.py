@@ -1,6 +1,5 @@
 """`seatrial bundle`: the evidence of an acceptance as one file or folder."""
 
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from seatrial.acceptance.bundle import contract_folders, files_of, pack
 from seatrial.acceptance.bundle_extracts import extracts
 from seatrial.acceptance.campaign import protocol_again
 from seatrial.cli.options import site_option
+from seatrial.model.owned import private_folder
 from seatrial.report.terminal import console
 from seatrial.session.evidence import read_case
 from seatrial.site.load import answering
@@ -43,7 +43,7 @@ def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     if stale or page is None:
         raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
     files = list(files_of(site, sessions))
-    with tempfile.TemporaryDirectory(prefix='seatrial-bundle-') as scratch:
+    with private_folder('seatrial-bundle-') as scratch:
         for name, content in extracts(page, Path(site.state), read).items():
             file = Path(scratch) / name
             file.write_bytes(content)

@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -73,9 +74,16 @@ def main() -> None:
 
 
 def entry() -> None:
-    """Run the command line; every error that a person can correct is one or two lines and exit code 64."""
+    """Run the command line; every error that a person can correct is one or two lines and exit code 64.
+
+    What it makes only its user may write to: the next command would refuse it.
+    """
+    os.umask(os.umask(0o077) | 0o022)
     for name in [name for name in os.environ if name.startswith(ANSWERS)]:
         del os.environ[name]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, so that nothing temporary is left
     try:
         sys.exit(_carried_out())
     finally:
@@ -90,7 +98,7 @@ def _carried_out() -> int:
         _say(*error.problems)
     except click.UsageError as error:
         _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OSError as error:
         _say(f'{error.filename or "a file of the session"}: {error.strerror or error}')

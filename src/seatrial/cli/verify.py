@@ -1,7 +1,6 @@
 """`seatrial verify`: the figures of a session made again from the raw output of its engines, and its verdicts."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from seatrial.cli.options import checks_option, site_option
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.foreign import NotReadable, read_json
+from seatrial.model.owned import private_folder
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
@@ -86,7 +86,7 @@ def _of_contract(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Crit
 def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict:
     if not file.exists():
         raise click.UsageError(f'{file} is not there; seatrial bundle makes one')
-    with tempfile.TemporaryDirectory(prefix='seatrial-verify-') as scratch:
+    with private_folder('seatrial-verify-') as scratch:
         state, read = Path(scratch), cache(read_case)
         faults = unpacked(file, state, signers)
         page, differences = protocol_again(state / 'site', state, read)

@@ -22,7 +22,6 @@ from seatrial.job.directory.rundir import (
     create,
     found_at,
     inside,
-    open_to,
     path_of,
     remove,
 )
@@ -1016,47 +1015,3 @@ def test_a_run_directory_is_found_with_its_files_and_their_sizes(run):
 def test_the_marker_keeps_every_value_of_its_maker(run):
     here = this_owner(SESSION)
     assert found_at(run.path).marker.maker == here._replace(time=run.marker.maker.time)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
-def test_a_directory_of_another_user_is_open_to_that_user(parent):
-    assert open_to(str(parent)) is None
-    os.chown(parent, 65534, 65534)
-    assert '65534' in open_to(str(parent)) or 'nobody' in open_to(str(parent))
-
-
-@pytest.fixture
-def base(tmp_path):
-    (tmp_path / 'above' / 'between' / 'base').mkdir(parents=True)
-    return tmp_path / 'above' / 'between' / 'base'
-
-
-@pytest.mark.parametrize(('mode', 'is_open'), [(0o755, False), (0o775, True), (0o777, True), (0o1777, False)])
-def test_what_others_may_rename_in_a_directory_above_is_open_to_them(base, mode, is_open):
-    above = base.parents[1]
-    above.chmod(mode)
-    said = f'others may write to {above} (mode {mode:04o}), and it has no sticky bit'
-    assert open_to(str(base)) == (said if is_open else None)
-
-
-def test_a_link_leads_through_the_directory_that_it_lies_in(base, tmp_path):
-    (tmp_path / 'open').mkdir()
-    (tmp_path / 'open' / 'link').symlink_to('../above/between/../between')
-    assert open_to(str(tmp_path / 'open' / 'link' / 'base')) is None
-    (tmp_path / 'open').chmod(0o777)
-    assert str(tmp_path / 'open') in open_to(str(tmp_path / 'open' / 'link' / 'base'))
-    assert open_to(str(base)) is None
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a link away')
-def test_a_link_of_another_user_may_lead_elsewhere_next_time(base, tmp_path):
-    link = tmp_path / 'link'
-    link.symlink_to(base)
-    os.lchown(link, 1234, 1234)
-    assert open_to(str(link)) == f'{link} belongs to uid 1234, who may replace what lies in it'
-
-
-def test_a_link_that_leads_to_itself_is_an_error(tmp_path):
-    (tmp_path / 'link').symlink_to('link')
-    with pytest.raises(OSError, match='symbolic links'):
-        open_to(str(tmp_path / 'link'))

@@ -104,6 +104,16 @@ def test_a_wrong_command_line_is_answered_with_the_usage(arguments, capsys):
     assert 'usage: runner.pyz run|remove PLAN' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize('name', ['', '..', 'plan.json'])
+def test_a_plan_that_others_may_change_is_not_carried_out(lab, capsys, name):
+    path = lab.write(lab.plan('fio'))
+    before = lab.surroundings()
+    Path(path).parent.joinpath(name).chmod(0o777)
+    assert command.main(['run', path]) == 64
+    assert 'others may write to ' in capsys.readouterr().err
+    assert lab.surroundings() == before
+
+
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
