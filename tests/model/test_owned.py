@@ -1,6 +1,7 @@
 """Whose a path is, and through which of its directories and links others may change what lies there."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,6 +24,25 @@ def test_what_a_path_leads_to_is_its_users_alone_whatever_its_sticky_bit(base, m
     (found,) = shared(str(base))
     why = f'others may write to {base} (mode {mode:04o})'
     assert found == (str(base), why, ('chmod', 'go-w', str(base)))
+
+
+@pytest.mark.parametrize(
+    ('name', 'members', 'mode', 'is_open'),
+    [
+        ('kern', [], 0o775, False),
+        ('kern', ['kern'], 0o775, False),
+        ('kern', ['kern', 'aalto'], 0o775, True),
+        ('staff', [], 0o775, True),
+        ('kern', [], 0o777, True),
+    ],
+)
+def test_a_group_in_which_a_user_is_alone_is_no_other(base, monkeypatch, name, members, mode, is_open):
+    uid, gid = base.stat().st_uid, base.stat().st_gid
+    monkeypatch.setattr('os.geteuid', lambda: uid)
+    monkeypatch.setattr('pwd.getpwuid', lambda _: SimpleNamespace(pw_uid=1234, pw_gid=gid, pw_name='kern'))
+    monkeypatch.setattr('grp.getgrgid', lambda _: SimpleNamespace(gr_gid=gid, gr_name=name, gr_mem=members))
+    base.chmod(mode)
+    assert bool(shared(str(base))) == is_open
 
 
 def test_what_is_not_there_is_nobodys(base):

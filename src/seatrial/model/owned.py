@@ -1,6 +1,7 @@
 """Whose a path is, and through which of its directories and links another user may change what lies there."""
 
 import errno
+import grp
 import os
 import pwd
 import stat
@@ -29,7 +30,8 @@ def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[
     Every directory and link from / on must belong to the user or to root, or to the user `trusted`. To a directory
     above it others may write only where its sticky bit is set: what is not theirs they can then neither rename nor
     remove (unlink(2), EPERM). To what it leads to they may not, or with is_sticky_enough as to one above. An ACL
-    shows as the mode of the group. What is not there is nobody's. Raises OSError.
+    shows as the mode of the group, and a group in which a user is alone is no other. What is not there is nobody's.
+    Raises OSError.
     """
     found = []
     way, itself = _way_to(os.path.join(os.getcwd(), path))
@@ -43,7 +45,7 @@ def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[
         if status.st_uid not in (0, os.geteuid(), trusted) and not _is_unmapped(status.st_uid):
             why = f'{each} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
             found.append(Shared(each, why, ()))
-        elif stat.S_ISLNK(status.st_mode) or not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        elif stat.S_ISLNK(status.st_mode) or not _others_write(each, status):
             continue
         elif is_strict or not status.st_mode & stat.S_ISVTX:
             is_own = os.geteuid() in (0, status.st_uid)
@@ -122,6 +124,29 @@ def _way_to(path: str) -> Tuple[List[str], str]:
             else:
                 here = there
     return found, here
+
+
+def _others_write(path: str, status: os.stat_result) -> bool:
+    """Whether others may write: the group too, unless it is the private one that useradd(8) makes for umask 002."""
+    if status.st_mode & stat.S_IWOTH or not status.st_mode & stat.S_IWGRP:
+        return bool(status.st_mode & stat.S_IWOTH)
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(status.st_gid)
+    except KeyError:
+        return True
+    if user.pw_uid == 0 or (group.gr_gid, group.gr_name) != (user.pw_gid, user.pw_name):
+        return True
+    return not set(group.gr_mem) <= {user.pw_name} or _has_acl(path)
+
+
+def _has_acl(path: str) -> bool:
+    """Whether the mode of the group is the mask of a POSIX ACL (acl(5))."""
+    try:
+        return 'system.posix_acl_access' in os.listxattr(path)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        return False
 
 
 def _is_unmapped(uid: int) -> bool:
