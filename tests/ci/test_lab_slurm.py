@@ -19,6 +19,8 @@ from types import ModuleType
 
 import pytest
 
+from slurm_lab import traces_of
+
 CI = Path(__file__).resolve().parents[2] / 'ci'
 NOBODY = 65534
 UNAVAILABLE, CANNOT = 69, 71
@@ -381,29 +383,29 @@ def beginnings(pids: set[str]) -> set[tuple[str, str]]:
 
 @needs_slurm
 @pytest.mark.parametrize('before', ['', 'slurmctld is dead', 'the directory is deleted'])
-def test_down_leaves_nothing_though_jobs_resist(fresh, traces, before):
+def test_down_leaves_nothing_though_jobs_resist(fresh, before):
     fresh.up()
     outside = occupy(fresh)
     if before == 'the directory is deleted':
         shutil.rmtree(fresh.directory)
     elif before:
         fresh.do('signal', 'KILL', 'slurmctld')
-    alive = beginnings({line.split()[0] for line in traces(fresh.place) if line[0].isdigit()})
+    alive = beginnings({line.split()[0] for line in traces_of(fresh.place) if line[0].isdigit()})
     done = fresh.do('down')
     for process in outside:
         process.wait(timeout=5)
     assert len(alive) > 20 and (done.returncode, done.stderr) == (0, 'lab-slurm: down\n')
     assert not alive & beginnings({pid for pid, _ in alive})
-    assert traces(fresh.place) == [] and not fresh.directory.exists()
+    assert traces_of(fresh.place) == [] and not fresh.directory.exists()
 
 
 @needs_slurm
-def test_with_the_keeper_everything_dies_and_up_begins_anew(fresh, traces):
+def test_with_the_keeper_everything_dies_and_up_begins_anew(fresh):
     fresh.up()
     outside = occupy(fresh)
-    of_the_lab = [line.split()[0] for line in traces(fresh.place) if 'lab-keeper' in line]
+    of_the_lab = [line.split()[0] for line in traces_of(fresh.place) if 'lab-keeper' in line]
     os.kill(int(of_the_lab[0]), 9)
-    assert eventually(lambda: not [line for line in traces(fresh.place) if 'by its mountinfo' in line])
+    assert eventually(lambda: not [line for line in traces_of(fresh.place) if 'by its mountinfo' in line])
     done = fresh.do('up')
     assert done.returncode == 0 and 'has died; making it anew' in done.stderr
     assert fresh.ask('squeue', '--noheader') == ''
@@ -413,10 +415,10 @@ def test_with_the_keeper_everything_dies_and_up_begins_anew(fresh, traces):
 
 
 @needs_slurm
-def test_a_lab_that_does_not_come_up_leaves_nothing(fresh, traces):
+def test_a_lab_that_does_not_come_up_leaves_nothing(fresh):
     done = up_with_hidden(fresh, '/bin/false', '/usr/sbin/slurmd')
     assert done.returncode == 70 and 'has ended at once; it said:' in done.stderr
-    assert traces(fresh.place) == [] and not fresh.directory.exists()
+    assert traces_of(fresh.place) == [] and not fresh.directory.exists()
 
 
 @needs_slurm

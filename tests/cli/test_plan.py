@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from builders import CONTRACT
-from scenario_site import BURDEN, CHECK
+from local_site import BURDEN, CHECK
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import began
 from seatrial.filesystem.base import Capacity

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from module_systems import login
+from local_site import login
 from seatrial.site.load import load
 from seatrial.site.model import parse_duration
 from seatrial.site.profile import PROFILES
