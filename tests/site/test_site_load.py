@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from reframe.utility import import_module_from_file
 
-from seatrial.site.error import SiteError
+from seatrial.model.quoted_value import choice, key_path, printable, show
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 from seatrial.site.load import load
 from seatrial.site.model import Site
 
@@ -182,10 +183,6 @@ def test_a_wrong_value_is_named_with_its_file_key_and_remedy(
     assert any(line.startswith('trial.yaml: ') and said in line for line in problems_with(old, new))
 
 
-def test_a_valid_site_loads(folder: Path) -> None:
-    assert load(folder).name == 'lab'
-
-
 def test_all_problems_are_said_at_once(problems_with: Problems) -> None:
     assert len(problems_with('bytes: 4GiB, inodes: 1000', 'bytes: 4GB, inodes: -1, x: 1')) == 3
 
@@ -218,21 +215,15 @@ def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with
     assert site_with('path: /scratch/trials', 'path: state/trials\n    records_on_target: true').state
 
 
-def test_state_on_the_mount_of_a_file_system_is_refused(problems_with: Problems) -> None:
-    said = problems_with('path: /scratch/trials', 'path: /scratch/trials\n    mount: /')
-    assert 'whose hang would take the records with it' in said[0]
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_what_is_no_folder_is_named(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(
         SiteError, match=r'no/where: No such file or directory; name a folder that holds settings\.py'
     ):
         load(tmp_path / 'no' / 'where')
-
-
-def test_a_file_in_place_of_the_folder_is_named(folder: Path) -> None:
-    with pytest.raises(SiteError, match='not a folder; name a folder'):
-        load(folder / 'trial.yaml')
+    (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
+    for path in (tmp_path / 'loop', folder / 'trial.yaml'):
+        with pytest.raises(SiteError, match='name a folder'):
+            load(path)
 
 
 def test_a_folder_name_that_no_file_system_takes_is_a_problem() -> None:
@@ -240,22 +231,11 @@ def test_a_folder_name_that_no_file_system_takes_is_a_problem() -> None:
         load('a\0b')
 
 
-def test_a_loop_of_links_is_a_problem(tmp_path: Path) -> None:
-    (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
-    with pytest.raises(SiteError, match='name a folder that holds'):
-        load(tmp_path / 'loop')
-
-
 @pytest.mark.parametrize('name', ['trial.yaml', 'settings.py'])
-def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(SiteError, match=f'^{name}: .*No such file or directory; put the file there$'):
         load(folder)
-
-
-@pytest.mark.parametrize('name', ['trial.yaml', 'settings.py'])
-def test_a_directory_in_place_of_a_file_is_named(folder: Path, name: str) -> None:
-    (folder / name).unlink()
     (folder / name).mkdir()
     with pytest.raises(SiteError, match=f'^{name}: .*not a regular file; put the file there$'):
         load(folder)
@@ -295,3 +275,68 @@ def test_settings_that_reframe_has_executed_are_not_executed_again(folder: Path)
     import_module_from_file(str(folder.parent / 'link' / 'settings.py'), load_parents=True)
     assert load(folder).name == 'lab'
     assert (folder / 'settings.py.executed').read_text() == 'once'
+
+
+# The words of a problem
+
+
+def test_a_problem_names_file_key_what_and_mend() -> None:
+    line = problem('trial.yaml', ['trials', 0, 'nodes', 1], '-2 is not a node count; write a whole number from 1')
+    assert line == 'trial.yaml: trials[0].nodes[1]: -2 is not a node count; write a whole number from 1'
+
+
+@pytest.mark.parametrize(
+    ('keys', 'path'),
+    [
+        (['partitions', 'lab:io', 'python'], 'partitions.lab:io.python'),
+        (['file_systems', 'a b'], "file_systems['a b']"),
+        (['file_systems', ''], "file_systems['']"),
+        ([0, 'a'], '[0].a'),
+        ([], ''),
+    ],
+)
+def test_a_key_path_quotes_odd_keys(keys: list[str | int], path: str) -> None:
+    assert key_path(keys) == path
+
+
+@pytest.mark.parametrize(
+    ('value', 'shown'),
+    [
+        (None, 'nothing'),
+        (True, 'true'),
+        (-2, '-2'),
+        ([], 'an empty list'),
+        ([1], 'a list'),
+        ({}, 'a mapping'),
+        ('two\nlines', r"'two\nlines'"),
+        ('x' * 1000, "'" + 'x' * 60 + "...'"),
+    ],
+)
+def test_values_are_shown_short_and_on_one_line(value: object, shown: str) -> None:
+    assert show(value) == shown
+
+
+@pytest.mark.parametrize(
+    ('raw', 'safe'), [('\x1b[31m', r'\x1b[31m'), ('\ud800', r'\ud800'), ('a\u2028b', r'a\u2028b'), ('naïve', 'naïve')]
+)
+def test_what_a_terminal_would_obey_is_escaped(raw: str, safe: str) -> None:
+    assert printable(raw) == safe
+
+
+def test_a_flood_of_problems_is_cut() -> None:
+    error = SiteError([str(number) for number in range(1000)])
+    assert len(error.problems) == SHOWN_PROBLEMS
+    assert error.problems[-1] == 'there are more problems; correct these first'
+
+
+@pytest.mark.parametrize(
+    ('word', 'known', 'said'),
+    [
+        ('lustr', ['posix', 'lustre'], "did you mean 'lustre'?"),
+        ('zzz', ['posix', 'lustre'], 'write one of posix, lustre'),
+        (7, ['posix'], 'write posix'),
+        ('x', [], 'there is none to choose from'),
+    ],
+)
+def test_the_nearest_word_is_suggested_or_all_are_offered(word: object, known: list[str], said: str) -> None:
+    assert choice(word, known) == said
