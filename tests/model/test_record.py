@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.model.layout import Layout
-from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
+from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.record import (
     KINDS,
     Drill,
@@ -131,21 +131,11 @@ def test_a_foreign_line_is_counted_and_not_guessed_at(line):
     assert (records.truncated, records.sized, records.samples, records.end) == (1, None, [], None)
 
 
-def test_a_sample_is_called_by_its_phase_and_the_label_of_its_point():
-    assert SAMPLE.launch == 'write@c2'
-
-
 def test_a_sample_is_valid_only_with_a_measurement_and_labels_at_most():
     assert SAMPLE.valid
     assert SAMPLE._replace(findings=(Finding('P2', 'label', 'x'),)).valid
     assert not SAMPLE._replace(findings=(Finding('T18', 'invalid', 'x'),)).valid
     assert not SAMPLE._replace(measurement=None).valid
-
-
-def test_the_figures_of_a_sample_are_those_of_its_measurement():
-    rates = MEASUREMENT._replace(metrics=(rate('a', 4, 2.0, ''), rate('b', 4, 0.5, '')))
-    assert SAMPLE._replace(measurement=rates).figures == {'a': 2.0, 'b': 8.0}
-    assert SAMPLE._replace(measurement=None).figures == {}
 
 
 def test_a_drill_down_reads_back_and_a_record_without_one_has_none():

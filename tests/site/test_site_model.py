@@ -166,9 +166,7 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
 # The Darshan library of a partition
 
 
-def test_a_partition_names_its_own_library_from_its_folder_and_another_has_none(
-    site_with: Build, folder: Path
-) -> None:
+def test_a_partition_names_its_own_library_and_another_has_none(site_with: Build, folder: Path) -> None:
     site = site_with('{launcher: srun,', '{darshan: /opt/darshan/lib/libdarshan.so, launcher: srun,')
     assert (site.darshan('lab:io'), site.darshan('lab:login')) == ('/opt/darshan/lib/libdarshan.so', '')
     site = site_with('{launcher: srun,', '{darshan: lib/libdarshan.so, launcher: srun,')

@@ -5,7 +5,7 @@ import pytest
 from builders import plan_of
 from seatrial.model.action import Planned
 from seatrial.model.metric import HIGHER, LOWER
-from seatrial.model.point import Allocation, Point
+from seatrial.model.point import Point
 from seatrial.model.units import MIB, UNITS
 from seatrial.workload import (
     access,
@@ -40,9 +40,8 @@ from seatrial.workload.registry import (
     planned_metrics,
     resized,
     share_words,
-    weight,
 )
-from seatrial.workload.sweep import Sweep, examples, expand
+from seatrial.workload.sweep import Sweep, examples
 
 TEMPLATES = {
     'access': access.data_access('multiple'),
@@ -156,11 +155,6 @@ def test_the_first_share_of_its_sizing_is_one_that_its_points_can_have(point, ki
     assert (new.label, new.tasks, new.phases) == (point.label, point.tasks, point.phases)
 
 
-def test_the_time_of_a_launch_grows_with_something_and_its_points_can_be_ordered(point, kind):
-    assert kind.amount(point) > 0 or point.duration_s > 0
-    assert sorted([point, point], key=weight) == [point, point]
-
-
 def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind):
     first = metrics_at(point)[0].name
     assert kind.cache_of(first, 'cold') == 'cold'
@@ -215,12 +209,6 @@ def test_phases_are_those_of_the_kind_each_once(phases):
 
 
 # A case
-
-
-def test_points_are_resized_each_by_its_kind():
-    points = expand(Sweep('tasks', (1, 2)), TEMPLATES['access'], Allocation(1, 2))
-    assert [each.bytes_per_task for each in resized(points, 4 * MIB)] == [4 * MIB] * 2
-    assert resized([POINTS['semantics']], 4 * MIB) == [POINTS['semantics']]
 
 
 def test_the_metrics_of_a_plan_are_those_of_its_points_as_reframe_names_them():
