@@ -327,7 +327,7 @@ def test_a_session_of_a_site_with_a_launcher_and_a_scheduler_of_its_own_passes(s
 # Told to stop
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_session_that_is_told_to_stop_ends_its_launch_and_is_incomplete(make_site, number):
     site = make_site(CHECKS + CHECK.format(name='Lasting'))
     process = seatrial_run(site)
