@@ -198,11 +198,6 @@ def up_with_hidden(lab: Lab, cover: str, program: str, *words: str) -> subproces
 
 
 @needs_slurm
-def test_a_job_on_four_nodes_sees_four_host_names(lab):
-    assert sorted(lab.batch('srun hostname', '-N4').split()) == FOUR
-
-
-@needs_slurm
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root may mount another /etc/hosts')
 def test_the_machine_may_have_another_address_by_its_own_name(lab):
     hosts = lab.place / 'hosts'
@@ -212,16 +207,13 @@ def test_the_machine_may_have_another_address_by_its_own_name(lab):
 
 
 @needs_slurm
-def test_mpi_ranks_under_srun_are_one_world_on_their_own_hosts(lab):
+def test_mpi_ranks_under_srun_and_mpiexec_are_one_world_on_their_own_hosts(lab):
+    world = [f'{rank} 4 n{rank + 1}' for rank in range(4)]
     printed = lab.ask('srun', '--mpi=pmi2', '-N4', '--ntasks-per-node=1', '/usr/bin/python3', '-c', RANK)
-    assert ranks(printed) == [f'{rank} 4 n{rank + 1}' for rank in range(4)]
-
-
-@needs_slurm
-def test_mpi_ranks_under_mpiexec_are_one_world_on_their_own_hosts(lab):
+    assert ranks(printed) == world
     (lab.place / 'rank.py').write_text(RANK)
     printed = lab.batch('mpiexec -n 4 -ppn 1 /usr/bin/python3 rank.py', '-N4', '--ntasks-per-node=1')
-    assert ranks(printed) == [f'{rank} 4 n{rank + 1}' for rank in range(4)]
+    assert ranks(printed) == world
 
 
 @needs_slurm
@@ -259,15 +251,15 @@ def test_a_reservation_can_be_made_and_used(lab):
 
 
 @needs_slurm
-def test_up_again_says_that_the_lab_is_up(lab):
+def test_up_again_says_that_the_lab_is_up_and_refuses_other_wishes_with_the_remedy(lab):
     done = lab.do('up')
     assert (done.returncode, done.stderr) == (0, 'lab-slurm: already up: 4 nodes, without accounting\n')
-
-
-@needs_slurm
-def test_up_with_other_wishes_is_refused_with_the_remedy(lab):
     done = lab.do('up', '--nodes', '5')
     assert done.returncode == 1 and 'is up with 4 nodes, without accounting; take it down first' in done.stderr
+    done = lab.do('signal', 'KILL', 'n9')
+    assert (
+        done.returncode == 1 and 'n9: no such process in the lab; there is ctl:munged, ctl:slurmctld' in done.stderr
+    )
 
 
 @needs_slurm
@@ -282,11 +274,15 @@ def test_status_of_a_sound_lab_ends_with_0_and_names_every_daemon(lab):
 
 
 @needs_slurm
-def test_status_of_a_lab_with_a_drained_node_ends_with_1(lab):
+def test_status_of_a_lab_with_a_drained_node_or_a_stopped_daemon_ends_with_1(lab):
     lab.ask('scontrol', 'update', 'nodename=n2', 'state=drain', 'reason=trial')
     done = lab.do('status')
     lab.ask('scontrol', 'update', 'nodename=n2', 'state=resume')
     assert done.returncode == 1 and 'not fit for work: n2 drained' in done.stdout
+    lab.do('signal', 'STOP', 'slurmctld')
+    assert 'ctl:slurmctld stopped' in lab.do('status').stdout
+    lab.do('signal', 'CONT', 'slurmctld')
+    assert lab.do('status').returncode == 0
 
 
 @needs_slurm
@@ -340,22 +336,6 @@ def test_jobs_outlive_slurmctld(lab):
     lab.up()
     assert lab.state(held) == 'PENDING'
     lab.ask('scancel', f'--user={lab.uid}')
-
-
-@needs_slurm
-def test_a_stopped_slurmctld_is_named_and_goes_on(lab):
-    lab.do('signal', 'STOP', 'slurmctld')
-    assert 'ctl:slurmctld stopped' in lab.do('status').stdout
-    lab.do('signal', 'CONT', 'slurmctld')
-    assert lab.do('status').returncode == 0
-
-
-@needs_slurm
-def test_a_signal_to_what_is_not_there_says_what_is(lab):
-    done = lab.do('signal', 'KILL', 'n9')
-    assert (
-        done.returncode == 1 and 'n9: no such process in the lab; there is ctl:munged, ctl:slurmctld' in done.stderr
-    )
 
 
 # Nothing is left
@@ -486,11 +466,7 @@ def test_up_starts_accounting_again(accounting_lab):
     assert eventually(lambda: 'ctl:mariadbd dead, ctl:slurmdbd dead' in accounting_lab.do('status').stdout)
     assert 'started again: ctl:mariadbd, ctl:slurmdbd' in accounting_lab.do('up').stderr
     assert accounting_lab.do('status').returncode == 0
-
-
-@needs_slurm
-def test_a_lab_with_accounting_satisfies_who_asks_for_none(accounting_lab):
-    assert 'already up: 4 nodes, with accounting' in accounting_lab.do('up').stderr
+    assert 'already up: 4 nodes, with accounting' in accounting_lab.do('up').stderr  # for who asks for none, too
 
 
 # Packages

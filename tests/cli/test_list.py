@@ -143,10 +143,7 @@ def test_jobs_that_slurm_may_begin_anew_or_put_beside_others_are_pointed_out(on_
 @pytest.mark.parametrize(
     ('arguments', 'said'),
     [
-        (
-            ['Writes', '--profile=acceptance'],
-            'narrowed to Writes: an acceptance of local has 1 more case, 0 of them',
-        ),
+        (['Writes', '--profile=acceptance'], 'narrowed to Writes: an acceptance of local has 1 more case, 0 of them'),
         (['--profile=acceptance'], None),
         (['Writes', '--profile=nightly'], None),
     ],

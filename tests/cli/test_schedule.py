@@ -124,6 +124,7 @@ def test_the_script_is_the_allocation_of_the_cases_where_reframe_runs_them_on_th
 
 def test_the_script_is_one_for_a_shell_and_runs_this_seatrial(on_site, submits, cluster, seatrial):
     text = on_site('schedule').out
+    assert not (submits.folder / 'state').exists() and {call[0] for call in cluster['calls']} <= {'scontrol'}
     assert text.startswith('#!/bin/sh\n')
     assert subprocess.run(['sh', '-n'], input=text, text=True).returncode == 0
     argv = shlex.split(text.splitlines()[-1])
@@ -163,23 +164,12 @@ def test_a_backslash_that_slurm_would_drop_is_refused(on_site, submits, cluster)
     assert (said.status, 'a name with a backslash; let state be another folder' in said.err) == (64, True)
 
 
-def test_printing_changes_nothing(on_site, submits, cluster):
-    assert on_site('schedule').status == 0
-    assert not (submits.folder / 'state').exists()
-    assert {call[0] for call in cluster['calls']} <= {'scontrol'}
-
-
 def test_where_slurm_has_scrontab_its_entry_is_printed(on_site, submits, cluster):
     cluster.set(scrontab=True)
     text = on_site('schedule', '--at=23:05').out
     assert text.splitlines()[-2].startswith('5 23 * * * exec ')
     assert '--due' not in text
     assert '--dependency=singleton' in directives(text, '#SCRON')
-
-
-def test_the_form_can_be_chosen_without_any_slurm(on_site, submits, monkeypatch):
-    monkeypatch.setenv('PATH', '/nowhere')
-    assert on_site('schedule', '--as=scrontab').out.startswith('# BEGIN seatrial nightly of ')
 
 
 def test_the_site_says_how_its_job_is_submitted(on_site, submits, cluster):
@@ -258,15 +248,10 @@ def test_a_fault_of_the_schedule_is_one_line_with_its_place_and_remedy(on_site, 
     assert (said.status, f'schedule.nightly.{expected}' in said.err) == (64, True), said.err
 
 
-def test_a_time_that_is_none_is_refused(on_site, submits):
-    said = on_site('schedule', '--as=sbatch', '--at=2 am')
-    assert (said.status, "'2 am' is not a time of day" in said.err) == (64, True)
-
-
 # Installing the script
 
 
-def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights(on_site, submits, cluster):
+def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights_once(on_site, submits, cluster):
     said = on_site('schedule', '--install', AT)
     assert said.status == 0, said.err
     script = submits.folder / 'state' / 'schedule' / f'{TITLE}.sbatch'
@@ -274,14 +259,12 @@ def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights(on_site, submit
     assert [call[1] for call in cluster.calls('sbatch')] == [f'--begin={due}' for due in next_due()]
     assert script.read_text() == on_site('schedule', AT).out
     assert record(submits)['form'] == 'sbatch'
-
-
-def test_installing_twice_changes_nothing(on_site, submits, cluster):
-    on_site('schedule', '--install', AT)
     before = (cluster['jobs'], record(submits))
-    said = on_site('schedule', '--install', AT)
-    assert 'it is enabled already, by sbatch; nothing was changed' in said.out
+    assert 'nothing was changed' in on_site('schedule', '--install', AT).out
     assert (cluster['jobs'], record(submits)) == before
+    on_site('schedule', '--install', LATER)  # which replaces the jobs that wait
+    assert dues(cluster) == next_due(hour=(HOUR + 1) % 24)
+    assert record(submits)['calendar'][:2] == [(HOUR + 1) % 24, 0]
 
 
 def test_a_run_that_was_taken_out_does_not_wait_for_the_one_of_the_next_night(on_site, submits, cluster):
@@ -329,13 +312,6 @@ def test_one_installation_waits_for_the_other(submits, cluster, seatrial):
         assert cluster.calls('squeue') == cluster.calls('sbatch') == []
     assert 'is in the queue for' in other.communicate(timeout=300)[0]
     assert dues(cluster) == next_due()
-
-
-def test_another_time_replaces_the_jobs_that_wait(on_site, submits, cluster):
-    on_site('schedule', '--install', AT)
-    on_site('schedule', '--install', LATER)
-    assert [job['command'].split()[-1] for job in cluster['jobs']] == next_due(hour=(HOUR + 1) % 24)
-    assert record(submits)['calendar'][:2] == [(HOUR + 1) % 24, 0]
 
 
 def test_a_job_that_runs_is_left_alone(on_site, submits, cluster):
@@ -388,6 +364,8 @@ def test_without_slurm_nothing_is_in_force_and_nothing_can_be(on_site, submits, 
     assert (said.status, 'nothing is enabled' in said.out) == (0, True)
     said = on_site('schedule', '--install', AT)
     assert (said.status, 'squeue is not on the PATH' in said.err) == (64, True)
+    assert on_site('schedule', '--as=scrontab').out.startswith('# BEGIN seatrial nightly of ')
+    assert on_site('schedule', '--as=sbatch', '--at=2 am').status == 64
 
 
 def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, submits, cluster):
@@ -406,12 +384,7 @@ def test_the_entry_is_added_to_the_scrontab_and_every_other_line_stays(on_site, 
     assert on_site('schedule', '--install').status == 0
     assert cluster['crontab'] == f'{mine}\n{on_site("schedule").out}'
     assert record(submits)['form'] == 'scrontab'
-
-
-def test_installing_an_entry_twice_does_not_write_the_scrontab_again(on_site, submits, cluster):
     # Slurm submits every entry of a scrontab anew when it is written.
-    cluster.set(scrontab=True)
-    on_site('schedule', '--install')
     assert 'nothing was changed' in on_site('schedule', '--install').out
     assert cluster.calls('scrontab').count(['-']) == 1
 

@@ -66,10 +66,7 @@ def test_every_problem_of_the_document_is_collected() -> None:
         ('a:\n\t- b', 'a tab stands where spaces belong'),
         ('a: *b', "line 1, column 4: found undefined alias 'b'"),
         ('a: [*]', "write '*' in quotes"),
-        (
-            'a: b: c',
-            'line 1, column 5: mapping values are not allowed here; check the indentation, or put the value in',
-        ),
+        ('a: b: c', 'line 1, column 5: mapping values are not allowed here'),
         ('a: 1\n---\nb: 2', 'keep one document'),
         ('a: 1\n\x00', r"line 2: the character '\x00' is not allowed"),
         ('a: "\\UFFFFFFFF"', 'is out of range'),

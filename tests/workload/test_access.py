@@ -54,31 +54,16 @@ def points(draw, templates=CLASSES):
         (MFWA._replace(extent='half'), "extent: 'half' is none"),
         (MFWA._replace(order='sorted'), "order: 'sorted' is none"),
         (MFWA._replace(interface='nfs'), "interface: 'nfs' is none"),
-        (
-            MFWA._replace(phases=('read', 'write')),
-            'operations: ',
-        ),
+        (MFWA._replace(phases=('read', 'write')), 'operations: '),
         (data_access('single'), 'operations: '),
         (MFWA._replace(extent='segment'), 'extent: '),
         (MFWA._replace(order='strided'), 'order: '),
         (MFWA._replace(collective=True), 'collective: '),
-        (
-            MFWA._replace(direct=True, interface='mpiio'),
-            'direct: ',
-        ),
-        (
-            MFWA._replace(direct=True, interface='hdf5'),
-            'direct: ',
-        ),
+        (MFWA._replace(direct=True, interface='mpiio'), 'direct: '),
+        (MFWA._replace(direct=True, interface='hdf5'), 'direct: '),
         (MFWA._replace(transfer_size=0), 'transfer_size: 0 B '),
-        (
-            MFWA._replace(bytes_per_task=KIB),
-            'bytes_per_task: ',
-        ),
-        (
-            MFWA._replace(bytes_per_task=MIB + 1),
-            'bytes_per_task: ',
-        ),
+        (MFWA._replace(bytes_per_task=KIB), 'bytes_per_task: '),
+        (MFWA._replace(bytes_per_task=MIB + 1), 'bytes_per_task: '),
     ],
 )
 def test_a_contradiction_is_named_with_its_field(template, fault):

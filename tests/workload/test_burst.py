@@ -58,9 +58,3 @@ def test_only_what_is_read_has_been_in_a_cache():
         *('cold', 'cold'),
         '',
     ]
-
-
-def test_it_says_what_it_does():
-    assert KIND.sentence([placed(3)]) == (
-        'Of the tasks 1 reads a data set as a training does, while 2 write a checkpoint'
-    )

@@ -137,6 +137,29 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
     assert kind.totals(point) and kind.words and share_words(kind, 7) and share_words(kind, 0)
 
 
+@pytest.mark.parametrize(
+    ('point', 'said'),
+    [
+        (POINTS['burst']._replace(tasks=3), 'Of the tasks 1 reads a data set as a training does, while 2 write a ch'),
+        (POINTS['checkpoint'], 'a file of its own, as a checkpoint of 8 GiB every 10 min'),
+        (POINTS['contention']._replace(tasks=4), 'Each of 4 tasks appends 250 records of 256 B to one file'),
+        (POINTS['device']._replace(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
+        (
+            POINTS['operations']._replace(tasks=4),
+            '4 tasks does 15 operations one by one on 10 files of 4 KiB',
+        ),
+        (POINTS['ageing'], 'fills directories 1 to 10 levels deep with 1 to 100 files each, of up to '),
+        (POINTS['interactive'], 'unpacks an archive of '),
+        *[
+            (POINTS['interactive']._replace(phases=(does,)), said)
+            for does, said in ((interactive.GIT, 'clones a repository with '), (interactive.BUILD, 'by make and cc'))
+        ],
+    ],
+)
+def test_the_sentence_has_its_numbers(point, said):
+    assert said in kind_of(point.kind).sentence([point])
+
+
 def test_what_it_has_on_disk_fits_its_footprint(point, kind):
     footprint = kind.footprint([point])
     for phase in point.phases:
