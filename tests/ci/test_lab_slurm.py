@@ -307,14 +307,6 @@ def test_two_labs_know_nothing_of_each_other(lab, fresh):
     assert lab.do('status').returncode == 0
 
 
-@needs_slurm
-def test_nothing_of_the_hosts_own_slurm_is_touched(lab):
-    """Only the packages' files are there, whether or not a lab is up."""
-    for folder in ('/etc/slurm/slurm.conf', '/run/munge/munge.socket.2', '/var/run/slurmd.pid', '/var/spool/slurmd'):
-        assert not Path(folder).exists() or Path(folder).stat().st_mtime < lab.directory.stat().st_mtime
-    assert lab.directory.name not in Path('/etc/hosts').read_text()
-
-
 # What breaks is mended
 
 

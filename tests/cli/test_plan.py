@@ -47,18 +47,13 @@ def span(least, expected, most):
 def test_bytes_are_those_of_warm_up_repetitions_and_at_most_the_proof(planned):
     # Two tasks with 1 MiB each: a warm-up, 1 to 4 repetitions of 3 points, and a proof of contents.
     moved = span(8 * MIB, None, (2 + 24 + 2) * MIB)
-    assert (planned()['Writes']['bytes_written'], planned()['Writes']['bytes_read']) == (moved, moved)
-
-
-def test_a_file_that_is_only_read_is_written_first(planned):
-    # One file of 1 MiB for the warm-up and one for both points; both tasks read all of it.
-    found = planned()['Reads']
-    assert (found['bytes_written']['least'], found['bytes_read']['least']) == (2 * MIB, 6 * MIB)
-
-
-def test_the_room_is_that_of_the_files_in_their_run_directory(planned):
-    found = planned()['Writes']
-    assert (found['room_bytes'], found['room_inodes']) == (span(2 * MIB, None, 2 * MIB), span(6, None, 6))
+    cases = planned()
+    assert (cases['Writes']['bytes_written'], cases['Writes']['bytes_read']) == (moved, moved)
+    room = cases['Writes']['room_bytes'], cases['Writes']['room_inodes']
+    assert room == (span(2 * MIB, None, 2 * MIB), span(6, None, 6))  # of the files in their run directory
+    # What is only read is written first: one file of 1 MiB for the warm-up and one for both points, of which both
+    # tasks read all.
+    assert (cases['Reads']['bytes_written']['least'], cases['Reads']['bytes_read']['least']) == (2 * MIB, 6 * MIB)
 
 
 def test_where_a_warm_up_decides_the_most_is_what_the_limits_allow(planned, site):

@@ -97,23 +97,24 @@ def test_each_kind_knows_a_curve_that_is_like_it_from_one_that_is_not(expectatio
     assert verdict(expectation, curves(read=curve)) == expected
 
 
-@pytest.mark.parametrize(
-    'expectation',
-    [
-        Insensitive(to='tasks', **SOURCE),
-        FallsWith(by='tasks', **SOURCE),
-        RisesWith(by='tasks', **SOURCE),
-        Plateaus(**SOURCE),
-        DoesNotDegrade(**SOURCE),
-        Degrades(**SOURCE),
-        Reaches(at=8, **SOURCE),
-        STEP,
-        PointAtLeast(at='p8', than='p1', **SOURCE),
-        AtLeast(metric='read', than='write', **SOURCE),
-        Between(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+OF_CURVES = [
+    Insensitive(to='tasks', **SOURCE),
+    FallsWith(by='tasks', **SOURCE),
+    RisesWith(by='tasks', **SOURCE),
+    Plateaus(**SOURCE),
+    DoesNotDegrade(**SOURCE),
+    Degrades(**SOURCE),
+    Reaches(at=8, **SOURCE),
+    STEP,
+    PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE),
+]
+OF_PAIRS = [
+    AtLeast(metric='read', than='write', **SOURCE),
+    Between(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE),
+]
+
+
+@pytest.mark.parametrize('expectation', [*OF_CURVES, *OF_PAIRS], ids=lambda value: type(value).__name__)
 class TestEveryKind:
     def test_is_undecided_by_five_samples(self, expectation):
         measured = curves(read=COLLAPSING, write=FLAT)
@@ -315,18 +316,7 @@ def inverse(curve):
 @pytest.mark.parametrize('curve', [FLAT, RISING, SLOWLY_RISING, COLLAPSING, FALLING, STEPPING])
 @pytest.mark.parametrize(
     'expectation',
-    [
-        Insensitive(to='tasks', **SOURCE),
-        FallsWith(by='tasks', **SOURCE),
-        RisesWith(by='tasks', **SOURCE),
-        Plateaus(**SOURCE),
-        DoesNotDegrade(**SOURCE),
-        Degrades(**SOURCE),
-        Reaches(at=8, **SOURCE),
-        STEP,
-        PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE),
-        PointBetween(at='p8', than='p1', lowest=0.9, highest=1.1, **SOURCE),
-    ],
+    [*OF_CURVES, PointBetween(at='p8', than='p1', lowest=0.9, highest=1.1, **SOURCE)],
     ids=lambda value: type(value).__name__,
 )
 def test_a_latency_is_judged_as_the_rate_that_belongs_to_it(expectation, curve):

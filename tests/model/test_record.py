@@ -6,81 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.layout import Layout
-from seatrial.model.metric import Measurement, TaskTime, bandwidth
+from builders import plan_of, records_of
 from seatrial.model.record import (
     KINDS,
     Drill,
     DrillGroup,
-    End,
     Finding,
-    NotTested,
-    Provenance,
     Removal,
-    Sample,
-    Sized,
-    Start,
     TargetRow,
     line_of,
     read_records,
 )
-from seatrial.model.units import MIB
-from seatrial.workload.access import data_access
 
-START = Start(
-    session='s',
-    case='c',
-    plan='digest',
-    mount='dev on / type ext4 (rw)',
-    host='h',
-    pid=1,
-    job='',
-    started=1.0,
-    kernel='k',
-    python='p',
-    engine='fio',
-    program='/f',
-    version='3',
-    skipped=('ior: not installed (ior)',),
-    seed=1,
-    run_directory='/r',
-    memory_bytes=1,
-    capacity={'bytes': 2},
-    findings=(),
-    targets=(TargetRow('OST', 3, 'x-OST0003', True, flags=('flash',)),),
-    not_tested=(NotTested('n9', 'down', 'burnt'),),
-    provenance=Provenance('spack:x', modules=('a', 'b')),
-)
-TASKS = (TaskTime(0, 'h', MIB, 0.0, 1.0), TaskTime(1, 'h', MIB, 0.5, 2.0))
-POINT = data_access('multiple', bytes_per_task=MIB)._replace(
-    label='c2', layout=Layout('c2'), tasks=2, tasks_per_node=2
-)
-MEASUREMENT = Measurement((bandwidth('write', 2 * MIB, 2.0, '1.0'),), 2, ('h',), 0.001, 2 * MIB, TASKS, fsync=True)
-SAMPLE = Sample(
-    stage='measured',
-    phase='write',
-    point=POINT,
-    repetition=0,
-    block=0,
-    sizing=1,
-    started=1.0,
-    elapsed_s=2.5,
-    command=("fio 'x y'",),
-    exit_status=0,
-    raw='r',
-    measurement=MEASUREMENT,
-    cache='',
-    storage_read_bytes=None,
-    findings=(),
-    environment=('LD_PRELOAD=/x',),
-    directory='/r/data',
-    barrier=2,
-    inputs=('r.fio',),
-    links=(('data.0', 'data'),),
-    directories=('a', 'a/b'),
-)
-SIZED = Sized(1, 4096, 'because')
-END = End('finished', 'done', 3.0, {'p': 'converged'})
+RECORDS = records_of(plan_of(), [100.0], targets=(TargetRow('OST', 3, 'x-OST0003', True, flags=('flash',)),))
+START, SIZED, SAMPLE, END = RECORDS.start, RECORDS.sized, RECORDS.samples[-1], RECORDS.end
 REMOVAL = Removal(2, 1, ('x: foreign',), 4.0)
 LINES = [line_of(value) for value in (START, SIZED, SAMPLE, END, REMOVAL)]
 
