@@ -30,7 +30,8 @@ def check_refusal(said, expected, lines=2):
     assert said.out == ''
 
 
-def test_the_version_is_told(command):
+def test_the_version_is_told_and_a_command_that_is_none_refused(command):
+    check_refusal(command('rum'), "No such command 'rum'")
     said = command('--version')
     assert (said.status, seatrial.__version__ in said.out) == (0, True)
 
@@ -73,10 +74,6 @@ def test_the_help_shows_commands_in_the_order_in_which_they_are_needed(command):
     ]
 
 
-def test_a_command_that_is_none_is_refused(command):
-    check_refusal(command('rum'), "No such command 'rum'")
-
-
 @pytest.mark.parametrize('name', [*COMMANDS, 'doctor', 'clean'])
 def test_a_site_that_is_not_there_is_named_with_the_remedy(command, name):
     check_refusal(command(name, '--site=nowhere'), 'nowhere: .*name a folder that holds', lines=1)
@@ -107,6 +104,9 @@ def two_systems(site):
 @pytest.mark.parametrize('name', COMMANDS)
 def test_several_systems_are_a_choice_that_is_asked_for(two_systems, on_site, name):
     check_refusal(on_site(name), 'several systems: choose one of them with --system local|other')
+    if name == 'list':
+        said = on_site(name, '--system=other')
+        assert (said.status, 'local:default' in said.out, 'other:default' in said.out) == (0, False, True)
 
 
 def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command, monkeypatch):
@@ -130,11 +130,6 @@ def test_a_state_below_which_reframe_starts_nothing_is_refused(on_site, site, co
     check_refusal(on_site('list'), 'trial.yaml: state: ReFrame starts no jobs below ')
     said = command('doctor', f'--site={site.folder}')
     assert re.search(r'- missing +state +trial.yaml: state: ReFrame', said.out), said.out
-
-
-def test_one_of_several_systems_can_be_chosen(two_systems, on_site):
-    said = on_site('list', '--system=other')
-    assert (said.status, 'local:default' in said.out, 'other:default' in said.out) == (0, False, True)
 
 
 @pytest.mark.parametrize('name', COMMANDS)
@@ -224,7 +219,6 @@ def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
 
 
 # A state directory that others may change
-
 
 SESSION = '20261121T020638-9f3a1c'
 OF_STATE = (

@@ -378,7 +378,7 @@ def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, su
 # Installing the scrontab entry
 
 
-def test_the_entry_is_added_to_the_scrontab_and_every_other_line_stays(on_site, submits, cluster):
+def test_the_entry_is_added_to_the_scrontab_once_and_every_other_line_stays(on_site, submits, cluster):
     mine = '# mine\n#SCRON --time=5\n0 5 * * * /bin/true'
     cluster.set(scrontab=True, crontab=mine)
     assert on_site('schedule', '--install').status == 0
@@ -387,16 +387,15 @@ def test_the_entry_is_added_to_the_scrontab_and_every_other_line_stays(on_site, 
     # Slurm submits every entry of a scrontab anew when it is written.
     assert 'nothing was changed' in on_site('schedule', '--install').out
     assert cluster.calls('scrontab').count(['-']) == 1
-
-
-def test_an_entry_that_slurm_has_disabled_is_put_back(on_site, submits, cluster):
-    cluster.set(scrontab=True)
-    on_site('schedule', '--install')
+    # What Slurm has disabled is put back, and removing the entry gives the scrontab back.
     whole = cluster['crontab']
-    begin, *entry, end = whole.splitlines()
-    cluster.set(crontab='\n'.join([begin, *(f'#DISABLED: {line}' for line in entry), end, '']))
+    begin, *entry, end = whole[len(mine) + 1 :].splitlines()
+    disabled = '\n'.join([mine, begin, *(f'#DISABLED: {line}' for line in entry), end, ''])
+    cluster.set(crontab=disabled)
     on_site('schedule', '--install')
     assert cluster['crontab'] == whole
+    assert on_site('schedule', '--remove').status == 0
+    assert cluster['crontab'].rstrip('\n') == mine
 
 
 def test_another_time_replaces_the_entry_in_its_place(on_site, submits, cluster):
@@ -407,14 +406,6 @@ def test_another_time_replaces_the_entry_in_its_place(on_site, submits, cluster)
     lines = cluster['crontab'].splitlines()
     assert (lines[0], lines[-1]) == ('# first', '# last')
     assert [line.split(' exec')[0] for line in lines if ' exec ' in line] == ['0 3 * * *']
-
-
-def test_removing_the_entry_gives_the_scrontab_back(on_site, submits, cluster):
-    mine = '# mine\n\n0 5 * * * /bin/true\n'
-    cluster.set(scrontab=True, crontab=mine)
-    on_site('schedule', '--install')
-    assert on_site('schedule', '--remove').status == 0
-    assert cluster['crontab'] == mine
 
 
 def test_the_other_form_takes_the_place_of_the_first(on_site, submits, cluster):

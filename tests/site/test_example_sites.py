@@ -133,15 +133,13 @@ def test_the_example_measures_in_every_profile_and_the_local_site_where_it_can_s
 
 # The sites of the Slurm lab: both launchers of MPICH, and ReFrame's scheduler as the lab at hand allows
 
-
-SITES = ROOT / 'site-config'
 ACCOUNTING = 'AccountingStorageType=accounting_storage/slurmdbd\n'
 NONE = 'AccountingStorageType=accounting_storage/none\n'
 
 
 def schedulers(conf: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     monkeypatch.setenv('SLURM_CONF', str(conf))
-    settings = runpy.run_path(str(SITES / 'lab' / 'settings.py'))['site_configuration']
+    settings = runpy.run_path(str(LAB / 'settings.py'))['site_configuration']
     return {partition['scheduler'] for partition in settings['systems'][0]['partitions']}
 
 
@@ -159,7 +157,7 @@ def test_without_a_lab_the_settings_can_be_read_all_the_same(tmp_path: Path, mon
 
 @pytest.mark.parametrize('name', ['lab', 'lab-gluster'])
 def test_a_smoke_session_uses_both_ways_of_mpich_to_its_ranks(name: str) -> None:
-    site = load(SITES / name)
+    site = load(LAB.with_name(name))
     used = {part for trial in site.trial_file.trials if 'smoke' in trial.profiles for part in trial.partitions}
     assert {(site.launcher(part).kind, site.launcher(part).arguments) for part in used} == {
         ('srun', ('--mpi=pmi2',)),
@@ -168,13 +166,12 @@ def test_a_smoke_session_uses_both_ways_of_mpich_to_its_ranks(name: str) -> None
 
 
 def test_a_file_system_that_is_not_the_machines_disk_is_refused_where_it_is_not_mounted() -> None:
-    for site, name in ((load(SITES / 'lab'), 'memory'), (load(SITES / 'lab-gluster'), 'gluster')):
+    for site, name in ((load(LAB), 'memory'), (load(LAB.with_name('lab-gluster')), 'gluster')):
         entry = site.file_system(name)
         assert entry.mount == entry.path and not entry.path.startswith(site.state)
 
 
 # The actions to copy from docs/scenarios.md: they can be read, and what they ask of Lustre is known to it
-
 
 PAGE = (ROOT / 'docs' / 'scenarios.md').read_text()
 LUSTRE = transcripts('lustre')

@@ -140,7 +140,7 @@ def test_a_root_that_stands_alone_is_no_metric_nor_are_directories_where_there_a
     assert operations(FDTREE_2._replace(subtrees='shared'), 'create', 2) == {'file_create': 4000}
 
 
-@pytest.mark.parametrize(('branching', 'counts'), [(MIN_DIRECTORIES - 2, False), (MIN_DIRECTORIES - 1, True)])
+@pytest.mark.parametrize(('branching', 'counts'), [(98, False), (99, True)])
 def test_a_tree_is_a_metric_from_its_hundredth_directory_on(branching, counts):
     tree = metadata_tree(depth=1, branching=branching, files_per_directory=1, subtrees='private')
     assert levels_total(tree, 1).directories == branching + 1
