@@ -252,3 +252,9 @@ def test_of_a_latency_at_most_is_asked(resolve):
     assert (criterion.metric_name, criterion.criterion.least) == ('randread_p99@qd16', False)
     ((reference,),) = session_for(criterion, [criterion]).references.values()
     assert (reference.low, reference.high, reference.statistic) == (None, 0.0, 'maximum')
+
+
+def test_files_get_as_large_as_the_contract_asks_for(resolve):
+    (criterion,) = resolve(changed(conditions={'bytes': '2x memory', 'fullness': '0-10 %'}))
+    assert criterion.entry.conditions.bytes == 2.0
+    assert criterion.procedure == resolve(WRITE)[0].procedure

@@ -137,6 +137,7 @@ def test_references_of_a_system_that_this_session_leaves_out_are_valid():
     session = session_of()
     narrow = Session('s', session.folder, session.site, session.profile, session.engines, ('metadata',), 'elsewhere')
     assert number_of(with_references(narrow, CHECKS)) == 5
+    assert with_references(session_of(ROOT / 'site-config' / 'local'), CHECKS).references == {}  # it has no such file
 
 
 def test_every_test_of_the_source_is_declared_and_documented():

@@ -73,6 +73,8 @@ def test_a_log_that_is_cut_short_is_refused_in_one_sentence(tmp_path, left):
     with pytest.raises(LogError, match='no Darshan log, or a damaged one') as caught:
         read_logs([cut])
     assert '\n' not in str(caught.value)
+    with pytest.raises(FileNotFoundError):
+        read_logs([tmp_path / 'nothing'])
 
 
 # A reader that fails

@@ -221,3 +221,11 @@ def test_sessions_of_a_baseline_or_an_acceptance_are_kept(history, two, site):
     said = history('prune', '--before=2026-12-01', '--yes').out
     assert {'kept: 1 session of an acceptance', 'kept: 1 session with a label'} <= set(said.splitlines())
     assert 'kept: 1 session of a baseline in references.yaml' in said and '0 sessions removed' in said
+
+
+def test_sessions_of_a_yearly_file_are_listed_and_shown_as_before(history, two):
+    before = [history('list').out, history('show', FIRST).out, history('show', '--check=Reads').out]
+    history('export', f'--output={two / "2026-0123456789ab.parquet"}')  # as Seatrial 0.1 merged them
+    for name in (FIRST, SECOND):
+        (two / f'{name}.parquet').unlink()
+    assert [history('list').out, history('show', FIRST).out, history('show', '--check=Reads').out] == before

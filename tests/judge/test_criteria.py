@@ -171,6 +171,12 @@ def test_the_best_of_some_is_of_the_first_ones():
     assert judged(replace(criterion, best_of=8), attempts([101] * 7)).verdict == UNDECIDED
 
 
+def test_the_median_of_one_allocation_has_the_interval_of_its_order_and_what_people_observe_none():
+    outcome = judged(replace(CRITERION, statistic='median'), attempts([90, 101, 102, 103, 104, 500]))
+    assert (outcome.low, outcome.figure, outcome.high) == (90, 102.5, 500)
+    assert judged(replace(CRITERION, observed=True), []).verdict == UNDECIDED
+
+
 def test_a_percentage_is_of_what_the_other_criterion_measured():
     half = Criterion('2', 0.5, of='1')
     found = {'1': attempts(around(200)), '2': attempts(around(110))}

@@ -84,6 +84,11 @@ def test_a_single_group_and_groups_that_did_not_work_in_every_launch_are_not_com
     assert rates(every, GROUPS) == ()
 
 
+def test_a_group_that_has_moved_nothing_is_not_compared():
+    idle = [task._replace(bytes_moved=0 if task.host == 'n3' else 120) for task in tasks(n1=[1.0], n3=[1.0])]
+    assert rates([idle] * 6, GROUPS) == ()
+
+
 def test_fairness_between_groups_is_that_of_their_mean_times():
     found = between(tasks(n1=[1.0, 3.0], n3=[3.0]), GROUPS)
     assert (found.tasks, found.time_ratio) == (2, 1.5)

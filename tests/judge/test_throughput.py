@@ -124,6 +124,7 @@ class TestTheTimedRegion:
 class TestTheUsualRate:
     def test_it_is_the_median_over_time_where_single_steps_are_slow(self):
         assert usual_rate(parts_of([(1, 100.0)] * 9 + [(1, 0.0)])) == 100.0
+        assert usual_rate([]) == 0.0
 
     def test_a_stall_of_most_of_the_launch_does_not_become_the_usual(self):
         assert usual_rate(parts_of([(3, 100.0), (7, 0.0)])) == pytest.approx(30.0)
@@ -242,6 +243,10 @@ class TestTraffic:
         looks = [look for i, look in enumerate(looked((100.0,) * 10).looks) if i not in (4, 5, 6)]
         (flow,) = self.flows(self.STOPS, launch(), looks=looks)
         assert [(pause.kind, pause.start, pause.end) for pause in flow.pauses] == [(GAP, 1003.0, 1007.0)]
+
+    def test_the_pauses_of_all_stand_in_their_order(self):
+        found = traffic(looked(self.STOPS * 2), [launch(started=1010.0), launch(), launch('write')])
+        assert [pause.start for pause in found.pauses] == [1004.0, 1014.0]
 
     @pytest.mark.parametrize('stage', ['warmup', 'prepare'])
     def test_launches_that_are_not_measured_have_no_row(self, stage):

@@ -143,6 +143,8 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
         (POINTS['burst']._replace(tasks=3), 'Of the tasks 1 reads a data set as a training does, while 2 write a ch'),
         (POINTS['checkpoint'], 'a file of its own, as a checkpoint of 8 GiB every 10 min'),
         (POINTS['contention']._replace(tasks=4), 'Each of 4 tasks appends 250 records of 256 B to one file'),
+        (contention.contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
+        (contention.contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
         (POINTS['device']._replace(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
         (
             POINTS['operations']._replace(tasks=4),
@@ -162,6 +164,7 @@ def test_the_sentence_has_its_numbers(point, said):
 
 def test_what_it_has_on_disk_fits_its_footprint(point, kind):
     footprint = kind.footprint([point])
+    assert kind.amount(point) > 0 or point.duration_s > 0
     for phase in point.phases:
         assert footprint.inodes >= entries_after(point, phase).inodes
     assert footprint.bytes >= sum(file.size for file in kind.files(point))
