@@ -172,7 +172,7 @@ def test_honest_storage_has_its_contents_verified(session, of):
 
 @pytest.mark.parametrize('lie', ['misread', 'dropped'])
 def test_a_check_of_integrity_finds_the_lie_and_the_file_is_kept(session, tmp_path, lie):
-    status, case, found = session(INTEGRITY, lie, '', 'none', everywhere='/integrity.')
+    status, case, found = session(INTEGRITY, lie, '', 'none', everywhere='/warmup/integrity.')
     assert (status, case['verdict'], found[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
     evidence = found[0].evidence
     (kept,) = (tmp_path / 'state' / 'trials').glob(f'*/*/{evidence["file"]}')
