@@ -1,7 +1,9 @@
 """Sessions as the history has them, for the tests of scheduled trials."""
 
 import contextlib
+import functools
 import os
+import random
 import subprocess
 import time
 from collections.abc import Mapping
@@ -12,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from seatrial.history.rows import COLUMNS, SCHEMA
+from seatrial.site.calendar import Calendar
 
 CASE = {'partition': 'lab:io', 'file_system': 'scratch', 'layout': 'default', 'nodes': 2}
 WHERE = 'lab:io/scratch/default/2n'
@@ -132,3 +135,39 @@ def figures(
         for number, value in enumerate(values)
     ]
     return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in found], schema=COLUMNS, orient='row')
+
+
+DUE = Calendar(2, 0).after(datetime.now().astimezone() - timedelta(days=366), 365)
+"""Of the nights, the last of which is this morning's."""
+
+DEAD = range(250, 264)
+FLAPPING = range(120, 141)
+WRITES_WORSE, METADATA_WORSE, UPGRADE = 60, 200, 290
+
+
+@functools.cache
+def year() -> Mapping[int, pl.DataFrame]:
+    """By the number of the night its rows, but for the nights on which nothing ran."""
+    rng = random.Random(5)
+    return {number: _night(rng, number) for number in range(len(DUE)) if number not in DEAD}
+
+
+def _night(rng: random.Random, number: int) -> pl.DataFrame:
+    """Writes are slower from one night on, opens from another, reads faster with an upgrade; some are INVALID."""
+    level = 1 + rng.gauss(0, 0.03)
+    times = {
+        'write': 0.85 if number >= WRITES_WORSE else 1.0,
+        'read': 1.15 if number >= UPGRADE else 1.0,
+        'open': 0.8 if number >= METADATA_WORSE else 1.0,
+    }
+    tables = [
+        figures(
+            DUE[number],
+            {f'{name}@{point}': [1e8 * level * share * (1 + rng.gauss(0, 0.02))] * 2 for point in range(2)},
+            verdict='INVALID' if number in FLAPPING and number % 2 else 'MEASURED',
+            kernel='6.1' if number < UPGRADE else '6.8',
+            **({'unit': 'op/s', 'kind': 'metadata', 'check': 'Opens'} if name == 'open' else {}),
+        )
+        for name, share in times.items()
+    ]
+    return pl.concat(tables)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from traces import traces_of
+from slurm_lab import traces_of
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / 'benchmarks'
 SHARED = {'harness.py', 'case_a_point.py'}

@@ -29,14 +29,6 @@ def test_a_check_covers_what_it_names_and_what_its_expectations_are_of(checks):
     assert rows_of(checks['Integrity']) == set()
 
 
-def test_the_engines_are_those_that_can_carry_a_check_out(checks):
-    by = {row.id: said for row, said in covered([checks['SingleFileWholeAccess'], checks['PosixSemantics']])}
-    assert (by['L09-01'], by['FN-15']) == (
-        'SingleFileWholeAccess (ior, fio, elbencho, dd)',
-        'PosixSemantics (posixops)',
-    )
-
-
 def test_a_row_that_there_is_not_is_refused_with_the_check(checks):
     with pytest.raises(CheckError, match="EmptyFiles.covers: 'FN-99' is no test of the sources"):
         covered([replace(checks['EmptyFiles'], covers=('FN-99',))])

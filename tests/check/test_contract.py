@@ -212,12 +212,6 @@ def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, s
     assert said in found
 
 
-def test_files_get_as_large_as_the_contract_asks_for(resolve):
-    (criterion,) = resolve(changed(conditions={'bytes': '2x memory', 'fullness': '0-10 %'}))
-    assert criterion.entry.conditions.bytes == 2.0
-    assert criterion.procedure == resolve(WRITE)[0].procedure
-
-
 def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
     (criterion,) = resolve(changed(conditions={'exclusive': True}))
     session = session_for(criterion, [criterion])
@@ -251,12 +245,6 @@ def test_a_point_is_named_where_nothing_else_tells_it_apart(resolve, refused):
     assert criterion.metric_name == 'stat_first@1000000'
 
 
-def test_guarantees_are_counted(resolve):
-    keys = {'metric': 'holding', 'workload': {'check': 'PosixSemantics'}, 'nodes': 2, 'at_least': 33}
-    (criterion,) = resolve(changed(**keys))
-    assert (criterion.metric_name, criterion.criterion.bound) == ('holding@two-tasks', 33)
-
-
 def test_of_a_latency_at_most_is_asked(resolve):
     workload = {'transfer_size': '4KiB', 'queue_depth': 16}
     keys = {'metric': 'p99 of random reads', 'at_least': None, 'at_most': '5 ms', 'statistic': 'minimum'}
@@ -264,3 +252,9 @@ def test_of_a_latency_at_most_is_asked(resolve):
     assert (criterion.metric_name, criterion.criterion.least) == ('randread_p99@qd16', False)
     ((reference,),) = session_for(criterion, [criterion]).references.values()
     assert (reference.low, reference.high, reference.statistic) == (None, 0.0, 'maximum')
+
+
+def test_files_get_as_large_as_the_contract_asks_for(resolve):
+    (criterion,) = resolve(changed(conditions={'bytes': '2x memory', 'fullness': '0-10 %'}))
+    assert criterion.entry.conditions.bytes == 2.0
+    assert criterion.procedure == resolve(WRITE)[0].procedure

@@ -10,8 +10,6 @@ from seatrial.check.declared import CheckError, load
 from seatrial.check.literature import BELYAKOV, BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
-from seatrial.judge.expectations import OfPair
-from seatrial.model.units import MIB
 from seatrial.site.error import SiteError
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
@@ -107,20 +105,6 @@ def test_the_nightly_trial_of_the_example_fits_into_a_night_and_its_time_limit()
     assert needed_s <= 12 * 3600 < session.site.trial_file.schedule['nightly'].time_limit
 
 
-@pytest.mark.parametrize(
-    ('limit', 'said'),
-    [
-        ('FN-08a: 1', '1 for FN-08a: a ratio of times is 1 at least; write more'),
-        ('FN-04: 0.9', '0.9 for FN-04: one of the groups always has as much as another; write more than 1'),
-        ('L09-03: 2', "'L09-03' has no limit that a site could choose; write its id alone"),
-    ],
-)
-def test_a_limit_that_nothing_can_keep_is_refused_with_its_place(changed, limit, said):
-    with pytest.raises(SiteError) as caught:
-        with_references(changed('trial.yaml', FILER, f'{FILER}    enforce: [{{{limit}}}]\n'), CHECKS)
-    assert list(caught.value.problems) == [f'trial.yaml: trials[4].enforce[0]: {said}']
-
-
 def test_the_limit_of_a_site_takes_the_place_of_that_of_the_check(changed):
     session = with_references(changed('trial.yaml', FILER, f'{FILER}    enforce: [{{FN-08a: 1.5}}]\n'), CHECKS)
     tasks = CHECKS['MultipleFilesTasks']
@@ -133,40 +117,6 @@ def test_a_trial_enforces_nothing_by_itself():
     session = session_of()
     for check in CHECKS.values():
         assert not any(criteria_of(session, check, case).enforced for case in cases_of(session, check))
-
-
-@pytest.mark.parametrize(
-    ('id', 'remedy'), [('L09-2', "did you mean 'L09-02'?"), ('x', 'write one of L09-02, L09-04')]
-)
-def test_an_id_that_no_check_of_the_trial_has_is_refused(changed, id, remedy):
-    with pytest.raises(SiteError) as caught:
-        with_references(changed('trial.yaml', 'enforce: [L09-02', f'enforce: [{id}'), CHECKS)
-    assert caught.value.problems[0].startswith(
-        f"trial.yaml: trials[2].enforce[0]: '{id}' is no expectation of the checks of this trial; {remedy}"
-    )
-
-
-def test_an_id_of_a_check_that_the_trial_leaves_out_is_refused(changed):
-    with pytest.raises(SiteError, match='L09-03'):
-        with_references(changed('trial.yaml', 'enforce: [L09-02', 'enforce: [L09-03'), CHECKS)
-
-
-def test_a_point_that_the_profile_leaves_out_can_have_no_reference(changed):
-    session = changed('references.yaml', 'write@32MiB: [2150.0', 'write@2MiB: [2150.0')
-    with pytest.raises(SiteError, match="'write@2MiB' is no metric that is judged here"):
-        with_references(session, CHECKS)
-
-
-def test_a_reference_for_a_number_of_nodes_that_no_trial_measures_is_refused(changed):
-    """P12: what is expected of 16 nodes is never compared with fewer."""
-    with pytest.raises(SiteError, match='15'):
-        with_references(changed('references.yaml', '          16:', '          15:'), CHECKS)
-
-
-def test_a_smoke_test_can_have_no_reference(changed):
-    session = changed('references.yaml', '  nightly:\n    pelagia:compute:', '  smoke:\n    pelagia:compute:')
-    with pytest.raises(SiteError, match="'smoke' is no profile that is judged here; write one of nightly"):
-        with_references(session, CHECKS)
 
 
 def test_a_reference_for_a_quantile_is_given_the_repetitions_that_it_needs(changed):
@@ -183,21 +133,11 @@ def test_a_reference_for_a_quantile_is_given_the_repetitions_that_it_needs(chang
     assert (statistic, rule.minimum, rule.maximum) == ('minimum', 4, 20)
 
 
-def test_a_site_without_the_file_has_no_references():
-    session = session_of(ROOT / 'site-config' / 'local')
-    assert with_references(session, CHECKS).references == {}
-
-
 def test_references_of_a_system_that_this_session_leaves_out_are_valid():
     session = session_of()
     narrow = Session('s', session.folder, session.site, session.profile, session.engines, ('metadata',), 'elsewhere')
     assert number_of(with_references(narrow, CHECKS)) == 5
-
-
-def test_the_index_of_the_references_are_attributes_of_a_check():
-    base = (ROOT / 'src' / 'seatrial' / 'check' / 'base.py').read_text()
-    for name in INDEX:
-        assert name == '$partition' or re.search(rf'^    {name} = variable\(', base, re.MULTILINE)
+    assert with_references(session_of(ROOT / 'site-config' / 'local'), CHECKS).references == {}  # it has no such file
 
 
 def test_every_test_of_the_source_is_declared_and_documented():
@@ -210,28 +150,6 @@ def test_every_test_of_the_source_is_declared_and_documented():
 def test_an_expectation_says_what_was_found_and_where(check, expectation):
     assert expectation.source in (BELYAKOV, BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017)
     assert expectation.words[0].islower() and not expectation.words.endswith('.')
-
-
-def test_every_class_that_writes_and_reads_compares_the_two():
-    # Those of Boito et al.: in isolation and layouts other figures are compared.
-    for check in (each for each in CHECKS.values() if each.family == 'access'):
-        compares = any(isinstance(each, OfPair) and each.than == 'write' for each in check.expectations)
-        assert compares == (check.workload.phases == ('write', 'read'))
-
-
-def test_an_expectation_of_another_axis_is_refused(declaring):
-    with pytest.raises(CheckError, match=r"Sizes.expectations: X: 'tasks' is not the axis of its sweep"):
-        declaring("Insensitive(to='tasks', id='X', words='w', source='s')")
-
-
-def test_a_comparison_with_a_check_that_is_not_there_is_refused(declaring):
-    with pytest.raises(CheckError, match="Sizes.expectations: X: there is no check 'Szes'"):
-        declaring("AtLeast(of='Szes', id='X', words='w', source='s')")
-
-
-def test_a_comparison_with_a_check_that_sweeps_something_else_is_refused(declaring):
-    with pytest.raises(CheckError, match='Sizes.expectations: X: Tasks sweeps numbers of tasks, not transfer sizes'):
-        declaring("AtLeast(of='Tasks', id='X', words='w', source='s')")
 
 
 def test_a_reference_of_metadata_is_checked_against_what_the_trials_measure_in_its_own_unit(changed):
@@ -251,7 +169,7 @@ EmptyFiles:
     file.write_text(file.read_text() + rates)
 
     def found():
-        references = with_references(session, CHECKS).references
+        references = with_references(session, CHECKS).references  # in base units, with the unit that was written
         return [each for (_, case), own in references.items() if case.check == 'EmptyFiles' for each in own]
 
     assert [(each.metric, each.unit, each.value) for each in found()] == [('file_create@shared', 'ops/s', 40_000.0)]
@@ -262,74 +180,70 @@ EmptyFiles:
         with_references(session, CHECKS)
 
 
-def test_a_case_is_compared_in_base_units_with_what_was_written(changed):
-    session = with_references(session_of(), CHECKS)
-    check = CHECKS['MultipleFilesTransferSizes']
-    written = [each for case in cases_of(session, check) for each in criteria_of(session, check, case).references]
-    assert {(each.metric, each.value, each.unit) for each in written if each.metric.startswith('write')} == {
-        ('write@32MiB', 2150.0 * MIB, 'MiB/s'),
-        ('write@32MiB', 32.5e9, 'GB/s'),
-    }
+AGAIN = "  - checks: ['*']\n    partitions: [pelagia:compute]\n    file_systems: [scratch]\n    nodes: [4]\n"
+OF_TASKS = '  SingleFileWholeAccess:\n    nightly: {origin: baseline, '
 
 
-@pytest.fixture
-def of_nodes(changed):
-    """The session of the example with one reference for its node sweep."""
-
-    def make(metric):
-        origins = '$seatrial:\n  NodeBandwidth:\n    nightly: {origin: baseline, date: 2026-11-14}\n'
-        session = changed('references.yaml', '$seatrial:\n', origins)
-        file = session.site.folder / 'references.yaml'
-        case = next(iter(cases_of(session, CHECKS['NodeBandwidth'])))
-        keys = ['nightly', case.partition, case.file_system, case.layout, case.nodes]
-        lines = ['NodeBandwidth:', f'  $index: [{", ".join(INDEX)}]']
-        lines += [f'{"  " * (depth + 1)}{key}:' for depth, key in enumerate(keys)]
-        lines += [f'{"  " * (len(keys) + 1)}{metric}: [1000.0, -0.1, 0.3, MiB/s]', '']
-        file.write_text(file.read_text() + '\n' + '\n'.join(lines))
-        return session
-
-    return make
-
-
-def test_a_group_of_nodes_has_no_baseline_for_it_is_other_nodes_in_every_session(of_nodes):
+@pytest.mark.parametrize(
+    ('name', 'old', 'new', 'said'),
+    [
+        # what a trial enforces
+        ('trial', FILER, f'{FILER}    enforce: [{{FN-08a: 1}}]\n', 'trials[4].enforce[0]: 1 for FN-08a: '),
+        ('trial', FILER, f'{FILER}    enforce: [{{FN-04: 0.9}}]\n', 'trials[4].enforce[0]: 0.9 for FN-04: '),
+        ('trial', FILER, f'{FILER}    enforce: [{{L09-03: 2}}]\n', "trials[4].enforce[0]: 'L09-03' has no limit"),
+        ('trial', 'enforce: [L09-02', 'enforce: [L09-2', "; did you mean 'L09-02'?"),
+        ('trial', 'enforce: [L09-02', 'enforce: [x', "trials[2].enforce[0]: 'x' is no expectation of the checks"),
+        ('trial', 'enforce: [L09-02', 'enforce: [L09-03', "'L09-03'"),  # of a check that the trial leaves out
+        # two trials that fix a case differently
+        (
+            'trial',
+            '\ntrials:\n',
+            f'\ntrials:\n{AGAIN}    max_tasks: 8\n{AGAIN}    max_tasks: 4\n',
+            'trials[1].max_tasks: is not that of trials[0], ',
+        ),
+        # references: a point that the profile leaves out; P12: a number of nodes or tasks that no trial measures
+        ('references', 'write@32MiB: [2150.0', 'write@2MiB: [2150.0', "'write@2MiB' is no metric"),
+        ('references', '          16:', '          15:', '15'),
+        ('references', OF_TASKS, f'{OF_TASKS}tasks: 64, ', '.tasks: is 64, and SingleFileWholeAccess/'),
+        ('references', '  nightly:\n    pelagia:compute:', '  smoke:\n    pelagia:compute:', "'smoke' is no profile"),
+    ],
+)
+def test_what_no_case_can_be_compared_with_is_refused_at_its_place(changed, name, old, new, said):
     with pytest.raises(SiteError) as caught:
-        with_references(of_nodes('write@group01'), CHECKS)
-    (said,) = caught.value.problems
-    assert said.startswith('references.yaml: NodeBandwidth.nightly.')
-    assert 'write@group01: a group of a node sweep is other nodes in every session, so there is no baseline' in said
+        with_references(changed(f'{name}.yaml', old, new), CHECKS)
+    assert caught.value.problems[0].startswith(f'{name}.yaml: ')
+    assert said in '\n'.join(caught.value.problems)
 
 
-def test_all_nodes_of_a_node_sweep_together_may_have_a_baseline(of_nodes):
-    assert number_of(with_references(of_nodes('write@all'), CHECKS)) == 6
+@pytest.mark.parametrize('tasks', ['', 'tasks: 256, '])
+def test_references_may_say_for_how_many_tasks_they_are(changed, tasks):
+    assert number_of(with_references(changed('references.yaml', OF_TASKS, f'{OF_TASKS}{tasks}'), CHECKS)) == 5
 
 
-@pytest.fixture
-def for_tasks(changed):
-    """The session of the example whose baseline says for how many tasks it is; its largest case has 256."""
-
-    def make(said):
-        origin = '  SingleFileWholeAccess:\n    nightly: {origin: baseline, '
-        return changed('references.yaml', origin, f'{origin}{said}')
-
-    return make
-
-
-@pytest.mark.parametrize('said', ['', 'tasks: 256, '])
-def test_references_may_say_for_how_many_tasks_they_are(for_tasks, said):
-    assert number_of(with_references(for_tasks(said), CHECKS)) == 5
-
-
-def test_references_for_another_number_of_tasks_are_refused(for_tasks):
-    with pytest.raises(SiteError) as caught:
-        with_references(for_tasks('tasks: 64, '), CHECKS)
-    assert list(caught.value.problems) == [
-        'references.yaml: $seatrial.SingleFileWholeAccess.nightly.tasks: is 64, and '
-        'SingleFileWholeAccess/pelagia:compute/scratch/wide/16n has 256; see tasks_per_node, nodes and max_tasks'
-    ]
+def test_a_group_of_nodes_has_no_baseline_for_it_is_other_nodes_in_every_session(changed):
+    origins = '$seatrial:\n  NodeBandwidth:\n    nightly: {origin: baseline, date: 2026-11-14}\n'
+    session = changed('references.yaml', '$seatrial:\n', origins)
+    file = session.site.folder / 'references.yaml'
+    case = next(iter(cases_of(session, CHECKS['NodeBandwidth'])))
+    keys = ['nightly', case.partition, case.file_system, case.layout, case.nodes]
+    lines = ['NodeBandwidth:', f'  $index: [{", ".join(INDEX)}]']
+    lines += [f'{"  " * (depth + 1)}{key}:' for depth, key in enumerate(keys)]
+    lines += [f'{"  " * (len(keys) + 1)}write@all: [1000.0, -0.1, 0.3, MiB/s]', '']
+    file.write_text(file.read_text() + '\n' + '\n'.join(lines))
+    assert number_of(with_references(session, CHECKS)) == 6
+    file.write_text(file.read_text().replace('write@all:', 'write@group01:'))
+    with pytest.raises(SiteError, match='NodeBandwidth.nightly.*write@group01: a group of a node sweep'):
+        with_references(session, CHECKS)
 
 
-def test_two_trials_that_fix_a_case_differently_are_refused(changed):
-    again = "  - checks: ['*']\n    partitions: [pelagia:compute]\n    file_systems: [scratch]\n    nodes: [4]\n"
-    twice = f'trials:\n{again}    max_tasks: 8\n{again}    max_tasks: 4\n'
-    with pytest.raises(SiteError, match=r'trials\[1\]\.max_tasks: is not that of trials\[0\], which gives '):
-        with_references(changed('trial.yaml', '\ntrials:\n', f'\n{twice}'), CHECKS)
+@pytest.mark.parametrize(
+    ('expectation', 'said'),
+    [
+        ("Insensitive(to='tasks', {})", "'tasks' is not the axis of its sweep"),
+        ("AtLeast(of='Szes', {})", "there is no check 'Szes'"),
+        ("AtLeast(of='Tasks', {})", 'Tasks sweeps numbers of tasks, not transfer sizes'),
+    ],
+)
+def test_an_expectation_of_what_its_check_cannot_be_compared_with_is_refused(declaring, expectation, said):
+    with pytest.raises(CheckError, match=f'Sizes.expectations: X: {said}'):
+        declaring(expectation.format("id='X', words='w', source='s'"))

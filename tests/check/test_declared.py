@@ -59,28 +59,13 @@ def test_a_check_has_the_name_of_its_class_and_the_family_of_its_folder(write):
     (declared,) = load(write()).values()
     assert (declared.name, declared.family, declared.title) == ('Sizes', 'access', 'A title.')
     assert (declared.workload, declared.sweep) == (data_access('multiple'), Sweep('transfer_size', (1024, 2048)))
-    assert declared.axis == AXES['transfer_size']
-
-
-def test_its_error_is_ten_per_cent_unless_it_says_otherwise(write):
-    assert load(write())['Sizes'].max_relative_error == 0.10
-    later = load(write('later/files.py', name='Later', more='max_relative_error = 0.05'))
-    assert later['Later'].max_relative_error == 0.05
+    assert (declared.axis, declared.max_relative_error) == (AXES['transfer_size'], 0.10)
 
 
 def test_every_check_file_below_the_folder_is_read_in_the_order_of_their_paths(write):
     write('b/one.py', name='Second')
+    write('a/_base.py', name='Base')  # no check file
     assert list(load(write('a/two.py', name='First'))) == ['First', 'Second']
-
-
-def test_a_file_whose_name_begins_with_an_underscore_is_no_check_file(write):
-    write('access/_base.py', name='Base')
-    assert list(load(write())) == ['Sizes']
-
-
-def test_loading_a_folder_twice_gives_the_same(write):
-    folder = write()
-    assert load(folder) == load(folder)
 
 
 @pytest.mark.parametrize(
@@ -109,51 +94,27 @@ def test_a_workload_of_any_kind_is_declared_with_a_sweep_over_what_it_has(write,
     ('workload', 'sweep', 'fault'),
     [
         # the workload
-        ('None', 'SIZES', 'workload: it is missing, or something else; see CONTRIBUTING.md for a check'),
-        ("('access', 'multiple')", 'SIZES', 'workload: it is missing, or something else'),
-        (
-            "Point('unheard', ('read',))",
-            'SIZES',
-            "workload.kind: 'unheard' is not a kind of workload; it can be access",
-        ),
-        ("data_access('multiple', 'segment')", 'SIZES', 'workload.extent: a file a task has no segments (1KiB)'),
+        ('None', 'SIZES', 'workload: it is missing'),
+        ("('access', 'multiple')", 'SIZES', 'workload: it is missing'),
+        ("Point('unheard', ('read',))", 'SIZES', "workload.kind: 'unheard' is"),
+        ("data_access('multiple', 'segment')", 'SIZES', 'workload.extent: '),
         ("data_access('multiple', tasks='4')", 'SIZES', 'workload.tasks: int is expected, not str'),
-        ("data_access('multiple', tasks=-1)", 'SIZES', 'workload.tasks: -1 cannot be; write 1 to 1000000, or 0'),
-        ("data_access('multiple')._replace(queue_depth=4)", 'SIZES', 'workload.queue_depth: data access has no such'),
+        ("data_access('multiple', tasks=-1)", 'SIZES', 'workload.tasks: -1 '),
+        ("data_access('multiple')._replace(queue_depth=4)", 'SIZES', 'workload.queue_depth: '),
         # the sweep
-        ("data_access('multiple')", 'None', 'sweep: it is missing, or something else'),
-        (
-            "data_access('multiple')",
-            "Sweep('tasks', (0,))",
-            'sweep: 0 is not one of the numbers of tasks; write whole',
-        ),
+        ("data_access('multiple')", 'None', 'sweep: it is missing'),
+        ("data_access('multiple')", "Sweep('tasks', (0,))", 'sweep: 0 is'),
         # one with the other
-        (
-            "data_access('multiple')",
-            "Sweep('transfer_size', (3,))",
-            'workload.bytes_per_task: 2147483648 B do not divide',
-        ),
-        ('FILES', 'SIZES', 'workload.transfer_size: a metadata tree has no such parameter (1KiB)'),
-        (
-            'listing(10)',
-            "Sweep('node')",
-            'workload.tasks: a sweep over nodes has as many as the nodes hold; leave it out',
-        ),
-        (
-            "data_access('multiple', operations=('read',))",
-            "Sweep('tasks', (1, 2))",
-            'workload.operations: in a sweep over numbers of tasks each point reads files of its own; write them',
-        ),
+        ("data_access('multiple')", "Sweep('transfer_size', (3,))", 'workload.bytes_per_task: '),
+        ('FILES', 'SIZES', 'workload.transfer_size: '),
+        ('listing(10)', "Sweep('node')", 'workload.tasks: '),
+        ("data_access('multiple', operations=('read',))", "Sweep('tasks', (1, 2))", 'workload.operations: '),
         (
             "data_access('single', operations=('read',))",
             "Sweep('layout', (Layout(), Layout('wide')))",
-            'workload.operations: in a sweep over layouts each point reads files of its own; write them first',
+            'workload.operations: ',
         ),
-        (
-            "data_access('multiple', operations=('read',))",
-            "Sweep('ost')",
-            'workload.operations: in a sweep over OSTs each',
-        ),
+        ("data_access('multiple', operations=('read',))", "Sweep('ost')", 'workload.operations: '),
     ],
 )
 def test_what_is_impossible_is_an_error_with_file_class_and_field(write, workload, sweep, fault):
@@ -166,13 +127,10 @@ def test_what_is_impossible_is_an_error_with_file_class_and_field(write, workloa
 @pytest.mark.parametrize(
     ('more', 'fault'),
     [
-        ('max_relative_error = 5', 'max_relative_error: 5 is no share of the mean; write 0.1 for 10 %'),
-        ('max_relative_error = 1.5', 'max_relative_error: 1.5 is no share of the mean'),
-        (
-            "expectations = AtLeast(than='read', **SOURCE)",
-            'expectations: a single one stands where several are expected',
-        ),
-        ("expectations = ('L09-02',)", "expectations: 'L09-02' is none; see docs/expectations.md"),
+        ('max_relative_error = 5', 'max_relative_error: 5 '),
+        ('max_relative_error = 1.5', 'max_relative_error: 1.5 '),
+        ("expectations = AtLeast(than='read', **SOURCE)", 'expectations: a single one'),
+        ("expectations = ('L09-02',)", "expectations: 'L09-02' is none"),
     ],
 )
 def test_what_decides_it_is_of_the_right_form(write, more, fault):
@@ -187,12 +145,6 @@ def test_a_check_that_is_declared_twice_is_an_error_of_the_second_file(write):
         load(write('b/files.py'))
 
 
-def test_a_file_that_does_not_import_is_an_error_that_names_the_line(tmp_path):
-    (tmp_path / 'broken.py').write_text('import no_such_module\n')
-    with pytest.raises(CheckError, match="broken.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"):
-        load(tmp_path)
-
-
 @pytest.mark.parametrize(
     ('sweep', 'fault'),
     [
@@ -205,14 +157,18 @@ def test_what_cannot_even_be_written_is_an_error_that_names_line_and_class(write
         load(write(sweep=sweep))
 
 
-def test_a_file_that_is_no_python_is_an_error_that_names_it(tmp_path):
-    (tmp_path / 'broken.py').write_text('class:\n')
-    with pytest.raises(CheckError, match=r'broken.py: SyntaxError: invalid syntax \(broken.py, line 1\)'):
-        load(tmp_path)
-
-
-def test_a_folder_without_check_files_is_an_error(tmp_path):
-    with pytest.raises(CheckError, match='no check files; name the folder that holds them with --checks'):
+@pytest.mark.parametrize(
+    ('text', 'fault'),
+    [
+        ('import no_such_module\n', "broken.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"),
+        ('class:\n', r'broken.py: SyntaxError: invalid syntax \(broken.py, line 1\)'),
+        (None, 'no check files; '),
+    ],
+)
+def test_a_folder_of_nothing_or_of_what_does_not_load_is_an_error_that_names_it(tmp_path, text, fault):
+    if text is not None:
+        (tmp_path / 'broken.py').write_text(text)
+    with pytest.raises(CheckError, match=fault):
         load(tmp_path)
 
 

@@ -106,10 +106,7 @@ def private(rank, name, size=MIB):
 def test_a_known_run_gives_back_its_workload(name, files, workload):
     shape = shape_of(log_of(name))
     assert (shape.point, shape.files, shape.remarks) == (workload, files, ())
-
-
-def test_one_operation_can_be_read_alone():
-    assert shape_of(log_of('sfsa-strided'), 'read').point.phases == ('read',)
+    assert shape_of(log_of(name), 'read').point.phases == ('read',)
 
 
 # What is said to be lost
@@ -126,6 +123,7 @@ def test_one_operation_can_be_read_alone():
         (shared(POSIX_BYTES_WRITTEN=MIB + 100), 'It moved write 1048676 B; here every task moves 256KiB'),
         (shared(POSIX_FILE_ALIGNMENT=4096, POSIX_FILE_NOT_ALIGNED=8), '50 % of its transfers began off'),
         (shared(POSIX_MAX_BYTE_WRITTEN=4 * MIB), ''),
+        (replace(shared(), stdio=(0, 284)), ''),  # a configuration file
     ],
 )
 def test_in_what_the_replay_is_not_the_application(log, said):
@@ -240,10 +238,6 @@ def test_a_log_of_nothing_but_buffered_streams_is_refused_with_the_reason():
         shape_of(log, 'read')
 
 
-def test_a_configuration_file_that_is_read_through_a_stream_is_no_remark():
-    assert shape_of(replace(shared(), stdio=(0, 284))).remarks == ()
-
-
 # Sizes for an ageing
 
 
@@ -261,6 +255,8 @@ def test_a_file_is_as_large_as_its_last_byte_that_was_written_else_read():
     other = Record('MPI-IO', '/both', 0, {'MPIIO_BYTES_WRITTEN': 77})
     log = DarshanLog('', 2, False, (one, *both, Record('POSIX', '/read', 0, read), opened, other))
     assert file_sizes([log]) == (1, 6, 10_000)
+    with pytest.raises(Underivable, match='no file was written or read'):
+        file_sizes([DarshanLog('', 1, False, (opened,))])
 
 
 def test_sizes_of_many_files_are_told_by_a_hundred_and_cut_as_the_source_cuts_them():
@@ -269,11 +265,6 @@ def test_sizes_of_many_files_are_told_by_a_hundred_and_cut_as_the_source_cuts_th
     )
     assert sizes == tuple(range(6, 1001, 10))
     assert file_sizes([sized(small=1, large=9 * MIB)]) == (1, 8 * MIB)
-
-
-def test_logs_without_a_file_that_has_bytes_are_refused():
-    with pytest.raises(Underivable, match='no file was written or read'):
-        file_sizes([DarshanLog('', 1, False, (Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1}),))])
 
 
 def test_an_ageing_is_a_check_that_loads_with_its_sizes(tmp_path):

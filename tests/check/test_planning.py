@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from seatrial.check.declared import Declared
-from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, records_of, resolved
+from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, resolved
 from seatrial.check.session import Session
 from seatrial.check.staging import commit_of, reframe_version
 from seatrial.filesystem.lustre.layout import ALL, LustreLayout, asked, striped
 from seatrial.job.sequence.confirm import needed
-from seatrial.model.codec import from_json, to_json
-from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.plan import Case
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
@@ -21,7 +20,6 @@ from seatrial.workload.devices import raw_devices
 from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
-from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep, powers_of_two, tasks_by_sizes
 from seatrial.workload.tree import metadata_tree
@@ -88,15 +86,6 @@ def points_in(session, declared, case):
     return resolved(session, declared, case).points
 
 
-@pytest.fixture
-def plan(session):
-    return plan_of(session, SIZES, HERE)
-
-
-def test_a_plan_says_which_seatrial_and_reframe_made_it(plan):
-    assert (plan.commit, plan.reframe) == (commit_of(), reframe_version())
-
-
 # Which cases
 
 
@@ -109,18 +98,12 @@ def test_a_family_has_every_combination_that_its_trial_names(session):
     ]
 
 
-def test_a_session_can_be_restricted_to_a_check_or_a_family(session):
-    assert cases_of(replace(session, only=('Sizes',)), SIZES) == cases_of(session, SIZES)
-    assert cases_of(replace(session, only=('files',)), SIZES) == cases_of(session, SIZES)
+def test_a_session_can_be_restricted_to_a_check_a_family_or_a_system(session):
+    for only in ('Sizes', 'files'):
+        assert cases_of(replace(session, only=(only,)), SIZES) == cases_of(session, SIZES)
     assert cases_of(replace(session, only=('Tasks',)), SIZES) == []
-
-
-def test_a_session_of_another_system_has_no_cases(session):
     assert cases_of(replace(session, system='other'), SIZES) == []
-
-
-def test_a_check_that_no_trial_names_has_no_cases(session):
-    assert cases_of(session, replace(SIZES, name='Other', family='elsewhere')) == []
+    assert cases_of(session, replace(SIZES, name='Other', family='elsewhere')) == []  # which no trial names
 
 
 def test_a_node_sweep_needs_a_second_node(session):
@@ -145,8 +128,10 @@ def test_what_needs_a_program_that_this_machine_lacks_is_not_asked_of_it_but_of_
 
 
 @pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
-def test_a_node_sweep_keeps_all_its_points_in_every_profile(session, profile):
-    points = points_in(replace(session, profile=PROFILES[profile]), NODES, HERE._replace(check='Nodes'))
+def test_a_sweep_over_nodes_or_targets_keeps_all_its_points_in_every_profile(session, profile):
+    own = replace(session, profile=PROFILES[profile])
+    assert len(points_in(own, OSTS, on('Osts'))) == 4
+    points = points_in(own, NODES, HERE._replace(check='Nodes'))
     assert [(point.label, point.nodes, point.first_node) for point in points] == [
         ('all', 2, 0),
         ('group01', 1, 0),
@@ -170,28 +155,11 @@ def test_an_isolation_sweep_has_time_for_all_its_places_unless_the_site_says_how
     assert plan_of(smoke, NODES, HERE._replace(check='Nodes')).stopping.budget_s == PROFILES['smoke'].budget_s
 
 
-def test_the_points_fill_the_allocation_of_the_case(session):
-    assert {(point.nodes, point.tasks) for point in points_in(session, SIZES, HERE)} == {(2, 16)}
-
-
 def test_a_sweep_over_tasks_uses_parts_of_the_allocation_and_says_what_has_no_room(session):
     found = resolved(session, TASKS, TASKS_CASE)
     assert [point.tasks for point in found.points] == [1, 2]
     assert found.left_out == ('4tasks', '8tasks', '16tasks')
     assert plan_of(session, TASKS, TASKS_CASE).left_out == found.left_out
-
-
-def test_what_a_profile_has_no_time_for_is_not_said_to_have_no_room(session):
-    assert resolved(session, SIZES, HERE).left_out == ()
-    large = replace(SIZES, sweep=Sweep('transfer_size', powers_of_two('64MiB', '1GiB')))
-    found = resolved(session, large, HERE)
-    assert [point.label for point in found.points] == ['64MiB', '128MiB']
-    assert found.left_out == ()
-
-
-def test_a_profile_thins_the_points_out_and_keeps_both_ends(session):
-    smoke = replace(session, profile=PROFILES['smoke'])
-    assert [point.label for point in points_in(smoke, SIZES, HERE)] == ['64KiB', '256KiB', '1MiB']
 
 
 @pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
@@ -220,15 +188,8 @@ def test_files_of_fixed_sizes_that_the_limits_do_not_hold_are_left_out_and_named
     found = resolved(session, many, TASKS_CASE)
     assert [point.label for point in found.points] == ['1task-256MiB', '1task-600MiB', '2tasks-256MiB']
     assert found.left_out == ('1task-2GiB', '2tasks-600MiB', '2tasks-2GiB')
-
-
-def test_where_no_file_of_a_fixed_size_fits_all_are_planned_and_refused_with_the_sum(session):
-    large = replace(
-        TASKS,
-        workload=data_access('multiple', operations=('write',), scales=False),
-        sweep=tasks_by_sizes((1,), ('2GiB',)),
-    )
-    found = resolved(session, large, TASKS_CASE)
+    # Where none fits, all are planned, and refused with the sum.
+    found = resolved(session, replace(fixed, sweep=tasks_by_sizes((1,), ('2GiB',))), TASKS_CASE)
     assert ([point.label for point in found.points], found.left_out) == (['1task-2GiB'], ())
 
 
@@ -245,23 +206,24 @@ def with_devices(session, *devices):
     )
 
 
-def test_raw_devices_are_read_only_where_a_site_names_them(session):
-    assert 'write file_systems.scratch.devices' in not_applicable(session, RAW)[RAW_CASE]
-    assert cases_of(session, RAW) == []
-
-
 def test_as_many_tasks_read_raw_devices_as_can_be_dealt_to_them_alike(session):
     named = with_devices(session, '/dev/sda', '/dev/sdb', '/dev/sdc')
     (point,) = plan_of(named, RAW, RAW_CASE).points
     assert (point.devices, point.nodes, point.tasks) == (('/dev/sda', '/dev/sdb', '/dev/sdc'), 1, 6)
-    assert not_applicable(named, RAW)[RAW_CASE._replace(nodes=2)].startswith('raw devices are read on one node')
 
 
-def test_fewer_tasks_than_raw_devices_are_refused_with_the_key(session):
-    many = with_devices(session, *(f'/dev/sd{letter}' for letter in 'abcdefghi'))
-    assert not_applicable(many, RAW)[RAW_CASE] == (
-        '8 tasks cannot read 9 devices at once; raise tasks_per_node under partitions.lab:io'
-    )
+@pytest.mark.parametrize(
+    ('devices', 'nodes', 'why'),
+    [
+        ((), 1, 'write file_systems.scratch.devices'),
+        (('/dev/sda',), 2, 'raw devices are read on one node'),
+        ([f'/dev/sd{letter}' for letter in 'abcdefghi'], 1, 'raise tasks_per_node under partitions.lab:io'),
+    ],
+)
+def test_raw_devices_that_cannot_be_read_are_not_applicable_with_the_key(session, devices, nodes, why):
+    case = RAW_CASE._replace(nodes=nodes)
+    named = with_devices(session, *devices)
+    assert why in not_applicable(named, RAW)[case] and case not in cases_of(named, RAW)
 
 
 def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):
@@ -350,23 +312,22 @@ def test_a_size_of_the_source_that_does_not_divide_is_rounded_down(fixing):
 # What the plan says
 
 
-def test_the_same_session_and_case_give_the_same_plan(session, plan):
-    assert plan_of(session, SIZES, HERE) == plan
-
-
-def test_another_session_has_another_seed_and_records_of_its_own(session, plan):
+def test_the_plan_of_a_case_is_always_the_same_and_another_session_has_another_seed_and_records(session):
+    plan = plan_of(session, SIZES, HERE)
+    assert plan == plan_of(session, SIZES, HERE)
     other = plan_of(replace(session, id='s2', folder=session.folder.parent / 's2'), SIZES, HERE)
     assert other.seed != plan.seed
-    assert other.records != plan.records
+    assert Path(plan.records).parent == session.folder / 'cases' != Path(other.records).parent
 
 
-def test_two_cases_never_share_their_records(session):
-    records = {records_of(session, case) for case in cases_of(session, SIZES)}
-    assert len(records) == len(cases_of(session, SIZES))
-
-
-def test_a_plan_survives_its_journey_as_json(plan):
-    assert from_json(TrialPlan, to_json(plan)) == plan
+def test_the_plan_has_what_the_site_the_check_and_this_installation_say(session):
+    plan = plan_of(session, SIZES, HERE._replace(layout='wide'))
+    assert (plan.commit, plan.reframe) == (commit_of(), reframe_version())
+    assert (plan.target.layout, plan.target.limits.bytes) == (striped('wide', ALL), 4 * GIB)
+    assert (plan.launcher.kind, plan.state) == ('srun', session.site.state)
+    assert plan.launch_limit_s > plan.target.recovery_limit_s == 900.0  # no launch ends inside a recovery
+    assert plan_of(session, TASKS, TASKS_CASE).stopping.max_relative_error == 0.05
+    assert {(point.nodes, point.tasks) for point in plan.points} == {(2, 16)}
 
 
 def test_what_a_trial_fixes_is_in_the_plan(session):
@@ -375,34 +336,9 @@ def test_what_a_trial_fixes_is_in_the_plan(session):
     assert {point.bytes_per_task for point in fixed.points} == {4 * MIB}
 
 
-def test_a_launch_is_never_ended_inside_the_recovery_of_its_file_system(session, plan):
-    assert plan.launch_limit_s > plan.target.recovery_limit_s == 900.0
-
-
-def test_the_error_of_a_check_is_the_one_at_which_its_repetitions_stop(session):
-    assert plan_of(session, TASKS, TASKS_CASE).stopping.max_relative_error == 0.05
-
-
-def test_layout_limits_and_launcher_are_those_of_the_site(session):
-    plan = plan_of(session, SIZES, HERE._replace(layout='wide'))
-    assert plan.target.layout == striped('wide', ALL)
-    assert plan.target.limits.bytes == 4 * GIB
-    assert plan.launcher.kind == 'srun'
-
-
-def test_records_and_state_lie_in_the_state_directory_of_the_site(session, plan):
-    assert Path(plan.records).parent == session.folder / 'cases'
-    assert plan.state == session.site.state
-
-
 def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
     stopping = plan_of(replace(session, profile=PROFILES['smoke']), SIZES, HERE).stopping
     assert (stopping.fixed, stopping.minimum, stopping.maximum, stopping.extra) == (True, 4, 4, 0)
-
-
-def test_a_task_moves_whole_transfers_at_every_point(plan):
-    assert all(point.transfers * point.transfer_size == point.bytes_per_task for point in plan.points)
-    assert plan.sizing.first % MIB == 0
 
 
 # Metadata
@@ -410,11 +346,6 @@ def test_a_task_moves_whole_transfers_at_every_point(plan):
 
 def case_of(declared):
     return Case(declared.name, 'lab:io', 'scratch', 'default', 2)
-
-
-def test_every_tree_is_a_point_with_all_tasks_of_the_case(session):
-    points = points_in(session, FILES, case_of(FILES))
-    assert [(point.label, point.nodes, point.tasks) for point in points] == [('shared', 2, 16), ('few', 2, 16)]
 
 
 def test_the_tasks_of_a_check_are_spread_over_the_nodes(session):
@@ -428,24 +359,6 @@ def test_tasks_that_do_not_fit_evenly_are_refused(session):
         Unplannable, match='Pair/lab:io/scratch/default/2n: none of two fits 2 nodes with 8 tasks each'
     ):
         plan_of(session, odd, case_of(PAIR))
-
-
-def test_the_metrics_of_a_plan_are_those_of_its_phases(session):
-    assert planned_metrics(plan_of(session, FILES, case_of(FILES))) == [
-        f'file_{phase}@{label}' for label in ('shared', 'few') for phase in ('create', 'stat', 'read', 'remove')
-    ]
-
-
-def test_a_plan_of_metadata_survives_its_journey_as_json(session):
-    for declared in (FILES, PAIR, LISTED, PAUSED):
-        plan = plan_of(session, declared, case_of(declared))
-        assert from_json(TrialPlan, to_json(plan)) == plan
-
-
-def test_files_that_a_trial_fixes_are_in_the_plan(session):
-    pinned = replace(FILES, name='Pinned')
-    sizing = plan_of(session, pinned, case_of(pinned)).sizing
-    assert (sizing.first, sizing.pinned, sizing.target_s) == (77, 77, 0.0)
 
 
 @pytest.mark.parametrize('name', ['Scenario', 'Pinned'])
@@ -491,35 +404,20 @@ def test_a_sweep_over_targets_that_the_site_lists_has_those(session):
     assert not_applicable(listed, MDTS)[on('Mdts')] == 'a single MDT has none to be compared with'
 
 
-@pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
-def test_no_profile_leaves_a_target_out(session, profile):
-    assert len(points_in(replace(session, profile=PROFILES[profile]), OSTS, on('Osts'))) == 4
-
-
 def test_what_cannot_be_there_is_said_with_the_reason_and_the_remedy(session):
     assert not_applicable(session, OSTS) == {
         on('Osts', 'wide'): "it sets layouts of its own; it is measured once, under 'default'",
         on('Osts', file_system='home'): 'no layout: the server decides where a file lies',
     }
-    assert not_applicable(session, MDTS)[on('Mdts')] == (
-        'how many MDTs there are is not declared; write mdts: under file_systems.scratch'
-    )
+    assert not_applicable(session, MDTS)[on('Mdts')].endswith('write mdts: under file_systems.scratch')
     assert not_applicable(session, SIZES) == {}
 
 
 @pytest.mark.parametrize(
     ('trial', 'expected'),
     [
-        (
-            'tasks_per_node: 1}',
-            '2 tasks cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
-            'partitions.lab:login, or nodes of its trial',
-        ),
-        (
-            'tasks_per_node: 2}; max_tasks: 1',
-            '2 tasks cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
-            'partitions.lab:login, or nodes of its trial, or max_tasks of its trial',
-        ),
+        ('tasks_per_node: 1}', 'raise tasks_per_node under partitions.lab:login, or nodes of its trial'),
+        ('tasks_per_node: 2}; max_tasks: 1', 'or nodes of its trial, or max_tasks of its trial'),
         ('tasks_per_node: 2}', None),
     ],
 )
@@ -536,7 +434,7 @@ def test_what_has_too_few_tasks_is_said_with_the_remedy_and_keeps_nothing_else_f
     (tmp_path / 'settings.py').write_text((session.site.folder / 'settings.py').read_text())
     narrow = replace(session, site=load(tmp_path))
     case = Case('Pair', 'lab:login', 'home', 'default', 1)
-    assert not_applicable(narrow, PAIR).get(case) == expected
+    assert expected is None or not_applicable(narrow, PAIR)[case].endswith(expected)
     assert (case in cases_of(narrow, PAIR)) == (expected is None)
     assert points_in(narrow, FILES, case._replace(check='Files'))
 
@@ -545,11 +443,6 @@ def test_a_layout_that_needs_more_targets_than_there_are_is_left_out(session):
     plan = plan_of(session, LAYOUTS, on('Layouts'))
     assert [point.layout.name for point in plan.points] == ['stripes1', 'stripes4']
     assert plan.left_out == ('stripes8',)
-
-
-def test_a_plan_over_layouts_survives_its_journey_as_json(session):
-    plan = plan_of(session, LAYOUTS, on('Layouts'))
-    assert from_json(TrialPlan, to_json(plan)) == plan
 
 
 def test_a_partition_has_binaries_of_its_own(session):

@@ -1,11 +1,15 @@
 """The session: what `seatrial run` writes is what ReFrame's processes read."""
 
+import shutil
+import subprocess
 from dataclasses import replace
 
 import pytest
 
 from seatrial.check import session as sessions
 from seatrial.check.session import ENVIRONMENT, Session, current, left_out_of, new_id, save
+from seatrial.check.settings import MANUAL, settings_fault
+from seatrial.check.staging import commit_of, reframe_version
 from seatrial.judge.references import Reference
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.load import load
@@ -50,11 +54,93 @@ def test_names_of_sessions_sort_by_time_and_do_not_collide(monkeypatch):
     assert sorted(names)[2] == names[2]
 
 
-def test_a_session_lies_in_the_state_directory_of_its_site(session):
-    assert str(session.site.session_folder('s1')) == f'{session.site.state}/sessions/s1'
-
-
 def test_why_an_acceptance_is_not_whole_is_kept_for_whoever_judges_it_again(session, tmp_path):
     assert left_out_of(tmp_path) == []
     save(replace(session, left_out=('narrowed to Objects',)))
     assert left_out_of(tmp_path) == ['narrowed to Objects']
+
+
+# Which commit of Seatrial and which ReFrame plan it
+
+
+def git(folder, *arguments):
+    argv = ['git', '-C', folder, '-c', 'user.name=A', '-c', 'user.email=a@b', *arguments]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A checkout with the package where it belongs."""
+    package = tmp_path / 'src' / 'seatrial'
+    package.mkdir(parents=True)
+    (package / '__init__.py').write_text('')
+    git(tmp_path, 'init', '-q')
+    git(tmp_path, 'add', '.')
+    git(tmp_path, 'commit', '-q', '-m', 'one')
+    git(tmp_path, 'tag', 'v1')
+    yield package
+    commit_of.cache_clear()
+
+
+@pytest.mark.needs('git')
+def test_a_checkout_is_known_by_its_commit_whatever_its_tags(package, tmp_path):
+    assert commit_of(package) == git(tmp_path, 'rev-parse', 'HEAD')[:12]
+
+
+@pytest.mark.needs('git')
+def test_changes_that_are_not_committed_are_told(package, tmp_path):
+    (package / '__init__.py').write_text('changed')
+    assert commit_of(package) == f'{git(tmp_path, "rev-parse", "HEAD")[:12]}+changes'
+
+
+@pytest.mark.needs('git')
+def test_a_package_that_lies_in_somebody_elses_repository_has_no_commit(package, tmp_path):
+    installed = tmp_path / 'lib' / 'seatrial'
+    installed.mkdir(parents=True)
+    assert commit_of(installed) == ''
+    package.rename(package.with_name('other'))
+    assert commit_of(package.with_name('other')) == ''
+    (tmp_path / '.git' / 'HEAD').write_text('nonsense')
+    assert commit_of(tmp_path / 'src' / 'seatrial') == ''
+
+
+def test_reframe_tells_its_version():
+    assert reframe_version().startswith('4.')
+
+
+# What ReFrame refuses of settings.py is said before it is started
+
+
+@pytest.fixture
+def fault(tmp_path, repository):
+    """What is said of the local site's settings with one text replaced."""
+
+    def said(old='', new='', site='local', system='local'):
+        shutil.copytree(repository / 'site-config' / site, tmp_path / 'site')
+        file = tmp_path / 'site' / 'settings.py'
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new, 1))
+        return settings_fault(load(tmp_path / 'site'), system)
+
+    return said
+
+
+def test_modules_need_not_be_on_the_host_that_asks(fault, monkeypatch):
+    monkeypatch.delenv('LMOD_CMD', raising=False)
+    assert fault("'modules_system': 'lmod'", "'modules_system': 'lmod'", 'example-lustre', 'pelagia') == ''
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'what', 'remedy'),
+    [
+        ("'scheduler': 'local'", "'scheduler': 'slrm'", "no such scheduler: 'slrm'", "did you mean 'slurm'?"),
+        ("'launcher': 'local'", "'launcher': 'srunn'", "no such launcher: 'srunn'", "did you mean 'srun'?"),
+        ("['builtin']", "['gnu']", "environments 'gnu' are not defined", "write 'environs': ['builtin']"),
+        ("'max_jobs'", "'maxjobs'", "'maxjobs' was unexpected", f'see {MANUAL}'),
+        ("'scheduler': 'local'", "'schedulr': 'local'", "'scheduler' is a required property", f'see {MANUAL}'),
+    ],
+)
+def test_what_reframe_refuses_is_said_with_file_and_remedy(fault, old, new, what, remedy):
+    said = fault(old, new)
+    assert said.startswith('settings.py: ReFrame refuses it: ')
+    assert what in said and said.endswith(remedy)

@@ -136,7 +136,3 @@ def test_a_node_without_any_says_what_is_missing_and_the_remedy(tmp_path):
     assert re.fullmatch(
         r'seatrial: no Python of 3\.6 or later on \S+; name one in trial\.yaml: partitions, python\n', done.stderr
     )
-
-
-def test_the_interpreter_of_a_minimal_rhel_is_searched_for():
-    assert '/usr/libexec/platform-python' in PYTHONS

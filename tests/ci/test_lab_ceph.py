@@ -97,6 +97,7 @@ def test_without_a_lab_status_env_and_down_say_so(tmp_path):
     answer = run('down', tmp_path / 'none')
     assert answer.returncode == 0 and 'no lab' in answer.stderr
     assert not (tmp_path / 'none').exists()
+    assert run('sideways', tmp_path).returncode == 64
 
 
 @needs_ceph
@@ -112,7 +113,3 @@ def test_a_place_with_a_space_is_refused_because_ceph_fuse_gives_up_there(tmp_pa
     answer = run('up', tmp_path / 'the lab')
     assert answer.returncode == 64 and 'space' in answer.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_wrong_usage_is_64(tmp_path):
-    assert run('sideways', tmp_path).returncode == 64

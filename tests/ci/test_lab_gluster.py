@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +16,6 @@ import pytest
 from fuse_lab import CANNOT, GLUSTER
 
 needs_glusterfs = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
-Run = Callable[..., 'subprocess.CompletedProcess[str]']
 
 
 run, up = GLUSTER.run, GLUSTER.up
@@ -56,6 +55,23 @@ def spread(directory: Path) -> dict[str, int]:
     }
 
 
+def test_it_is_a_mount_of_the_kernels_type_that_anybody_may_write_to_and_that_is_left_as_it_is(directory):
+    mount = up(directory)
+    rows = [line.split() for line in Path('/proc/self/mounts').read_text().splitlines()]
+    found = [row for row in rows if row[1].replace('\\040', ' ') == str(directory / 'mount')]
+    assert [row[2] for row in found] == ['fuse.glusterfs']
+    done = subprocess.run(['touch', 'anybody'], cwd=mount, user=65534, group=65534, extra_groups=[])
+    assert done.returncode == 0 and (mount / 'anybody').stat().st_uid == 65534
+    before = pid_of('client', directory)
+    assert 'already up' in run('up', directory).stderr
+    assert pid_of('client', directory) == before is not None
+    line = run('env', directory).stdout
+    said = subprocess.run(['sh', '-c', f'{line}\nprintf %s "$SEATRIAL_LAB_GLUSTER"'], capture_output=True, text=True)
+    assert said.stdout == str(mount)
+    answer = run('signal', directory, 'KILL', 'brick9')
+    assert answer.returncode == 1 and 'brick9' in answer.stderr and 'brick4' in answer.stderr
+
+
 @needs_glusterfs
 def test_files_are_spread_over_bricks_and_each_lies_on_one(directory):
     mount = up(directory)
@@ -63,28 +79,6 @@ def test_files_are_spread_over_bricks_and_each_lies_on_one(directory):
         (mount / f'spread{number}').write_text('x')
     bricks = [brick for name, brick in spread(directory).items() if name.startswith('spread')]
     assert len(bricks) == 32 and len(set(bricks)) > 1
-
-
-@needs_glusterfs
-def test_it_is_a_mount_of_the_kernels_type_for_glusterfs(directory):
-    rows = [line.split() for line in Path('/proc/self/mounts').read_text().splitlines()]
-    found = [row for row in rows if row[1].replace('\\040', ' ') == str(directory / 'mount')]
-    assert [row[2] for row in found] == ['fuse.glusterfs']
-
-
-@needs_glusterfs
-def test_a_lab_that_is_up_is_left_as_it_is(directory):
-    up(directory)
-    before = pid_of('client', directory)
-    assert 'already up' in run('up', directory).stderr
-    assert pid_of('client', directory) == before is not None
-
-
-@needs_glusterfs
-def test_an_ordinary_user_may_write(directory):
-    mount = up(directory)
-    done = subprocess.run(['touch', 'anybody'], cwd=mount, user=65534, group=65534, extra_groups=[])
-    assert done.returncode == 0 and (mount / 'anybody').stat().st_uid == 65534
 
 
 @needs_glusterfs
@@ -125,13 +119,6 @@ def test_a_brick_that_hangs_is_said_and_mended(directory):
 
 
 @needs_glusterfs
-def test_what_is_no_part_of_the_lab_is_refused_with_the_parts(directory):
-    up(directory)
-    answer = run('signal', directory, 'KILL', 'brick9')
-    assert answer.returncode == 1 and 'brick9' in answer.stderr and 'brick4' in answer.stderr
-
-
-@needs_glusterfs
 def test_its_own_command_line_changes_the_volume(directory):
     up(directory)
     volume = run('status', directory).stdout.split('volume ')[1].split(',')[0]
@@ -139,14 +126,6 @@ def test_its_own_command_line_changes_the_volume(directory):
     assert done.returncode == 0 and 'success' in done.stdout
     wrong = run('gluster', directory, 'volume', 'set', volume, 'no.such-option', 'on')
     assert wrong.returncode != 0 and 'does not exist' in wrong.stderr
-
-
-@needs_glusterfs
-def test_env_is_the_mount_point_for_a_shell(directory):
-    mount = up(directory)
-    line = run('env', directory).stdout
-    said = subprocess.run(['sh', '-c', f'{line}\nprintf %s "$SEATRIAL_LAB_GLUSTER"'], capture_output=True, text=True)
-    assert said.stdout == str(mount)
 
 
 @needs_glusterfs
@@ -207,9 +186,6 @@ def test_without_a_lab_status_and_env_say_so(tmp_path):
         answer = run(verb, tmp_path / 'none')
         assert answer.returncode == 1 and 'no lab is up' in answer.stdout + answer.stderr
     assert not (tmp_path / 'none').exists()
-
-
-def test_wrong_usage_is_64(tmp_path):
     assert run('sideways', tmp_path).returncode == 64
 
 

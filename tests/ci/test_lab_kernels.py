@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from slurm_lab import traces_of
+
 CI = Path(__file__).resolve().parents[2] / 'ci'
 CANNOT, UNAVAILABLE = 71, 69
 
@@ -52,7 +54,7 @@ class TestALab:
         assert run('status', directory).returncode == 0
         assert run('run', directory, 'n2', '--', 'cat', '/mnt/nfs/kept').stdout == 'kept\n'
 
-    def test_two_labs_do_not_meet_and_leave_nothing(self, directory, traces):
+    def test_two_labs_do_not_meet_and_leave_nothing(self, directory):
         other = directory.with_name('other')
         for each in (directory, other):
             up(each, '--nodes=1')
@@ -64,7 +66,7 @@ class TestALab:
         assert run('down', other).returncode == 0
         assert run('run', directory, 'n1', '--', 'hostname').stdout == 'n1\n'
         assert run('down', directory).returncode == 0
-        assert traces(directory.parent) == []
+        assert traces_of(directory.parent) == []
         assert list(directory.parent.iterdir()) == []
 
 

@@ -98,8 +98,7 @@ def test_a_site_without_a_contract_is_refused_with_the_remedy(on_site):
 
 def test_what_was_not_measured_is_undecided(on_site, contract, page):
     said = on_site('accept', '--judge')
-    assert said.status == 12
-    assert '4 undecided' in said.out
+    assert (said.status, '4 undecided' in said.out) == (12, True)
     assert 'At least 100 MiB/s write.' in page()
 
 
@@ -112,19 +111,9 @@ def test_every_criterion_is_judged_by_the_allocations_that_were_made_for_it(on_s
     assert '+100.0 %' in row(said, '1.1')
     assert '2 of 2' in row(said, '1.2')
     assert '1 met, 1 missed, 2 undecided' in said.out
-
-
-def test_the_exit_code_is_that_of_the_criteria_that_were_asked_for(on_site, contract, allocation):
-    allocation(FIRST, '1.1', 200.0)
+    # The exit code is that of the criteria that are asked for.
     assert on_site('accept', '--judge', '--milestone=M1').status == 0
-    assert on_site('accept', '--judge', '--criterion=1.2').status == 12
-
-
-def test_too_few_allocations_decide_nothing(on_site, contract, allocation):
-    allocation(FIRST, '1.2', 2000.0)
-    said = on_site('accept', '--judge', '--criterion=1.2')
-    assert said.status == 12
-    assert '1 of 2' in row(said, '1.2')
+    assert on_site('accept', '--judge', '--criterion=1.4').status == 12
 
 
 def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, allocation):
@@ -134,18 +123,6 @@ def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, alloca
     said = on_site('accept', '--judge', '--criterion=1.3')
     assert (said.status, row(said, '1.3')[:6]) == (0, '+ PASS')
     assert '1 of 1' in row(on_site('accept', '--judge'), '1.1')
-
-
-def test_a_session_for_another_procedure_is_no_attempt(on_site, contract, allocation):
-    allocation(FIRST, '1.1', 200.0)
-    contract.write_text(CONTRACT.replace('transfer_size: 64KiB', 'transfer_size: 256KiB'))
-    assert '0 of 1' in row(on_site('accept', '--judge'), '1.1')
-
-
-def test_another_bound_judges_the_same_allocations(on_site, contract, allocation):
-    allocation(FIRST, '1.1', 200.0)
-    contract.write_text(CONTRACT.replace('at_least: 100 MiB/s', 'at_least: 300 MiB/s'))
-    assert row(on_site('accept', '--judge'), '1.1')[:6] == 'x FAIL'
 
 
 def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, page):
@@ -158,11 +135,17 @@ def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, 
     assert 'R4' in page()
 
 
-def test_a_figure_without_its_raw_output_says_so_in_the_protocol(on_site, contract, allocation, page):
-    raw_output_gone(allocation(FIRST, '1.1', 200.0))
-    on_site('accept', '--judge')
-    assert 'not proved by its raw output: samples.jsonl' in page()
-    assert 'restore it, or measure again' in page()
+@pytest.mark.parametrize(
+    ('old', 'new', 'said'),
+    [
+        ('transfer_size: 64KiB', 'transfer_size: 256KiB', '0 of 1'),  # another procedure has no attempt
+        ('at_least: 100 MiB/s', 'at_least: 300 MiB/s', 'x FAIL'),  # and another bound has the same ones
+    ],
+)
+def test_allocations_are_those_of_their_procedure_whatever_its_bound(on_site, contract, allocation, old, new, said):
+    allocation(FIRST, '1.1', 200.0)
+    contract.write_text(CONTRACT.replace(old, new))
+    assert said in row(on_site('accept', '--judge'), '1.1')
 
 
 def raw_output_gone(folder):
@@ -170,12 +153,13 @@ def raw_output_gone(folder):
         file.unlink()
 
 
-def test_a_figure_without_its_raw_output_meets_nothing(on_site, contract, allocation):
+def test_a_figure_without_its_raw_output_meets_nothing(on_site, contract, allocation, page):
     folder = allocation(FIRST, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.1').status == 0
     raw_output_gone(folder)
     said = on_site('accept', '--judge', '--criterion=1.1')
     assert (said.status, '0 of 1' in row(said, '1.1')) == (12, True)
+    assert 'not proved by its raw output: samples.jsonl' in page()
     allocation(SECOND, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.1').status == 0
 
@@ -203,45 +187,43 @@ def test_an_allocation_counts_under_the_conditions_of_the_contract(
     assert said in page()
 
 
+def rewritten(folder, change):
+    """The record of an allocation with the lines that `change` makes of its own, linked anew."""
+    (file,) = folder.glob('cases/*/samples.jsonl')
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    for each in kept:
+        each.pop('chain')
+    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in change(kept)))
+
+
 @pytest.mark.parametrize('reason', [None, 'interrupted', 'failed'])
 def test_an_allocation_that_was_ended_early_or_still_runs_does_not_count(on_site, contract, allocation, page, reason):
-    (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')
-    lines = file.read_text().splitlines()
-    (end,) = [number for number, line in enumerate(lines) if json.loads(line)['record'] == 'end']
-    last = {**json.loads(lines[end]), 'reason': reason, 'why': 'scancel, after a good look'}
-    bare = [json.loads(line) for line in lines[:end]] + [last] * (reason is not None)
-    for each in bare:
-        each.pop('chain')
-    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in bare))
+    def cut(kept):
+        (end,) = [number for number, line in enumerate(kept) if line['record'] == 'end']
+        last = {**kept[end], 'reason': reason, 'why': 'scancel, after a good look'}
+        return kept[:end] + [last] * (reason is not None)
+
+    rewritten(allocation(FIRST, '1.1', 200.0), cut)
     said = on_site('accept', '--judge', '--criterion=1.1')
     assert (said.status, '0 of 1' in row(said, '1.1')) == (12, True)
     assert ('scancel, after a good look' if reason else 'no end record') in page()
 
 
-def test_how_full_it_was_has_to_be_known(on_site, contract, allocation, page):
+def test_how_full_it_was_has_to_be_known(on_site, contract, allocation):
     contract.write_text(CONTRACT.replace('caches: allowed', 'caches: allowed, fullness: 0-20 %', 1))
-    (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')
-    bare = [json.loads(line) for line in file.read_text().splitlines()]
-    for each in bare:
-        each.pop('chain')
-    bare[0]['capacity'] = {}
-    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in bare))
+    rewritten(allocation(FIRST, '1.1', 200.0), lambda kept: [{**kept[0], 'capacity': {}}, *kept[1:]])
     assert on_site('accept', '--judge', '--criterion=1.1').status == 12
-    assert 'nobody knows how full the file system was' in page()
 
 
 def test_where_the_time_budget_left_too_few_repetitions_the_remedy_is_said(on_site, contract, allocation):
-    (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')
-    kept = [json.loads(line) for line in file.read_text().splitlines()]
-    kept = [each for each in kept if not (each['record'] == 'sample' and each['repetition'] > 1)]
-    for each in kept:
-        each.pop('chain')
-    kept[-1]['stopped'] = dict.fromkeys(kept[-1]['stopped'], 'budget')
-    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in kept))
-    said = ' '.join(on_site('accept', '--judge', '--criterion=1.1').out.split())
-    assert (
-        '2 valid repetitions, and 6 are needed; its time budget was exhausted: raise budget in its conditions' in said
-    )
+    def few(kept):
+        lines = [each for each in kept if not (each['record'] == 'sample' and each['repetition'] > 1)]
+        lines[-1]['stopped'] = dict.fromkeys(lines[-1]['stopped'], 'budget')
+        return lines
+
+    rewritten(allocation(FIRST, '1.1', 200.0), few)
+    said = on_site('accept', '--judge', '--criterion=1.1').out
+    assert 'raise budget in its conditions' in ' '.join(said.split())
 
 
 @pytest.mark.parametrize('session', [SECOND, FIRST])
@@ -270,26 +252,14 @@ def test_an_allocation_counts_for_what_it_was_planned_for(on_site, contract, all
     assert 'it was planned for other conditions than its session.json has' in page()
 
 
-def test_the_protocol_has_what_caches_may_do_beside_the_figure(on_site, contract, allocation, page):
-    allocation(FIRST, '1.1', 200.0)
-    on_site('accept', '--judge')
-    assert 'may take part, as the contract allows' in page()
-    assert 'the shortest timed region lasted' in page()
-
-
 def test_a_waiver_is_kept_with_its_name_and_turns_no_fail_green(on_site, contract, allocation, site, page):
     allocation(FIRST, '1.1', 10.0)
     said = on_site('accept', '--waive=1.1', '--reason=Repaired in August.', '--by=J. Kern', '--criterion=1.1')
     assert said.status == 10
     assert '(waived)' in row(said, '1.1')
     (line,) = (site.folder / 'state' / 'acceptance' / 'remarks.jsonl').read_text().splitlines()
-    kept = json.loads(line)
-    assert (kept['criterion'], kept['waives'], kept['text'], kept['by']) == (
-        '1.1',
-        True,
-        'Repaired in August.',
-        'J. Kern',
-    )
+    kept = {'criterion': '1.1', 'waives': True, 'text': 'Repaired in August.', 'by': 'J. Kern'}
+    assert kept.items() <= json.loads(line).items()
     assert 'by J. Kern' in page()
 
 
@@ -302,14 +272,10 @@ def test_the_protocol_names_the_records_as_verify_does(on_site, command, site, c
     assert chain in page()
 
 
-def test_remarks_are_appended(on_site, contract, page):
+def test_remarks_are_appended_and_no_text_of_people_is_markup(on_site, contract, page):
     for text in ('Seen: 75 s.', 'Seen again: 80 s.'):
         assert on_site('accept', '--remark=1.4', f'--reason={text}', '--by=J. Kern').status == 12
     assert page().index('Seen: 75 s.') < page().index('Seen again: 80 s.')
-    assert '(waived)' not in on_site('accept', '--judge').out
-
-
-def test_no_text_of_people_is_markup(on_site, contract, page):
     on_site('accept', '--remark=1.4', '--reason=<script>alert(1)</script>', '--by=<b>J</b>')
     assert '<script>' not in page()
     assert '&lt;script&gt;' in page()
@@ -318,10 +284,7 @@ def test_no_text_of_people_is_markup(on_site, contract, page):
 def test_a_report_of_an_allocation_asks_for_no_criterion_of_the_site(on_site, contract, allocation):
     folder = allocation(FIRST, '1.1', 200.0)
     assert on_site('report', FIRST).status == 0
-    page = (folder / 'report' / 'index.html').read_text()
-    assert 'the shortest timed region lasted' in page
-    assert 'give it a contract' not in page
-    assert 'timed regions of 5 minutes, caches may take part' in page
+    assert 'give it a contract' not in (folder / 'report' / 'index.html').read_text()
 
 
 def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contract, measured):

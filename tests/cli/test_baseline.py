@@ -48,7 +48,7 @@ def references(site):
     return site.folder / 'references.yaml'
 
 
-def test_it_is_shown_first_and_written_where_that_is_asked_for(baseline, past, references):
+def test_it_is_shown_first_and_written_where_that_is_asked_for(baseline, past, references, on_site):
     for day in range(5):
         past(day)
     said = baseline(NIGHTS)
@@ -62,13 +62,7 @@ def test_it_is_shown_first_and_written_where_that_is_asked_for(baseline, past, r
     assert (origin['origin'], str(origin['date']), origin['engine']) == ('baseline', '2026-10-05', 'fio')
     assert '# baseline: 5 sessions, spread within 0.2 %, between 1.5 %' in references.read_text()
     assert 'has nothing to change' in baseline(NIGHTS, '--yes').out
-
-
-def test_the_site_is_judged_by_it(baseline, past, references, command, site):
-    for day in range(5):
-        past(day)
-    baseline(NIGHTS, '--yes')
-    assert command('list', f'--site={site.folder}', f'--checks={site.checks}', '--profile=nightly').status == 0
+    assert on_site('list', '--profile=nightly').status == 0
 
 
 def test_comments_and_what_else_stands_there_are_kept(baseline, past, references):

@@ -77,21 +77,6 @@ def resummed(file, changes):
     written(file, {SUMS: sums.encode(), **files})
 
 
-def test_its_sums_are_those_of_sha256sum(made, tmp_path):
-    folder = tmp_path / 'unpacked'
-    with zipfile.ZipFile(made()) as archive:
-        archive.extractall(folder)
-    assert subprocess.run(['sha256sum', '--check', '--quiet', SUMS], cwd=folder, check=False).returncode == 0
-
-
-def test_one_that_nobody_has_changed_has_no_fault(made, command):
-    said = command('verify', made())
-    assert said.status == 0, said.out
-    assert f'session {SESSION}: the chain of the records ends with' in said.out
-    assert 'changed' not in said.out
-    assert '+ PASS  criterion 1: 200 MiB/s' in said.out
-
-
 @pytest.fixture
 def laid_out(made, command, site):
     """The same as a folder."""
@@ -104,9 +89,12 @@ def laid_out(made, command, site):
 def test_a_folder_has_the_files_of_the_archive_and_verifies_too(laid_out, command):
     names = {each.relative_to(laid_out).as_posix() for each in laid_out.rglob('*') if each.is_file()}
     assert names == set(contents(laid_out.with_suffix('.zip')))
-    said = command('verify', laid_out)
-    assert said.status == 0, said.out
-    assert '+ PASS  criterion 1: 200 MiB/s' in said.out
+    assert subprocess.run(['sha256sum', '--check', '--quiet', SUMS], cwd=laid_out, check=False).returncode == 0
+    for form in (laid_out, laid_out.with_suffix('.zip')):
+        said = command('verify', form)
+        assert (said.status, 'changed' in said.out) == (0, False), said.out
+        assert f'session {SESSION}: the chain of the records ends with' in said.out
+        assert '+ PASS  criterion 1: 200 MiB/s' in said.out
 
 
 def test_a_folder_whose_files_were_changed_or_are_links_is_none(laid_out, command):
@@ -376,3 +364,43 @@ def test_without_a_session_for_a_contract_there_is_none(command, site, past):
     said = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
     assert said.status == 64
     assert 'seatrial accept' in said.err
+
+
+# The committed sample: a real bundle, in which every verdict can be seen
+
+
+@pytest.fixture
+def sample(repository):
+    return repository / 'reports' / 'sample.zip'
+
+
+def test_the_sample_verifies(sample, command):
+    said = command('verify', sample)
+    assert said.status == 0, f'{said.out}\nci/sample --again makes its pages of today'
+
+
+def test_the_sample_has_sessions_of_every_verdict_and_criteria_met_missed_undecided_and_waived(sample):
+    page = zipfile.ZipFile(sample).read('index.html').decode()
+    criteria, _, sessions = page.partition('id="allocations"')
+    found = set(re.findall('badge v-([a-z]+)', sessions))
+    assert {'pass', 'fail', 'invalid', 'inconclusive', 'measured'} <= found
+    assert {'met', 'missed', 'undecided', 'waived'} <= set(
+        re.findall(r'\b(?:met|missed|undecided|waived)\b', criteria)
+    )
+
+
+@pytest.mark.parametrize('edits', [10, pytest.param(200, marks=pytest.mark.long)])
+def test_one_edited_digit_is_found_wherever_it_is(sample, tmp_path, edits):
+    copy, rng = tmp_path / 'copy', random.Random(17)
+    zipfile.ZipFile(sample).extractall(copy)
+    files = sorted(each for each in copy.rglob('*') if each.is_file() and each.stat().st_size)
+    for file in rng.choices(files, k=edits):
+        whole = file.read_bytes()
+        digits = [place for place, byte in enumerate(whole) if chr(byte).isdigit()] or [0]
+        place = rng.choice(digits)
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        scratch = tmp_path / 'scratch'
+        scratch.mkdir()
+        assert unpacked(copy, scratch, None), file
+        file.write_bytes(whole)
+        shutil.rmtree(scratch)

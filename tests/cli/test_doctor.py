@@ -35,17 +35,14 @@ def line_of(said, what):
     return line
 
 
-def test_an_engine_is_shown_with_its_version_and_path(doctor, tmp_path):
+def test_an_engine_is_shown_with_its_version_path_and_checksum(doctor, tmp_path):
     said = doctor()
     assert said.status == 0
     shown = line_of(said, 'engine fio').split()
-    assert shown[:7] == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio,']
+    checksum = hashlib.sha256((tmp_path / 'stubs' / 'fio').read_bytes()).hexdigest()[:12]
+    assert shown == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio,', 'SHA-256', checksum]
     assert measured(said) == {'fio': OF_FIO}
-
-
-def test_an_engine_is_shown_with_its_checksum(doctor, tmp_path):
-    checksum = hashlib.sha256((tmp_path / 'stubs' / 'fio').read_bytes()).hexdigest()
-    assert line_of(doctor(), 'engine fio').rstrip().endswith(f', SHA-256 {checksum[:12]}')
+    assert 'darshan' not in said.out
 
 
 def test_an_engine_of_spack_is_shown_with_the_hash_of_its_installation(doctor, site, tmp_path):
@@ -96,12 +93,6 @@ def test_a_folder_of_the_path_into_which_others_may_put_programs_is_named(doctor
     said = doctor().out
     assert f' others may write to {tmp_path}/bin (mode 1777); take it out of the PATH' in said
     assert ' . is another folder in each working directory; take it out of the PATH' in said
-
-
-def test_the_versions_of_seatrial_and_reframe_are_shown(doctor):
-    line = line_of(doctor(), 'seatrial')
-    assert seatrial.__version__ in line
-    assert f'ReFrame {importlib.metadata.version("ReFrame-HPC")}' in line
 
 
 def test_modules_that_cannot_be_loaded_are_missing(doctor, site, monkeypatch):
@@ -165,23 +156,6 @@ def test_the_first_engine_of_each_kind_is_the_one_that_would_measure(doctor, sit
     assert measured(doctor()) == kinds
 
 
-def test_data_and_metadata_can_be_measured_by_different_engines(doctor, site, tmp_path):
-    site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
-    site.change('}]\nfile_systems', '}, dd, posixops]\nfile_systems')
-    said = doctor()
-    of_posixops = 'training reads, checkpoints beside training reads, a metadata tree, the listing of a directory'
-    of_posixops += ', POSIX operations, interactive use, contention, POSIX semantics, limits, scenarios and ageing'
-    assert (said.status, measured(said)) == (0, {'dd': 'data access', 'posixops': of_posixops})
-    assert 'No engine measures' not in said.out  # no trial asks for random I/O
-
-
-def test_mdtest_is_said_to_come_with_ior(doctor, site):
-    site.change('}]\nfile_systems', '}, {name: mdtest, program: /no/such/mdtest}]\nfile_systems')
-    assert '/no/such/mdtest is not on the PATH; from spack-env/ (it comes with ior@' in line_of(
-        doctor(), 'engine mdtest'
-    )
-
-
 def test_a_program_that_is_not_the_engine_is_missing(doctor, stub_fio, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), stub_fio(version='nonsense'))
     said = doctor()
@@ -190,25 +164,31 @@ def test_a_program_that_is_not_the_engine_is_missing(doctor, stub_fio, site, tmp
     assert "'nonsense' is not" in said.out
 
 
-def test_a_file_system_that_the_first_run_makes_is_fine(doctor):
+def test_a_file_system_that_the_first_run_makes_is_fine(doctor, site):
     assert 'is made by the first run' in line_of(doctor(), 'file system scratch')
+    assert not (site.folder / 'state').exists()
 
 
-def test_a_file_system_that_is_there_is_shown_with_its_free_space(doctor, site):
-    (site.folder / 'state' / 'trials').mkdir(parents=True)
-    line = line_of(doctor(), 'file system scratch')
-    assert line.startswith('+ ok')
-    assert 'posix' in line
-    assert 'free' in line
-
-
-def test_a_file_system_that_is_not_there_is_missing(doctor, site):
-    site.change('path: state/trials', 'path: /no/such/mount')
-    said = doctor()
-    assert said.status == 64
-    line = line_of(said, 'file system scratch')
-    assert line.startswith('- missing')
-    assert '/no/such/mount is not there; make or mount it' in line
+@pytest.mark.parametrize(
+    ('old', 'new', 'what', 'mark', 'said'),
+    [
+        ('path: state/trials', 'path: /no/such/mount', 'file system scratch', '- missing', '; make or mount it'),
+        ('state: state', 'state: /no/such/parent/state', 'state', '- missing', '; make it, or correct state'),
+        ('path: state/trials', 'path: {0}, mount: {0}', 'file system scratch', 'x wrong', 'S1: '),
+        ('path: state/trials', 'path: {0}/below', 'file system scratch', 'x wrong', 'S4: others may write to '),
+        ('posix, path: state/trials', 'nfs, path: {0}', 'file system scratch', 'x wrong', 'says type nfs'),
+        ("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings', 'x wrong', 'settings.py: ReFrame refuses it: '),
+    ],
+)
+def test_a_place_that_no_run_could_use_is_missing_or_wrong(doctor, site, tmp_path, old, new, what, mark, said):
+    place = tmp_path / 'place'
+    (place / 'below').mkdir(parents=True)
+    place.chmod(0o777 if 'below' in new else 0o755)
+    site.change(old, new.format(place), 'settings.py' if what == 'settings' else 'trial.yaml')
+    found = doctor()
+    line = line_of(found, what)
+    assert (found.status, line[: len(mark)]) == (64, mark), line
+    assert said.format(place) in line
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write everywhere')
@@ -218,21 +198,10 @@ def test_a_file_system_in_which_one_may_not_write_is_missing(doctor, site):
     assert 'no permission to write' in line_of(doctor(), 'file system scratch')
 
 
-def test_a_state_directory_that_cannot_be_made_is_missing(doctor, site):
-    site.change('state: state', 'state: /no/such/parent/state')
-    said = doctor()
-    assert said.status == 64
-    assert '/no/such/parent is not there; make it, or correct state' in line_of(said, 'state')
-
-
-def test_nothing_is_made(doctor, site):
-    doctor()
-    assert not (site.folder / 'state').exists()
-
-
 def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
     said = doctor().out
     assert re.search(r'^ +the driver of posix: tried on \S', said, re.MULTILINE)
+    assert seatrial.__version__ in said and f'ReFrame {importlib.metadata.version("ReFrame-HPC")}' in said
     assert re.search(r'^ +no layout: it has none that a user could set', said, re.MULTILINE)
 
 
@@ -244,36 +213,11 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
 
 def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):
     Path(load(site.folder).file_system('scratch').path).mkdir(parents=True)
+    assert line_of(doctor(), 'file system scratch').startswith('+ ok') and 'free' in doctor().out
     lacking = (Capability('the counters', False, 'only root may'), Capability('PFL', True, ''))
     monkeypatch.setattr(Posix, 'capabilities', lambda self, path: lacking)
     said = doctor().out
     assert 'without the counters: only root may' in said and 'PFL' not in said
-
-
-def test_a_mount_at_which_nothing_is_mounted_is_wrong_as_a_run_says(doctor, site, tmp_path):
-    (tmp_path / 'scratch').mkdir()
-    site.change('path: state/trials', f'path: {tmp_path}/scratch, mount: {tmp_path}/scratch')
-    said = doctor()
-    assert said.status == 64
-    line = line_of(said, 'file system scratch')
-    assert line.split()[:2] == ['x', 'wrong']
-    assert f'S1: nothing is mounted at {tmp_path}/scratch; ' in line
-
-
-def test_a_path_in_which_others_may_rename_is_wrong_as_a_run_says(doctor, site, tmp_path):
-    (tmp_path / 'open' / 'scratch').mkdir(parents=True)
-    (tmp_path / 'open').chmod(0o777)
-    site.change('path: state/trials', f'path: {tmp_path}/open/scratch')
-    said = doctor()
-    assert said.status == 64
-    assert f'S4: others may write to {tmp_path}/open (mode 0777)' in line_of(said, 'file system scratch')
-
-
-def test_a_file_system_of_another_type_is_wrong_and_not_missing(doctor, site, tmp_path):
-    (tmp_path / 'scratch').mkdir()
-    site.change('type: posix, path: state/trials', f'type: nfs, path: {tmp_path}/scratch')
-    said = doctor()
-    assert (said.status, line_of(said, 'file system scratch').split()[:2]) == (64, ['x', 'wrong'])
 
 
 def test_a_file_system_that_no_trial_uses_may_be_missing(doctor, site):
@@ -281,13 +225,6 @@ def test_a_file_system_that_no_trial_uses_may_be_missing(doctor, site):
     site.change('file_systems:\n', f'file_systems:\n  {other}\n')
     said = doctor()
     assert (said.status, line_of(said, 'file system other')[:9]) == (0, '- missing')
-
-
-def test_settings_that_reframe_refuses_are_wrong(doctor, site):
-    site.change("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings.py')
-    said = doctor()
-    assert said.status == 64
-    assert 'settings.py: ReFrame refuses it: ' in line_of(said, 'settings')
 
 
 @pytest.mark.parametrize(
@@ -336,7 +273,3 @@ def test_partitions_are_shown_together_by_the_library_that_they_name(command, si
     shown = [' '.join(line.split()[2:]) for line in said.splitlines() if line.startswith('- missing  darshan')]
     assert shown == ['darshan in local:default /no/one.so', 'darshan in local:other, local:third /no/two.so']
     assert said.count('engine fio') == 1
-
-
-def test_without_one_nothing_is_said_of_it(command, site):
-    assert 'darshan' not in command('doctor', f'--site={site.folder}').out

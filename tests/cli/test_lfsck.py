@@ -42,46 +42,32 @@ def test_a_complete_run_without_findings_is_a_pass(tmp_path):
 
 
 def test_a_finding_is_a_fail_and_names_itself(tmp_path):
-    code, said = judged(
-        tmp_path, run_of(100, 10**6), run_of(99, 10**6).replace('dangling_repaired: 0', 'dangling_repaired: 7')
-    )
-    assert code == 10
-    assert 'run1.txt: dangling_repaired 14' in said
+    damaged = run_of(99, 10**6).replace('dangling_repaired: 0', 'dangling_repaired: 7')
+    code, said = judged(tmp_path, run_of(100, 10**6), damaged)
+    assert (code, 'run1.txt: dangling_repaired 14' in said) == (10, True)
 
 
-def test_a_dry_run_that_found_damage_is_a_fail_and_names_it(tmp_path):
-    code, said = judged(tmp_path, lustre_step('580').stdout)
-    assert code == 10
-    assert 'run0.txt: inconsistent_dangling 25, expected 0' in said
+FOUND = lustre_step('580').stdout
 
 
-def test_a_genuine_dry_run_that_found_nothing_is_a_pass(tmp_path):
-    code, _ = judged(tmp_path, DRY)
-    assert code == 0
-
-
-def test_a_counter_that_nobody_knows_is_inconclusive_and_says_what_to_do(tmp_path):
-    code, said = judged(tmp_path, DRY.replace('success_count: ', 'shredded: 5\nsuccess_count: ', 1))
-    assert code == 12
-    assert 'run0.txt: shredded 5: Seatrial does not know this counter; look it up in the Lustre manual' in said
-
-
-def test_skipped_objects_are_inconclusive_and_say_what_to_do(tmp_path):
-    code, said = judged(tmp_path, DRY.replace('\nskipped: 0', '\nskipped: 4', 1))
-    assert code == 12
-    assert 'run0.txt: skipped 4: LFSCK left these out' in said and 'run it again' in said
-
-
-def test_damage_outranks_an_unknown_counter(tmp_path):
-    code, said = judged(tmp_path, lustre_step('580').stdout.replace('\nskipped: 0', '\nskipped: 4', 1))
-    assert code == 10
-    assert 'skipped 4' in said
-
-
-def test_a_run_that_still_runs_is_incomplete(tmp_path):
-    code, said = judged(tmp_path, run_of(100, 10**6).replace('status: completed', 'status: scanning-phase1', 1))
-    assert code == 13
-    assert 'lustre-MDT0000 is scanning-phase1' in said
+@pytest.mark.parametrize(
+    ('text', 'code', 'named'),
+    [
+        (DRY, 0, ''),
+        (FOUND, 10, 'run0.txt: inconsistent_dangling 25, expected 0'),
+        (DRY.replace('success_count: ', 'shredded: 5\nsuccess_count: ', 1), 12, 'run0.txt: shredded 5: '),
+        (DRY.replace('\nskipped: 0', '\nskipped: 4', 1), 12, 'run0.txt: skipped 4: '),
+        (FOUND.replace('\nskipped: 0', '\nskipped: 4', 1), 10, 'skipped 4'),  # damage outranks it
+        (
+            run_of(100, 10**6).replace('status: completed', 'status: scanning-phase1', 1),
+            13,
+            'lustre-MDT0000 is scanning-phase1',
+        ),
+    ],
+)
+def test_a_run_is_judged_by_its_counters_and_names_them(tmp_path, text, code, named):
+    found, said = judged(tmp_path, text)
+    assert (found, named in said) == (code, True), said
 
 
 def test_the_relations_of_the_source_are_named(tmp_path):

@@ -106,29 +106,23 @@ def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monke
     assert len(read) == ''.join(written).count('\n')
 
 
-def test_a_signal_while_the_verdict_is_being_said_is_answered_and_changes_nothing(on_site, site, monkeypatch):
+def test_a_signal_and_what_cannot_be_kept_while_the_verdict_is_being_said_change_nothing(on_site, site, monkeypatch):
     def interrupted(screen, session, result):
         os.kill(os.getpid(), signal.SIGTERM)
         show(screen, session, result)
 
     show = carry_out.show
     monkeypatch.setattr(carry_out, 'show', interrupted)
-    said = on_site('run', 'Reads')
-    (folder,) = site.sessions()
-    verdict = Verdict(json.loads((folder / 'results.json').read_text())['verdict'])
-    assert said.status == EXIT_CODES[verdict]
-    assert 'SIGTERM: all that was measured is being judged and reported\n' in said.out
-    assert f'  report:  {folder}/report/index.html\n' in said.out
-
-
-def test_what_cannot_be_kept_before_the_verdict_is_said_and_the_verdict_comes(on_site, site, monkeypatch):
     for step in ('complete_job_states', 'keep_darshan_run'):
         monkeypatch.setattr(carry_out, step, full)
     said = on_site('run', 'Reads')
     (folder,) = site.sessions()
+    verdict = Verdict(json.loads((folder / 'results.json').read_text())['verdict'])
+    assert said.status == EXIT_CODES[verdict]
     assert f'why jobs ended is not on record: {folder}: No space left on device\n' in said.out
     assert f'what Darshan saw is not on record: {folder}: No space left on device\n' in said.out
-    assert (folder / 'results.json').exists()
+    assert 'SIGTERM: all that was measured is being judged and reported\n' in said.out
+    assert f'  report:  {folder}/report/index.html\n' in said.out
 
 
 def test_a_state_directory_that_fails_in_the_middle_leaves_a_verdict(on_site, site, monkeypatch):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -123,11 +124,13 @@ def test_the_script_is_the_allocation_of_the_cases_where_reframe_runs_them_on_th
 
 def test_the_script_is_one_for_a_shell_and_runs_this_seatrial(on_site, submits, cluster, seatrial):
     text = on_site('schedule').out
+    assert not (submits.folder / 'state').exists() and {call[0] for call in cluster['calls']} <= {'scontrol'}
     assert text.startswith('#!/bin/sh\n')
     assert subprocess.run(['sh', '-n'], input=text, text=True).returncode == 0
     argv = shlex.split(text.splitlines()[-1])
     assert argv[:3] == ['exec', seatrial, 'schedule']
-    assert {f'--site={submits.folder}', f'--checks={submits.checks}', '--profile=nightly', '--now'} <= set(argv)
+    own = {f'--series={series(submits)}', '--due=$1', '--now'}
+    assert own | {f'--site={submits.folder}', f'--checks={submits.checks}', '--profile=nightly'} <= set(argv)
 
 
 def test_sites_of_the_same_name_have_jobs_of_different_names(on_site, submits, cluster, tmp_path):
@@ -155,22 +158,10 @@ def test_a_path_stands_in_the_script_as_slurm_reads_it(on_site, submits, cluster
     assert {f'--chdir={chdir.format(folder)}', f'--output={output.format(folder, TITLE)}'} <= set(options)
 
 
-def test_a_percent_sign_that_reframe_would_take_for_a_format_is_refused(on_site, submits, cluster):
-    submits.change('state: state', "state: '50%j'")
-    said = on_site('schedule')
-    assert (said.status, 'trial.yaml: state: ReFrame starts no jobs below ' in said.err) == (64, True)
-
-
 def test_a_backslash_that_slurm_would_drop_is_refused(on_site, submits, cluster):
     submits.change('state: state', "state: 'back\\slash'")
     said = on_site('schedule')
     assert (said.status, 'a name with a backslash; let state be another folder' in said.err) == (64, True)
-
-
-def test_printing_changes_nothing(on_site, submits, cluster):
-    assert on_site('schedule').status == 0
-    assert not (submits.folder / 'state').exists()
-    assert {call[0] for call in cluster['calls']} <= {'scontrol'}
 
 
 def test_where_slurm_has_scrontab_its_entry_is_printed(on_site, submits, cluster):
@@ -179,15 +170,6 @@ def test_where_slurm_has_scrontab_its_entry_is_printed(on_site, submits, cluster
     assert text.splitlines()[-2].startswith('5 23 * * * exec ')
     assert '--due' not in text
     assert '--dependency=singleton' in directives(text, '#SCRON')
-
-
-def test_a_scrontab_that_is_switched_off_is_none(on_site, submits, cluster):
-    assert on_site('schedule').out.startswith('#!/bin/sh')
-
-
-def test_the_form_can_be_chosen_without_any_slurm(on_site, submits, monkeypatch):
-    monkeypatch.setenv('PATH', '/nowhere')
-    assert on_site('schedule', '--as=scrontab').out.startswith('# BEGIN seatrial nightly of ')
 
 
 def test_the_site_says_how_its_job_is_submitted(on_site, submits, cluster):
@@ -210,24 +192,24 @@ def test_the_limit_is_what_the_plans_can_take(on_site, submits, cluster):
 def test_a_short_limit_leaves_half_of_it_to_the_session(on_site, submits, cluster):
     submits.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 4min')
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
-    text = on_site('schedule').out
-    assert ('--time=8' in directives(text, '#SBATCH'), '--deadline=4min' in text) == (True, True)
+    assert '--deadline=4min' in on_site('schedule').out
 
 
-def test_people_are_warned_of_a_job_that_sits_on_the_nodes_of_its_cases(on_site, submits, cluster):
-    assert 'a case that asks for all of its nodes, exclusively, would wait in vain' in on_site('schedule').err
-    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{access: [--partition=compute]}}}}\n')
-    assert 'a core of partition compute' in on_site('schedule').err
-
-
-def test_people_are_not_warned_where_the_job_sits_elsewhere(on_site, submits, cluster):
-    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{access: [--partition=admin]}}}}\n')
-    assert 'in vain' not in on_site('schedule').err
-
-
-def test_people_are_warned_of_a_limit_that_reaches_into_the_next_run(on_site, submits, cluster):
-    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 25h}}}}\n')
-    assert 'longer than from one run to the next' in on_site('schedule').err
+@pytest.mark.parametrize(
+    ('entry', 'warning'),
+    [
+        ('', 'would wait in vain'),  # the job sits on the nodes of its cases
+        ('access: [--partition=compute]', 'a core of partition compute'),
+        ('access: [--partition=admin]', ''),
+        ('access: [--partition=admin], time_limit: 25h', 'longer than from one run to the next'),
+    ],
+)
+def test_people_are_warned_of_a_job_that_is_in_the_way_of_its_cases_or_of_the_next_run(
+    on_site, submits, cluster, entry, warning
+):
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{{entry}}}}}\n')
+    said = on_site('schedule').err
+    assert warning in said if warning else 'in vain' not in said
 
 
 def test_a_licence_that_the_cases_want_too_is_refused(on_site, submits, cluster):
@@ -252,29 +234,24 @@ def test_settings_that_register_a_launcher_of_their_own_are_read(on_site, submit
 @pytest.mark.parametrize(
     ('entry', 'expected'),
     [
-        ('{at: 25:00}', "schedule.nightly.at: '25:00' is not a time of day; write hours and minutes: 02:00"),
-        ('{days: [monday]}', "schedule.nightly.days[0]: 'monday' is not a day; did you mean 'mon'?"),
-        ('{access: [-p admin]}', "schedule.nightly.access[0]: '-p admin' is not an option of sbatch without blanks"),
-        ('{licence: two words}', "schedule.nightly.licence: 'two words' is not a licence"),
-        ('{inconclusive_nights: 0}', 'schedule.nightly.inconclusive_nights: 0 is not a number of nights'),
-        ('{hour: 2}', 'schedule.nightly.hour: there is no such key'),
+        ('{at: 25:00}', "at: '25:00' is"),
+        ('{days: [monday]}', "days[0]: 'monday' is not a day; did you mean 'mon'?"),
+        ('{access: [-p admin]}', "access[0]: '-p admin' is"),
+        ('{licence: two words}', "licence: 'two words' is"),
+        ('{inconclusive_nights: 0}', 'inconclusive_nights: 0 is'),
+        ('{hour: 2}', 'hour: there is no such key'),
     ],
 )
 def test_a_fault_of_the_schedule_is_one_line_with_its_place_and_remedy(on_site, submits, entry, expected):
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {entry}}}\n')
     said = on_site('schedule', '--as=sbatch')
-    assert (said.status, expected in said.err) == (64, True), said.err
-
-
-def test_a_time_that_is_none_is_refused(on_site, submits):
-    said = on_site('schedule', '--as=sbatch', '--at=2 am')
-    assert (said.status, "'2 am' is not a time of day" in said.err) == (64, True)
+    assert (said.status, f'schedule.nightly.{expected}' in said.err) == (64, True), said.err
 
 
 # Installing the script
 
 
-def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights(on_site, submits, cluster):
+def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights_once(on_site, submits, cluster):
     said = on_site('schedule', '--install', AT)
     assert said.status == 0, said.err
     script = submits.folder / 'state' / 'schedule' / f'{TITLE}.sbatch'
@@ -282,22 +259,12 @@ def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights(on_site, submit
     assert [call[1] for call in cluster.calls('sbatch')] == [f'--begin={due}' for due in next_due()]
     assert script.read_text() == on_site('schedule', AT).out
     assert record(submits)['form'] == 'sbatch'
-
-
-def test_installing_twice_changes_nothing(on_site, submits, cluster):
-    on_site('schedule', '--install', AT)
     before = (cluster['jobs'], record(submits))
-    said = on_site('schedule', '--install', AT)
-    assert 'it is enabled already, by sbatch; nothing was changed' in said.out
+    assert 'nothing was changed' in on_site('schedule', '--install', AT).out
     assert (cluster['jobs'], record(submits)) == before
-
-
-def test_what_is_missing_in_the_queue_is_put_back(on_site, submits, cluster):
-    on_site('schedule', '--install', AT)
-    first, second = cluster['jobs']
-    cluster.set(jobs=[second])
-    on_site('schedule', '--install', AT)
-    assert sorted(job['command'] for job in cluster['jobs']) == sorted([first['command'], second['command']])
+    on_site('schedule', '--install', LATER)  # which replaces the jobs that wait
+    assert dues(cluster) == next_due(hour=(HOUR + 1) % 24)
+    assert record(submits)['calendar'][:2] == [(HOUR + 1) % 24, 0]
 
 
 def test_a_run_that_was_taken_out_does_not_wait_for_the_one_of_the_next_night(on_site, submits, cluster):
@@ -347,13 +314,6 @@ def test_one_installation_waits_for_the_other(submits, cluster, seatrial):
     assert dues(cluster) == next_due()
 
 
-def test_another_time_replaces_the_jobs_that_wait(on_site, submits, cluster):
-    on_site('schedule', '--install', AT)
-    on_site('schedule', '--install', LATER)
-    assert [job['command'].split()[-1] for job in cluster['jobs']] == next_due(hour=(HOUR + 1) % 24)
-    assert record(submits)['calendar'][:2] == [(HOUR + 1) % 24, 0]
-
-
 def test_a_job_that_runs_is_left_alone(on_site, submits, cluster):
     on_site('schedule', '--install', AT)
     first, second = cluster['jobs']
@@ -388,26 +348,24 @@ def test_removing_takes_the_jobs_out_and_leaves_log_and_metrics(on_site, submits
     assert 'nothing is enabled' in on_site('schedule', '--remove').out
 
 
-def test_jobs_whose_record_is_lost_are_taken_out_all_the_same(on_site, submits, cluster):
+@pytest.mark.parametrize('form', ['sbatch', 'scrontab'])
+def test_what_is_in_force_without_a_record_is_taken_out_all_the_same(on_site, submits, cluster, form):
+    cluster.set(scrontab=form == 'scrontab', crontab='# mine\n')
     on_site('schedule', '--install', AT)
     for file in series(submits).parent.iterdir():
         file.unlink()
     said = on_site('schedule', '--remove')
-    assert ('it is disabled' in said.out, cluster['jobs']) == (True, [])
+    assert ('it is disabled' in said.out, cluster['jobs'], cluster['crontab']) == (True, [], '# mine\n')
 
 
-def test_an_entry_whose_record_is_lost_is_taken_out_all_the_same(on_site, submits, cluster):
-    cluster.set(scrontab=True, crontab='# mine\n')
-    on_site('schedule', '--install')
-    series(submits).with_name(f'{TITLE}.json').unlink()
-    assert 'it is disabled' in on_site('schedule', '--remove').out
-    assert cluster['crontab'] == '# mine\n'
-
-
-def test_without_slurm_nothing_is_in_force(on_site, submits, monkeypatch):
+def test_without_slurm_nothing_is_in_force_and_nothing_can_be(on_site, submits, monkeypatch):
     monkeypatch.setenv('PATH', '/nowhere')
     said = on_site('schedule', '--remove')
     assert (said.status, 'nothing is enabled' in said.out) == (0, True)
+    said = on_site('schedule', '--install', AT)
+    assert (said.status, 'squeue is not on the PATH' in said.err) == (64, True)
+    assert on_site('schedule', '--as=scrontab').out.startswith('# BEGIN seatrial nightly of ')
+    assert on_site('schedule', '--as=sbatch', '--at=2 am').status == 64
 
 
 def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, submits, cluster):
@@ -417,39 +375,27 @@ def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, su
     assert not (submits.folder / 'state' / 'schedule' / f'{TITLE}.json').exists()
 
 
-def test_without_slurm_nothing_can_be_put_into_force(on_site, submits, monkeypatch):
-    monkeypatch.setenv('PATH', '/nowhere')
-    said = on_site('schedule', '--install', AT)
-    assert (said.status, 'squeue is not on the PATH' in said.err) == (64, True)
-
-
 # Installing the scrontab entry
 
 
-def test_the_entry_is_added_to_the_scrontab_and_every_other_line_stays(on_site, submits, cluster):
+def test_the_entry_is_added_to_the_scrontab_once_and_every_other_line_stays(on_site, submits, cluster):
     mine = '# mine\n#SCRON --time=5\n0 5 * * * /bin/true'
     cluster.set(scrontab=True, crontab=mine)
     assert on_site('schedule', '--install').status == 0
     assert cluster['crontab'] == f'{mine}\n{on_site("schedule").out}'
     assert record(submits)['form'] == 'scrontab'
-
-
-def test_installing_an_entry_twice_does_not_write_the_scrontab_again(on_site, submits, cluster):
     # Slurm submits every entry of a scrontab anew when it is written.
-    cluster.set(scrontab=True)
-    on_site('schedule', '--install')
     assert 'nothing was changed' in on_site('schedule', '--install').out
     assert cluster.calls('scrontab').count(['-']) == 1
-
-
-def test_an_entry_that_slurm_has_disabled_is_put_back(on_site, submits, cluster):
-    cluster.set(scrontab=True)
-    on_site('schedule', '--install')
+    # What Slurm has disabled is put back, and removing the entry gives the scrontab back.
     whole = cluster['crontab']
-    begin, *entry, end = whole.splitlines()
-    cluster.set(crontab='\n'.join([begin, *(f'#DISABLED: {line}' for line in entry), end, '']))
+    begin, *entry, end = whole[len(mine) + 1 :].splitlines()
+    disabled = '\n'.join([mine, begin, *(f'#DISABLED: {line}' for line in entry), end, ''])
+    cluster.set(crontab=disabled)
     on_site('schedule', '--install')
     assert cluster['crontab'] == whole
+    assert on_site('schedule', '--remove').status == 0
+    assert cluster['crontab'].rstrip('\n') == mine
 
 
 def test_another_time_replaces_the_entry_in_its_place(on_site, submits, cluster):
@@ -460,14 +406,6 @@ def test_another_time_replaces_the_entry_in_its_place(on_site, submits, cluster)
     lines = cluster['crontab'].splitlines()
     assert (lines[0], lines[-1]) == ('# first', '# last')
     assert [line.split(' exec')[0] for line in lines if ' exec ' in line] == ['0 3 * * *']
-
-
-def test_removing_the_entry_gives_the_scrontab_back(on_site, submits, cluster):
-    mine = '# mine\n\n0 5 * * * /bin/true\n'
-    cluster.set(scrontab=True, crontab=mine)
-    on_site('schedule', '--install')
-    assert on_site('schedule', '--remove').status == 0
-    assert cluster['crontab'] == mine
 
 
 def test_the_other_form_takes_the_place_of_the_first(on_site, submits, cluster):
@@ -575,19 +513,15 @@ def test_the_job_runs_a_session_of_the_profile_and_ends_as_it_did(on_site, site,
     assert left(program, 'argv') == ['run', f'--site={site.folder}', f'--checks={site.checks}', '--profile=nightly']
 
 
-def test_after_a_session_people_are_notified_and_figures_exported(on_site, site, session, notified):
-    session('FAIL', 10)
+def test_after_a_session_people_are_notified_and_figures_and_the_page_of_the_nights_written(
+    on_site, site, session, notified
+):
+    program = session('FAIL', 10)
     on_site('schedule', '--now')
     assert notified() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
     assert (site.folder / 'state' / 'metrics' / f'{TITLE}.prom').is_file()
-
-
-def test_the_page_of_the_nights_follows(on_site, site, session, notified):
-    program = session('FAIL', 10)
-    on_site('schedule', '--now')
     assert (site.folder / 'state' / 'reports' / f'{TITLE}.html').is_file()
     assert past.LATER in left(program, 'environment')  # the session itself leaves the page alone
-    assert len(notified()) == 1
 
 
 def test_after_a_second_session_that_went_alike_nobody_is_notified(on_site, session, notified):
@@ -598,21 +532,14 @@ def test_after_a_second_session_that_went_alike_nobody_is_notified(on_site, sess
     assert len(notified()) == 1
 
 
-@pytest.mark.parametrize('status', [64, 70])
-def test_a_session_that_left_x_its_exit_code(on_site, session, notified, site, status):
+@pytest.mark.parametrize('status', [64, 70, None])
+def test_a_session_that_left_nothing_or_was_killed_is_a_notification(on_site, session, notified, site, status):
     (site.folder / 'state').mkdir()
-    session(verdict='', status=status)
-    assert on_site('schedule', '--now').status == status
+    session(verdict='', status=status or 0, killed=status is None)
+    assert on_site('schedule', '--now').status == (status or 13)
     (line,) = notified()
     assert line.startswith('died: Seatrial site nightly: INCOMPLETE: seatrial run of ')
-    assert f'exited with {status} and left nothing in the history' in line
-
-
-def test_a_session_that_was_killed_is_incomplete_and_a_notification(on_site, session, notified, site):
-    (site.folder / 'state').mkdir()
-    session(killed=True)
-    assert on_site('schedule', '--now').status == 13
-    assert 'died of signal 9' in notified()[0]
+    assert (f'exited with {status} and' if status else 'died of signal 9') in line
 
 
 def test_the_verdict_of_a_former_night_is_not_taken_for_that_of_a_session_that_died(on_site, site, session, notified):
@@ -695,31 +622,17 @@ def test_the_steps_of_an_allocation_know_all_of_it_and_have_the_whole_environmen
     assert seen == set(JOB) - {'SLURM_EXPORT_ENV'}
 
 
-def test_a_job_of_the_script_puts_its_successors_into_the_queue(on_site, site, session, cluster):
+def test_a_job_of_the_script_puts_the_successors_that_it_lacks_into_the_queue(on_site, site, session, cluster):
     in_force(site)
     session()
     (due,) = next_due(1)
     assert on_site('schedule', *job(site, due)).status == 0
     # It began a little early by this host's clock: its own time is not among them.
-    assert [job['command'].split()[-1] for job in cluster['jobs']] == next_due(3)[1:]
-
-
-def test_a_job_that_has_its_successors_adds_none(on_site, site, session, cluster):
-    in_force(site)
-    session()
-    due, *_ = next_due(1)
-    on_site('schedule', *job(site, due))
+    assert dues(cluster) == next_due(3)[1:]
     before = cluster['jobs']
     on_site('schedule', *job(site, due))
     assert cluster['jobs'] == before
-
-
-def test_a_job_puts_what_was_taken_out_back_in_its_order(on_site, site, session, cluster):
-    in_force(site)
-    session()
-    due, *_ = next_due(1)
-    on_site('schedule', *job(site, due))
-    cluster.set(jobs=cluster['jobs'][1:])
+    cluster.set(jobs=before[1:])
     on_site('schedule', *job(site, due))
     assert dues(cluster) == next_due(3)[1:]
 
@@ -752,11 +665,6 @@ def test_a_log_that_is_full_ends_neither_the_series_nor_the_session(
         assert on_site('schedule', *job(site, next_due(1)[0])).status == 10
     assert dues(cluster) == next_due(3)[1:]
     assert len(notified()) == 1
-
-
-def test_every_job_of_the_script_knows_its_series(on_site, submits, cluster):
-    argv = shlex.split(on_site('schedule').out.splitlines()[-1])
-    assert {f'--series={series(submits)}', '--due=$1'} <= set(argv)
 
 
 def test_a_job_that_was_taken_out_of_force_has_no_successors(on_site, site, session, cluster):
@@ -817,7 +725,6 @@ def test_a_time_limit_below_the_budgets_is_refused_with_one_that_suffices(on_sit
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
     said = on_site(name, '--profile=nightly')
     assert said.status == 64
-    sentence = 'the budgets of all its cases are 20 min together, more than 8 min; write time_limit: 30min'
-    assert f'trial.yaml: schedule.nightly.time_limit: {sentence}' in said.err
+    assert re.search('trial.yaml: schedule.nightly.time_limit: .* write time_limit: 30min', said.err), said.err
     submits.change('time_limit: 8min', 'time_limit: 30min')
     assert on_site(name, '--profile=nightly').status == 0

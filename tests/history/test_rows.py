@@ -11,7 +11,6 @@ from seatrial.model.record import Provenance, Records
 from seatrial.model.units import MIB
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import planned_metrics
-from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
 
 BEGAN = datetime(2026, 11, 21, 2, 6, 38, tzinfo=timezone.utc)
@@ -21,11 +20,6 @@ def first(frame):
     return frame.row(0, named=True)
 
 
-def test_every_launch_that_counts_is_a_row(rows, sample):
-    frame = rows(write_16MiB=[sample(repetition=n) for n in range(4)])
-    assert frame.filter(pl.col('metric') == 'write@16MiB')['repetition'].to_list() == [0, 1, 2, 3]
-
-
 def test_a_planned_metric_without_a_launch_is_a_row_without_figures(rows, sample):
     frame = rows(write_16MiB=[sample()])
     missing = frame.filter(pl.col('repetition').is_null())
@@ -33,19 +27,16 @@ def test_a_planned_metric_without_a_launch_is_a_row_without_figures(rows, sample
     assert missing['valid'].to_list() == [False] * 3
     assert missing['value'].null_count() == missing['started'].null_count() == 3
     assert set(missing['metric_verdict']) == {'INCOMPLETE'}
+    frame = rows(started=False, verdict='INCOMPLETE')  # a case whose job never began
+    assert frame.height == frame['engine'].null_count() == frame['host'].null_count() == 4
 
 
-def test_a_case_whose_job_never_began_is_there_too(rows):
-    frame = rows(started=False, verdict='INCOMPLETE')
-    assert frame.height == 4
-    assert frame['engine'].null_count() == frame['host'].null_count() == 4
-
-
-def test_a_row_says_what_was_measured_and_where(rows, sample):
-    found = first(rows(write_16MiB=[sample()]))
-    assert {
-        name: found[name] for name in ('site', 'profile', 'check', 'partition', 'file_system', 'layout', 'nodes')
-    } == {
+def test_a_row_says_what_was_measured_where_and_how_it_was_judged(rows, sample):
+    frame = rows(
+        verdict='FAIL', write_16MiB=[sample(repetition=n) for n in range(4)], read_16MiB=[sample(phase='read')]
+    )
+    assert frame.filter(pl.col('metric') == 'write@16MiB')['repetition'].to_list() == [0, 1, 2, 3]
+    expected = {
         'site': 'cluster',
         'profile': 'nightly',
         'check': 'Check',
@@ -53,14 +44,20 @@ def test_a_row_says_what_was_measured_and_where(rows, sample):
         'file_system': 'scratch',
         'layout': 'wide',
         'nodes': 1,
+        'file_system_type': 'lustre',
+        'engine': 'fio',
+        'engine_version': '3.33',
+        'host': 'login1',
+        'hosts': 'node1 node2',
+        'kernel': '6.1',
+        'seatrial': '0.1.0',
+        'session_verdict': 'FAIL',
+        'case_verdict': 'FAIL',
+        'metric_verdict': 'PASS',
     }
-    assert (found['file_system_type'], found['engine'], found['engine_version']) == ('lustre', 'fio', '3.33')
-    assert (found['host'], found['hosts'], found['kernel'], found['seatrial']) == (
-        'login1',
-        'node1 node2',
-        '6.1',
-        '0.1.0',
-    )
+    found = first(frame)
+    assert {name: found[name] for name in expected} == expected
+    assert frame.filter(pl.col('operation') == 'read')['cache'][0] == 'cold'
 
 
 def test_a_row_says_with_what_it_was_measured(plan, sample):
@@ -108,8 +105,10 @@ def test_a_row_says_to_which_checks_its_session_was_restricted(plan, only, selec
 
 
 def test_a_row_has_the_figures_of_its_launch(rows, sample):
-    found = first(rows(write_16MiB=[sample()]))
+    elsewhere = BEGAN.astimezone(timezone(timedelta(hours=9)))
+    found = first(rows(began=elsewhere, write_16MiB=[sample()]))
     assert (found['seconds'], found['bytes_moved'], found['value']) == (1.0, 2 * SIZE, 2.0 * SIZE)
+    assert (found['unit'], found['better'], found['files_per_task']) == ('B/s', 'higher', None)
     assert (found['tasks'], found['tasks_per_node'], found['transfer_size'], found['bytes_per_task']) == (
         2,
         2,
@@ -117,19 +116,12 @@ def test_a_row_has_the_figures_of_its_launch(rows, sample):
         SIZE,
     )
     assert (found['started'], found['session_started']) == (BEGAN, BEGAN)
-
-
-def test_the_parameters_are_those_of_the_point_as_it_was_launched(rows, sample):
+    # The parameters are those of the point as it was launched.
     launched = sample()
-    point = launched.point._replace(bytes_per_task=2 * SIZE, direct=True, queue_depth=8, working_set=4 * SIZE)
+    point = launched.point._replace(direct=True, queue_depth=8, working_set=4 * SIZE)
     found = first(rows(write_16MiB=[launched._replace(point=point)]))
-    assert [found[name] for name in ('bytes_per_task', 'direct', 'queue_depth', 'working_set', 'interface')] == [
-        2 * SIZE,
-        True,
-        8,
-        4 * SIZE,
-        'posix',
-    ]
+    names = ('direct', 'queue_depth', 'working_set', 'interface')
+    assert [found[name] for name in names] == [True, 8, 4 * SIZE, 'posix']
 
 
 def test_no_launch_of_a_record_that_was_edited_is_valid(rows, sample):
@@ -141,33 +133,14 @@ def test_no_launch_of_a_record_that_was_edited_is_valid(rows, sample):
 def test_a_launch_that_is_not_valid_is_kept_and_marked(rows, sample):
     found = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('T18', 'invalid'), ('P2', 'label'))]))
     assert (found['valid'], found['rules'], found['value']) == (False, 'T18 P2', 128.0 * MIB)
-
-
-def test_a_launch_without_a_measurement_has_no_figures(rows, sample):
     found = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('E1', 'invalid'), measured=False)]))
     assert (found['seconds'], found['value'], found['valid']) == (None, None, False)
-
-
-def test_a_read_says_whether_it_was_cold(rows, sample):
-    frame = rows(read_16MiB=[sample(phase='read')]).filter(pl.col('operation') == 'read')
-    assert frame['cache'][0] == 'cold'
-
-
-def test_the_verdicts_stand_in_every_row(rows, sample):
-    frame = rows(verdict='FAIL', write_16MiB=[sample()])
-    assert set(frame['session_verdict']) == set(frame['case_verdict']) == {'FAIL'}
-    assert first(frame)['metric_verdict'] == 'PASS'
 
 
 def test_the_columns_and_their_version_are_the_declared_ones(rows, sample):
     frame = rows(write_16MiB=[sample()])
     assert frame.schema == pl.Schema(COLUMNS)
     assert set(frame['schema']) == {SCHEMA}
-
-
-def test_times_are_in_utc(rows, sample):
-    elsewhere = BEGAN.astimezone(timezone(timedelta(hours=9)))
-    assert first(rows(began=elsewhere, write_16MiB=[sample()]))['session_started'] == BEGAN
 
 
 def test_a_session_without_cases_has_the_columns_and_no_rows():
@@ -209,30 +182,6 @@ def test_a_row_of_metadata_has_files_where_others_have_bytes(rows, tree_plan, cr
     assert found['bytes_per_file'] == 0
     empty = ('transfer_size', 'bytes_per_task', 'bytes_moved', 'direct', 'queue_depth', 'interface', 'working_set')
     assert [found[name] for name in empty] == [None] * 7
-
-
-def test_a_row_of_data_has_its_bandwidth_as_value_and_no_files(rows, sample):
-    found = first(rows(write_16MiB=[sample()]))
-    assert (found['value'], found['unit'], found['better']) == (128.0 * MIB, 'B/s', 'higher')
-    assert (found['files_per_task'], found['bytes_per_file']) == (None, None)
-
-
-def test_a_metric_of_metadata_without_a_launch_is_a_row_with_its_unit(rows, tree_plan):
-    frame = rows(plan=tree_plan)
-    assert set(frame['unit']) == {'op/s'}
-    assert frame['value'].null_count() == frame['files_per_task'].null_count() == frame.height == 7
-
-
-def test_guarantees_are_rows_of_how_many_hold(rows):
-    plan = plan_of(posix_semantics(), Sweep('tasks', (2,)))
-    probe = sample_of(plan, plan.points[0], 'probe', 0, rated(plan.points[0], {'holding': 1}))
-    found = first(rows(plan=plan, holding_2tasks=[probe]))
-    assert (found['metric'], found['value'], found['unit'], found['seconds']) == ('holding@2tasks', 1.0, '', None)
-
-
-def test_metadata_and_data_are_in_one_table(rows, sample, tree_plan, create):
-    frames = [rows(write_16MiB=[sample()]), rows(plan=tree_plan, file_create_flat=[create])]
-    assert pl.concat(frames).schema == pl.Schema(COLUMNS)
 
 
 def test_a_launch_that_took_no_time_has_no_figures(rows, sample):

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from fuse_lab import GLUSTER
-from local_site import LocalSite
-from scenario_site import CHECK, CONTRACT, PROBE, end_job, metrics_of, until_acted
+from local_site import CHECK, CONTRACT, PROBE, LocalSite, end_job, metrics_of, until_acted
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')]
 TRIAL = """

@@ -188,13 +188,6 @@ def without_sacct(tmp_path):
     return str(folder)
 
 
-def test_without_sacct_a_cancelled_job_has_its_sentence(site, slurm, without_sacct):
-    running = site(path=without_sacct).begin()
-    slurm.ask('scancel', running.measuring())
-    assert 'Slurm says: cancelled, accounting does not say by whom, after ' in incomplete(running.ended())
-    assert slurm.jobs() == []
-
-
 def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_cancelled(site, slurm, without_sacct):
     ended = site(path=without_sacct, scheduler='slurm').run()
     assert re.search(r'cancelled at the end of its session: job [0-9]+ of session \S+, ', ended.output)

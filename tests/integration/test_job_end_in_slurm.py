@@ -73,9 +73,8 @@ def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, fio):
     assert slurm.jobs() == []
 
 
-@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
-def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, fio, scheduler):
-    running = slurm.site(fio, scheduler=scheduler).begin()
+def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, fio):
+    running = slurm.site(fio).begin()
     running.measuring()
     urgent = slurm.ask(*URGENT)
     assert 'Slurm says: preempted by another job after ' in reason(running.ended())
@@ -128,10 +127,9 @@ def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
     assert slurm.jobs() == []
 
 
-@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
-def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, fio, scheduler):
+def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, fio):
     """Slurm lets a job that was requeued wait for two minutes before it may begin again."""
-    running = slurm.site(fio, '--requeue', scheduler=scheduler, queue_limit='30s').begin()
+    running = slurm.site(fio, '--requeue', queue_limit='30s').begin()
     slurm.ask('scontrol', 'requeue', running.measuring())
     said = reason(running.ended())
     assert '; it waited in the queue for longer than the queue_limit of trial.yaml, 30 s; ' in said

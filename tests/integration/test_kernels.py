@@ -92,15 +92,6 @@ with open('{file}', 'r+b') as stream:
 
 
 class TestNodes:
-    def test_each_is_a_kernel_of_its_own(self, kernels):
-        boots = {kernels.run(node, 'cat', '/proc/sys/kernel/random/boot_id') for node in NODES}
-        assert len(boots) == len(NODES)
-        assert [kernels.run(node, 'hostname').strip() for node in NODES] == list(NODES)
-
-    def test_slurm_reaches_them_all(self, kernels):
-        said = kernels.run('ctl', 'srun', '-N3', 'sh', '-c', 'echo $(hostname) $SLURM_PROCID')
-        assert sorted(said.split()[::2]) == list(NODES)
-
     def test_what_a_node_writes_outside_of_the_shared_folders_stays_in_its_memory(self, kernels):
         place = kernels.place / 'elsewhere'
         kernels.run('n2', 'sh', '-c', f'echo mine > {place} && cat {place}')
@@ -553,12 +544,13 @@ class TestQuotas:
     """Of user 65534 200,000 KiB, of group 50 30,000, of project 7 50,000, and 100, 50 and 20 inodes."""
 
     @pytest.mark.parametrize('type', ['ext4', 'xfs'])
-    def test_those_of_user_group_and_project_are_known_before_they_are_exceeded(self, kernels, type):
+    def test_those_of_user_group_and_project_are_known_before_and_refuse_at_their_byte_and_inode(self, kernels, type):
         make, project = (EXT4_WITH_QUOTAS, EXT4_PROJECT) if type == 'ext4' else ('mkfs.xfs -q -f', XFS_PROJECT)
         at = {'place': '/mnt/limited', 'device': '/dev/ubda', 'options': ''}
         kernels.run('n3', 'sh', '-ec', f'{make} /dev/ubda\n{LIMITED.format(**at)}\n{project.format(**at)}')
         try:
             found = seen_quotas(kernels, 'n3', 'posix', '/mnt/limited', ('user', 'group', 'project'))
+            reached = json.loads(kernels.run('n3', sys.executable, '-c', REACHED.format(place='/mnt/limited')))
         finally:
             kernels.run('n3', 'umount', '/mnt/limited')
         assert set(found) == {'user', 'group', 'project'}
@@ -568,20 +560,9 @@ class TestQuotas:
             assert inodes - 4 < before[1] <= inodes
             assert (before[0] - after[0], before[1] - after[1]) == (8 * MIB, 1)
             assert error == ('ENOSPC' if (name, type) == ('project', 'xfs') else 'EDQUOT')
-
-    @pytest.mark.parametrize('type', ['ext4', 'xfs'])
-    def test_one_that_is_reached_refuses_at_its_byte_and_its_inode_and_all_before_is_whole(self, kernels, type):
-        make, project = (EXT4_WITH_QUOTAS, EXT4_PROJECT) if type == 'ext4' else ('mkfs.xfs -q -f', XFS_PROJECT)
-        at = {'place': '/mnt/limited', 'device': '/dev/ubda', 'options': ''}
-        kernels.run('n3', 'sh', '-ec', f'{make} /dev/ubda\n{LIMITED.format(**at)}\n{project.format(**at)}')
-        try:
-            said = kernels.run('n3', sys.executable, '-c', REACHED.format(place='/mnt/limited'))
-        finally:
-            kernels.run('n3', 'umount', '/mnt/limited')
-        found = json.loads(said)
-        assert len(found) == 6
-        for name, (left, counts, broken, error) in found.items():
-            assert broken == {}, (name, counts, broken)
+        assert len(reached) == 6
+        for name, (left, counts, broken, error) in reached.items():
+            assert broken == {}, (name, counts, broken)  # all before the limit is whole
             assert error == ('ENOSPC' if type == 'xfs' and 'project' in name else 'EDQUOT')
             assert counts['beyond'] == 0
             assert left - counts['taken'] < (MIB if 'bytes' in name else 1), name

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -143,14 +141,3 @@ def test_that_there_are_no_layouts_is_seen_in_plan_terminal_results_and_report(s
     assert f': {why}' in done.stdout
     page = (folder / 'report' / 'index.html').read_text()
     assert f'StripingSharedFile on local:default/{name}/default/1n' in page and why in page
-
-
-def test_that_there_are_no_layouts_is_seen_in_the_list(session):
-    folder, _ = session
-    site = folder.parents[2]
-    argv = [shutil.which('seatrial', path=str(Path(sys.executable).parent)), 'list', f'--site={site}']
-    checks = Path(__file__).resolve().parents[2] / 'checks'
-    listed = subprocess.run([*argv, f'--checks={checks}'], capture_output=True, text=True, timeout=120)
-    assert listed.returncode == 0, listed.stderr
-    for name, why in NO_LAYOUT.items():
-        assert f'{name}: {why}' in listed.stdout

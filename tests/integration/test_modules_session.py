@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from module_systems import login
+from local_site import login
 from seatrial.job.sequence.recorder import records_in
 
 WRITTEN_FOR = '/opt/seatrial'

@@ -1,4 +1,4 @@
-"""Sessions of random I/O: all of its checks with the real fio, and a tail latency that a reference decides."""
+"""Sessions with real engines: random I/O, checkpoints and small files, IOR; and a tail latency that is decided."""
 
 import os
 import subprocess
@@ -12,15 +12,18 @@ from seatrial.model.plan import read_plan
 from seatrial.model.record import PLAN
 from seatrial.model.units import MIB
 from seatrial.rules.case import measured
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import kind_of, planned_metrics
 
-CHECKS = ('RandomReadQueueDepths', 'RandomTransferSizes', 'RandomMixed', 'RandomReadCached', 'SkimReads')
+RANDOM = ('RandomReadQueueDepths', 'RandomTransferSizes', 'RandomMixed', 'RandomReadCached', 'SkimReads')
+CHECKS = (*RANDOM, 'Checkpoint', 'InteractiveUse')
+STATE, INTERVAL_S = 105e9, 1800.0  # of Checkpoint
 SHARE = 16 * MIB  # of a task
 
 
 def make_site(home, checks, fio='fio', share=SHARE, budget='1s'):
-    text = trial(checks, f'[ior, {{name: fio, program: {fio}}}]', more=f'bytes_per_task: {share}, budget: {budget}')
-    return LocalSite(home, text)
+    engines = f'[ior, {{name: fio, program: {fio}}}, posixops]'
+    more = f'bytes_per_task: {share}, budget: {budget}'
+    return LocalSite(home, trial(checks, engines, limits='bytes: 1GiB, inodes: 10000', more=more))
 
 
 @pytest.fixture(scope='module')
@@ -35,6 +38,11 @@ def session(tmp_path_factory):
     return site.run('--profile=smoke'), site.cases, site.session
 
 
+def cases_of(session):
+    """The folders of the cases of random I/O."""
+    return [each for each in (session[2] / 'cases').iterdir() if each.name.split('+')[0] in RANDOM]
+
+
 @pytest.mark.needs('fio')
 class TestWithTheRealFio:
     def test_every_check_passes_with_every_metric(self, session):
@@ -45,7 +53,7 @@ class TestWithTheRealFio:
 
     def test_a_rate_is_in_operations_a_second_and_a_tail_latency_in_seconds(self, session):
         _, cases, _ = session
-        told = {metric['name']: metric for case in cases.values() for metric in case['metrics']}
+        told = {metric['name']: metric for check in RANDOM for metric in cases[check]['metrics']}
         for way in ('randread', 'randwrite', 'randrw_read', 'randrw_write'):
             assert [told[f'{way}{each}']['unit'] for each in ('', '_iops', '_p99')] == ['B/s', 'op/s', 's']
             assert [told[f'{way}{each}']['better'] for each in ('', '_iops', '_p99')] == ['higher', 'higher', 'lower']
@@ -64,7 +72,7 @@ class TestWithTheRealFio:
             assert all(each < 2 * 200 for each in found[f'randread_iops@{variant}'])
 
     def test_every_launch_has_its_point_in_full_and_lasted_its_time(self, session):
-        for case in (session[2] / 'cases').iterdir():
+        for case in cases_of(session):
             plan = read_plan(str(case / PLAN))
             for samples in measured(plan, records_in(str(case))).values():
                 for sample in samples:
@@ -78,8 +86,19 @@ class TestWithTheRealFio:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def test_the_time_of_a_state_follows_from_the_bandwidth_and_the_lost_share_from_the_time(self, session):
+        found = {each['metric']: each for each in session[1]['Checkpoint']['metrics']}
+        for variant in ('own', 'shared'):
+            writes, reads = found[f'write@{variant}']['values'], found[f'read@{variant}']['values']
+            times = [STATE / each for each in writes]
+            assert found[f'checkpoint_time@{variant}']['values'] == pytest.approx(times)
+            assert found[f'restore_time@{variant}']['values'] == pytest.approx([STATE / each for each in reads])
+            lost = [each / (INTERVAL_S + each) for each in times]
+            assert found[f'training_lost@{variant}']['values'] == pytest.approx(lost)
+            assert found[f'training_lost@{variant}']['better'] == 'lower'
+
     def test_why_ior_does_not_measure_it_is_on_record(self, session):
-        for case in (session[2] / 'cases').iterdir():
+        for case in cases_of(session):
             start = records_in(str(case)).start
             assert (start.engine, start.skipped) == ('fio', ('ior: does not tell how long single transfers took',))
 
@@ -157,3 +176,15 @@ def test_a_floor_is_only_of_what_is_better_the_higher(night):
     floors = {case.name.split('+')[0]: read_plan(str(case / PLAN)).floors for case in (night[2] / 'cases').iterdir()}
     assert floors.pop('Few') == {'randread_iops@qd1': 2700.0}
     assert set(map(len, floors.values())) == {0}
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_ior_measures_every_metric_that_the_plan_has_and_nothing_is_wrong_with_them(tmp_path):
+    checks = 'SharedFileStridedTransferSizes, SingleFileWholeAccess'
+    site = LocalSite(tmp_path, trial(checks, limits='bytes: 4GiB, inodes: 1000'))
+    site.run('--engine=ior')
+    for case in site.cases.values():
+        assert (case['engine'], case['verdict']) == ('ior', 'MEASURED')
+        (folder,) = site.session.glob(f'cases/{case["case"]["check"]}+*')
+        planned = planned_metrics(read_plan(str(folder / PLAN)))
+        assert [each['metric'] for each in case['metrics'] if each['values']] == planned

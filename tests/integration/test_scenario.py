@@ -10,8 +10,7 @@ from random import Random
 
 import pytest
 
-from local_site import LocalSite
-from scenario_site import CHECK, CONTRACT, end_job, metrics_of, until_acted
+from local_site import CHECK, CONTRACT, LocalSite, end_job, metrics_of, until_acted
 from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import transcript_of
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from kernel_lab import LAB, REPOSITORY, SEATRIAL, Running
-from scenario_site import CHECK, PROBE, metrics_of, until_acted
+from local_site import CHECK, PROBE, metrics_of, until_acted
 from slurm_lab import wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')]

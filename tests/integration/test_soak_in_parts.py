@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from scenario_site import BURDEN, CHECK, CONTRACT
+from local_site import BURDEN, CHECK, CONTRACT
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import duration
 from slurm_lab import wait_for

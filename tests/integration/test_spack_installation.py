@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from module_systems import login
+from local_site import login
 from seatrial.job.sequence.provenance import build_of, library_of
 from seatrial.site.spack_env import faults_of_installation
 

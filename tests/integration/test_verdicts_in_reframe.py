@@ -210,18 +210,11 @@ def test_each_case_has_its_verdict_and_its_reason(cases, check):
     assert any(WORDS[check] in reason for reason in reasons) if check in WORDS else reasons == []
 
 
-def test_a_figure_that_nothing_is_asked_of_says_beside_it_why_its_repetitions_ended(cases):
+def test_the_session_is_as_bad_as_its_worst_case_and_all_counts_are_printed_and_kept(session, begun, cases):
+    status, output, folder = session
+    assert (status, begun['plain'][0], results_of(folder)['verdict']) == (11, 1, 'INVALID')
     (metric,) = cases['Uneven']['metrics']
     assert (metric['verdict'], ' until the time budget was exhausted; ' in metric['why']) == ('MEASURED', True)
-
-
-def test_the_session_is_as_bad_as_its_worst_case(session):
-    status, _, folder = session
-    assert (status, results_of(folder)['verdict']) == (11, 'INVALID')
-
-
-def test_all_counts_are_printed_and_kept(session):
-    _, output, folder = session
     counts = Counter(VERDICTS.values())
     assert results_of(folder)['counts'] == counts
     last = next(line for line in output.splitlines() if line.startswith(f'! INVALID  {counts["MEASURED"]} MEASURED'))
@@ -234,13 +227,10 @@ def test_each_case_is_shown_as_it_ends(session):
     assert f'[1/{len(VERDICTS)}] = MEASURED  Steady/local:default/scratch/default/1n' in lines[0]
 
 
-def test_nothing_is_left_on_the_file_system_but_what_the_killed_job_left(session, cases):
+def test_nothing_is_left_and_no_lock_held_but_what_the_killed_job_left(session, cases):
     assert len(os.listdir(session[2].parents[1] / 'trials')) == 1
-    assert not [label for case in cases.values() for label in case['labels'] if 'not removed' in label]
-
-
-def test_no_lock_is_held_afterwards(session):
     assert not list((session[2].parents[1] / 'locks').glob('*.json'))
+    assert not [label for case in cases.values() for label in case['labels'] if 'not removed' in label]
 
 
 # The same in ReFrame
@@ -271,10 +261,6 @@ def test_measured_values_are_in_reframes_report_whatever_the_verdict(cases, plai
     assert (found[0], found[1][4]) == ('local:default:write@512KiB', 'MiB/s')
     assert found[1][0] == cases[check]['metrics'][0]['summary']['mean'] / MIB
     assert plain[check]['perfvalues'].keys() == inside[check]['perfvalues'].keys()
-
-
-def test_plain_reframe_exits_as_after_any_failure(begun):
-    assert begun['plain'][0] == 1
 
 
 def test_an_unknown_profile_stops_plain_reframe_with_the_known_ones(make_site):
@@ -327,7 +313,7 @@ def test_a_session_of_a_site_with_a_launcher_and_a_scheduler_of_its_own_passes(s
 # Told to stop
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_session_that_is_told_to_stop_ends_its_launch_and_is_incomplete(make_site, number):
     site = make_site(CHECKS + CHECK.format(name='Lasting'))
     process = seatrial_run(site)

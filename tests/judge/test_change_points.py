@@ -109,10 +109,6 @@ def test_it_is_expected_at_a_place_and_of_a_size(shape, expected):
     assert verdict(curve(shape)) == expected
 
 
-def test_a_step_that_may_be_as_large_as_wanted_or_smaller_is_undecided():
-    assert verdict(curve(stepping(1.22), spread=0.05)) == 'undecided'
-
-
 def test_a_step_whose_place_may_be_elsewhere_is_undecided():
     """A point half-way up stands between the two places."""
     halfway = curve(lambda size: 100.0 if size < 112 else 125.0 if size == 112 else 156.0, spread=0.001)
@@ -124,13 +120,8 @@ def test_a_step_whose_place_may_be_elsewhere_is_undecided():
 def test_points_that_lie_on_lines_by_chance_show_no_more_than_their_repetitions_do():
     assert verdict(curve(stepping(1.3), spread=0.01)) == 'holds'
     assert verdict(curve(stepping(1.3), spread=0.4)) == 'undecided'
+    assert verdict(curve(stepping(1.22), spread=0.05)) == 'undecided'  # as large as wanted, or smaller
     assert len(steps(curve(stepping(1.05), spread=0.1), VALUES).places) > 1
-
-
-def test_a_point_with_five_samples_decides_nothing():
-    points = curve(stepping(1.5))
-    points['32KiB'].pop()
-    assert verdict(points) == 'undecided'
 
 
 @pytest.mark.parametrize(

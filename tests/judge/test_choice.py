@@ -51,10 +51,6 @@ def test_the_pool_for_writing_is_chosen_and_its_unknown_capacity_said():
     assert len(found.unmeasured) == 3
 
 
-def test_the_best_reader_is_not_the_best_writer():
-    assert choice(READ, POOLS).chosen == 'raidz2 4 vdev 8 disk' != choice(WRITE, POOLS).chosen
-
-
 def test_a_requirement_that_is_known_to_be_missed_chooses_the_next():
     known = {**POOLS, 'raidz1 4 vdev 8 disk': {'write': 4549 * MB, 'capacity': 2499 * TB}}
     found = choice(WRITE, known, [ENOUGH])

@@ -28,20 +28,35 @@ def one(before, after, effect=0.05, **others):
 
 
 NIGHTS = [100.0, 101.0, 99.0, 100.5, 99.5]
+SLOWER = [0.9 * each for each in NIGHTS]
 
 
-def test_nights_that_differ_by_a_percent_are_the_same():
-    assert one(NIGHTS, NIGHTS[::-1]).verdict == SAME
+@pytest.mark.parametrize(
+    ('before', 'after', 'given', 'verdict'),
+    [
+        (NIGHTS, NIGHTS[::-1], {}, SAME),
+        (NIGHTS, SLOWER, {}, WORSE),
+        (NIGHTS, SLOWER, {'better': LOWER}, BETTER),
+        (NIGHTS, [0.98 * each for each in NIGHTS], {'effect': 0.05}, SAME),  # surely, but too little to matter
+        (NIGHTS, [0.98 * each for each in NIGHTS], {'effect': 0.01}, WORSE),
+        ([80.0, 100.0, 120.0], [70.0, 90.0, 110.0], {}, UNDECIDED),
+        ([100.0, 103.0, 97.0, 101.0, 99.0], [94.0], {}, UNDECIDED),  # one session, and the spread of those before
+        ([100.0, 103.0, 97.0, 101.0, 99.0], [70.0], {}, WORSE),
+    ],
+)
+def test_what_differs_more_than_nights_do_and_enough_to_matter_is_another_figure(before, after, given, verdict):
+    assert one(before, after, **given).verdict == verdict
 
 
-def test_a_drop_of_a_tenth_is_worse_and_of_a_latency_better():
-    after = [0.9 * each for each in NIGHTS]
-    assert one(NIGHTS, after).verdict == WORSE
-    assert one(NIGHTS, after, better=LOWER).verdict == BETTER
+def test_no_effect_and_a_metric_of_one_side_alone_are_refused():
+    with pytest.raises(ValueError, match='above 0'):
+        one(NIGHTS, NIGHTS, 0.0)
+    with pytest.raises(ValueError, match='both sides'):
+        compared([Series('g', {'a': [1.0]}, {})])
 
 
 def test_the_interval_is_students_for_two_groups_of_sessions():
-    after = [0.9 * each for each in NIGHTS[:3]]
+    after = SLOWER[:3]
     found = one(NIGHTS, after)
     logs = [[math.log(each) for each in side] for side in (NIGHTS, after)]
     wanted = stats.ttest_ind(logs[1], logs[0]).confidence_interval(0.95)
@@ -71,22 +86,6 @@ def test_a_round_of_one_side_alone_is_no_pair():
 
 def test_one_round_decides_nothing():
     assert paired([100.0], [10.0]).verdict == UNDECIDED
-
-
-def test_what_differs_surely_but_too_little_to_matter_is_the_same():
-    after = [0.98 * each for each in NIGHTS]
-    assert one(NIGHTS, after, effect=0.05).verdict == SAME
-    assert one(NIGHTS, after, effect=0.01).verdict == WORSE
-
-
-def test_nights_that_differ_more_than_the_change_leave_it_undecided():
-    assert one([80.0, 100.0, 120.0], [70.0, 90.0, 110.0]).verdict == UNDECIDED
-
-
-def test_one_session_after_is_compared_with_the_spread_of_those_before():
-    before = [100.0, 103.0, 97.0, 101.0, 99.0]
-    assert one(before, [94.0]).verdict == UNDECIDED
-    assert one(before, [70.0]).verdict == WORSE
 
 
 def test_one_session_a_side_has_an_interval_of_its_repetitions_and_decides_nothing():
@@ -163,17 +162,6 @@ def test_of_many_families_one_that_looks_changed_by_chance_is_not_named():
     assert compared([looks], 0.01)[0]['a'].verdict == WORSE
     found = compared([looks, *[series(NIGHTS, NIGHTS, group=str(number)) for number in range(9)]], 0.01)[0]['a']
     assert (found.verdict, found.chance < 0.025) == (UNDECIDED, True)
-
-
-@pytest.mark.parametrize('effect', [0.0, -0.05])
-def test_an_effect_is_above_0(effect):
-    with pytest.raises(ValueError, match='above 0'):
-        one(NIGHTS, NIGHTS, effect)
-
-
-def test_a_metric_that_only_one_side_has_is_refused():
-    with pytest.raises(ValueError, match='both sides'):
-        compared([Series('g', {'a': [1.0]}, {})])
 
 
 FIGURES = st.lists(st.floats(50.0, 200.0), min_size=1, max_size=6)

@@ -71,13 +71,6 @@ def test_a_genuine_log_gives_files_sizes_and_bytes(name, files, size, transfer, 
     assert (seen.alignment, seen.misaligned) == (4096, 0.0)
 
 
-@pytest.mark.parametrize(
-    ('name', 'syncs'), [('mfwa', 2), ('sfsa-strided', 2), ('fio-sfsa-strided', 2), ('sfwa-read', 0)]
-)
-def test_a_genuine_log_counts_the_syncs_of_all_tasks(name, syncs):
-    assert issued(name, BIG).syncs == syncs
-
-
 def test_a_sync_by_another_process_counts_and_that_process_is_no_task():
     synced = {f'{RUN}/data': 3, f'{RUN}/other': 5}
     around = [Record('POSIX', name, 0, {'POSIX_FSYNCS': number}) for name, number in synced.items()]
@@ -96,16 +89,7 @@ def test_without_its_links_a_file_of_many_names_looks_like_many_files():
 def test_metadata_opens_files_and_moves_nothing():
     seen = issued('mdtest')
     assert (seen.opened, seen.files, seen.sharing, seen.done) == (200, 0, '', ())
-
-
-def test_darshan_says_itself_that_a_log_is_partial():
-    assert issued('partial').partial
-
-
-def test_processes_that_moved_nothing_are_no_tasks():
-    logs = logs_of('fio-sfsa-strided')
-    assert len(logs) == 3, "fio's own process and one for each job"
-    assert issued_of(logs, RUN).processes == 2
+    assert issued('partial').partial and not seen.partial  # as Darshan says itself
 
 
 def test_files_elsewhere_do_not_count():
@@ -194,10 +178,6 @@ def test_logs_of_single_processes_say_together_what_one_log_of_all_says(n, k, si
 def test_where_a_segment_begins_is_not_a_step_forward():
     (done,) = issued_of([shared_log([[0, 2 * KIB, KIB], [5 * KIB, 3 * KIB, 4 * KIB]], KIB)]).done
     assert (done.transitions, done.following, done.forward) == (4, 0.25, 0.5)
-
-
-def test_one_access_has_no_order():
-    assert issued_of([shared_log([[0], [KIB]], KIB)]).order == ''
 
 
 def test_pieces_that_are_themselves_strided_are_of_no_one_order():

@@ -9,7 +9,6 @@ from scipy import stats
 
 from seatrial.judge.statistics import (
     MAX_CORRELATION,
-    Fairness,
     binomial_tail,
     correlation_of,
     fairness,
@@ -32,22 +31,9 @@ rates = st.floats(1.0, 1e6)
 def test_a_summary_has_the_usual_statistics():
     found = summary(VALUES)
     assert (found.n, found.mean, found.median, found.minimum, found.maximum) == (6, 100.0, 100.0, 95.0, 104.0)
-
-
-def test_the_standard_deviation_is_that_of_a_sample():
-    assert summary(VALUES).stdev == pytest.approx(statistics.stdev(VALUES))
-
-
-def test_the_coefficient_of_variation_is_a_fraction_of_the_mean():
-    assert summary(VALUES).cv == pytest.approx(statistics.stdev(VALUES) / 100)
-
-
-def test_the_coefficient_of_variation_of_negative_values_is_positive():
-    assert summary([-value for value in VALUES]).cv == summary(VALUES).cv
-
-
-def test_a_mean_of_zero_has_no_coefficient_of_variation():
-    assert summary([-1.0, 1.0, -1.0, 1.0]).cv is None
+    assert (found.stdev, found.cv) == pytest.approx((statistics.stdev(VALUES), statistics.stdev(VALUES) / 100))
+    assert summary([-value for value in VALUES]).cv == found.cv and summary([-1.0, 1.0]).cv is None
+    assert summary(VALUES, 0.95).interval == verdict_interval(VALUES, 0.95)
 
 
 @given(st.lists(rates, min_size=1, max_size=30))
@@ -62,27 +48,17 @@ def test_a_quantile_lies_within_the_values(values, share):
     assert ordered[0] * (1 - 1e-12) <= quantile(ordered, share) <= ordered[-1] * (1 + 1e-12)
 
 
-def test_the_interval_of_a_summary_is_that_of_verdicts():
-    assert summary(VALUES, 0.95).interval == verdict_interval(VALUES, 0.95)
-
-
 def test_the_interval_of_a_verdict_gives_up_a_degree_of_freedom():
     half_width = stats.t.ppf(0.95, 4) * stats.sem(VALUES)
     assert verdict_interval(VALUES) == Interval(100.0, pytest.approx(half_width), 6, 0.90)
+    three = t_quantile(0.90, 1) * math.sqrt(1 / 3)
+    assert verdict_interval([99.0, 100.0, 101.0]).half_width == pytest.approx(three)
+    assert verdict_interval([99.0, 101.0]).half_width == math.inf
 
 
 @given(st.lists(rates, min_size=3, max_size=30))
 def test_the_interval_of_a_verdict_is_never_shorter_than_that_of_the_stop(values):
     assert verdict_interval(values).half_width >= t_interval(values, 0.90).half_width
-
-
-def test_two_samples_make_no_interval_for_a_verdict():
-    assert verdict_interval([99.0, 101.0]).half_width == math.inf
-
-
-def test_three_samples_make_one():
-    expected = t_quantile(0.90, 1) * math.sqrt(1 / 3)
-    assert verdict_interval([99.0, 100.0, 101.0]).half_width == pytest.approx(expected)
 
 
 def test_one_value_has_no_spread_and_no_interval():
@@ -97,25 +73,16 @@ def test_equal_values_have_an_interval_without_width_and_no_autocorrelation():
     assert (found.stdev, found.interval.half_width, found.lag1, found.drifting) == (0.0, 0.0, None, False)
 
 
-def test_no_value_has_no_summary():
+def test_no_value_and_one_that_is_not_finite_have_no_summary():
     with pytest.raises(ValueError, match='at least one'):
         summary([])
-
-
-def test_a_value_that_is_not_finite_has_no_summary():
     with pytest.raises(ValueError, match='finite values'):
         summary([1.0, math.inf])
 
 
-def test_the_autocorrelation_is_of_neighbours():
+def test_the_autocorrelation_is_of_neighbours_and_a_series_that_climbs_is_drifting():
     assert summary([1.0, 2.0, 1.0, 2.0, 1.0, 2.0]).lag1 == pytest.approx(-5 / 6)
-
-
-def test_a_series_that_climbs_is_drifting():
     assert summary([float(value) for value in range(100, 112)]).drifting
-
-
-def test_a_series_that_alternates_is_not():
     assert not summary([100.0, 110.0] * 6).drifting
 
 
@@ -213,29 +180,19 @@ def test_a_launch_is_slow_if_it_is_a_quarter_worse_than_the_median():
     assert slow_launches([1.0, 1.0, 1.0, 1.0, 1.3, 1.34, 0.1], LOWER) == 1
 
 
-def test_tasks_that_were_served_alike_are_perfectly_fair():
-    assert fairness([100] * 4, [2.0] * 4) == Fairness(4, 1.0, 1.0, 0.0, 1.0)
-
-
-def test_one_task_is_fair_to_itself():
-    assert fairness([100], [2.0]) == Fairness(1, 1.0, 1.0, 0.0, 1.0)
-
-
-def test_the_time_ratio_is_of_the_slowest_task_to_the_fastest():
-    assert fairness([100] * 3, [1.0, 1.5, 1.77]).time_ratio == pytest.approx(1.77)
-
-
-def test_the_mean_ratio_is_of_the_mean_time_to_that_of_the_fastest():
-    assert fairness([100] * 3, [1.0, 1.5, 2.0]).mean_ratio == pytest.approx(1.5)
-
-
-def test_the_spread_of_the_times_is_of_all_tasks_there_are():
-    assert fairness([100, 100], [1.0, 3.0]).time_cv == pytest.approx(0.5)
-
-
-def test_the_index_is_the_share_of_tasks_that_were_served():
-    assert fairness([100, 0, 0, 0], [1.0] * 4).jain == pytest.approx(1 / 4)
-    assert fairness([100, 100, 100, 0], [1.0] * 4).jain == pytest.approx(3 / 4)
+@pytest.mark.parametrize(
+    ('bytes_moved', 'seconds', 'figures'),
+    [
+        ([100] * 4, [2.0] * 4, {'time_ratio': 1.0, 'mean_ratio': 1.0, 'time_cv': 0.0, 'jain': 1.0}),
+        ([100], [2.0], {'tasks': 1, 'time_ratio': 1.0, 'mean_ratio': 1.0, 'time_cv': 0.0, 'jain': 1.0}),
+        ([100] * 3, [1.0, 1.5, 2.0], {'time_ratio': 2.0, 'mean_ratio': 1.5}),
+        ([100, 100], [1.0, 3.0], {'time_cv': 0.5}),  # of all tasks that there are
+        ([100, 100, 100, 0], [1.0] * 4, {'jain': 3 / 4}),  # the share of tasks that were served
+    ],
+)
+def test_fairness_is_told_by_times_and_by_throughputs(bytes_moved, seconds, figures):
+    found = fairness(bytes_moved, seconds)
+    assert {name: getattr(found, name) for name in figures} == pytest.approx(figures)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.floats(0.01, 1e4)), min_size=1, max_size=64))

@@ -121,29 +121,11 @@ def test_a_criterion_is_decided_by_the_repetitions_that_follow_the_stop_too(judg
     assert judged(values, criteria(reference(100.0))).metrics[0].verdict == verdict
 
 
-def test_too_few_repetitions_are_said_to_be_so_although_they_agree(judged):
-    result = judged([100.0, 100.1, 99.9, 100.0, 100.0])
-    assert result.verdict is Verdict.MEASURED
-    assert result.metrics[0].why == '5 valid repetitions until the time budget was exhausted; a criterion needs 6'
-
-
-def test_two_repetitions_of_more_are_no_figure(judged):
+def test_two_repetitions_are_no_figure_and_five_decide_no_criterion(judged):
     result = judged([100.0, 100.1])
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.reasons[0].endswith(
-        '2 valid repetitions until the time budget was exhausted; at least 3 are needed'
-    )
-
-
-@pytest.mark.parametrize(('profile', 'verdict'), [('acceptance', 'INCONCLUSIVE'), ('nightly', 'MEASURED')])
-def test_cached_reads_accept_nothing(judged, around, profile, verdict):
-    assert judged(around(SLOW), profile=profile, cache='cached').verdict == verdict
-
-
-@pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'INCONCLUSIVE'), (SLOW, 'PASS')])
-def test_short_launches_accept_nothing(judged, around, mean, verdict):
-    held = criteria(reference(mean / 2, origin='contract'))
-    assert judged(around(mean), held, profile='acceptance').verdict == verdict
+    assert (result.verdict, '3 are needed' in result.reasons[0]) == (Verdict.INCONCLUSIVE, True)
+    result = judged([100.0, 100.1, 99.9, 100.0, 100.0])
+    assert (result.verdict, 'a criterion needs 6' in result.metrics[0].why) == (Verdict.MEASURED, True)
 
 
 def test_an_acceptance_that_is_compared_with_nothing_accepts_nothing(judged, around):
@@ -161,10 +143,6 @@ def test_an_acceptance_compared_with_its_own_baseline_alone_says_so(judged, arou
         label for label in result.labels if label.startswith('compared with its own baseline of 2026-11-20 alone')
     ]
     assert len(said) == (origins == ('baseline',))
-
-
-def test_an_acceptance_slower_than_its_own_baseline_fails(judged, around):
-    assert judged(around(SLOW), criteria(reference(2 * SLOW)), profile='acceptance').verdict is Verdict.FAIL
 
 
 def test_a_comparison_of_two_checks_that_is_enforced_is_criterion_enough(judged, around):
@@ -215,31 +193,45 @@ def test_the_worst_reasons_come_first(judged, around):
 # References
 
 
-@pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'PASS'), (50.0, 'FAIL'), (90.1, 'INCONCLUSIVE')])
-def test_the_interval_against_the_reference_is_the_verdict(judged, around, mean, verdict):
-    result = judged(around(mean), criteria(reference(100.0)))
+@pytest.mark.parametrize(
+    ('mean', 'spread', 'wanted', 'verdict'),
+    [
+        (100.0, 0.01, 100.0, 'PASS'),
+        (50.0, 0.01, 100.0, 'FAIL'),
+        (90.1, 0.01, 100.0, 'INCONCLUSIVE'),
+        # a point that did not converge
+        (50.0, 0.5, 100.0, 'FAIL'),
+        (100.0, 0.3, 50.0, 'PASS'),
+        (100.0, 0.5, 100.0, 'INCONCLUSIVE'),
+    ],
+)
+def test_the_interval_against_the_reference_is_the_verdict(judged, around, mean, spread, wanted, verdict):
+    result = judged(around(mean, spread), criteria(reference(wanted)))
     assert (result.verdict, result.metrics[0].verdict) == (verdict, verdict)
     assert result.metrics[1].verdict is Verdict.MEASURED
-
-
-def test_the_reason_shows_point_and_interval(judged, around):
-    result = judged(around(90.1), criteria(reference(100.0)))
-    assert result.reasons == (
-        'read@16MiB: INCONCLUSIVE: wanted at least 90 MiB/s (baseline of 2026-11-20): the mean 90.1 is inside, '
-        'but its 90 % interval 89.365 to 90.836 is not wholly',
+    assert [reason.startswith(f'read@16MiB: {verdict}: wanted ') for reason in result.reasons] == (
+        [] if verdict == 'PASS' else [True]
     )
 
 
-def test_a_figure_that_is_not_valid_fails_no_reference(judged, around):
-    result = judged(around(50.0), criteria(reference(100.0)), findings={'read@16MiB': WRONG})
-    assert (result.verdict, result.references[0].interval) == (Verdict.INVALID, 'undecided')
-
-
-def test_a_case_that_is_not_valid_fails_no_reference(make_plan, make_records, around):
-    plan = make_plan()
-    records = make_records(plan, around(50.0))
-    records = records._replace(samples=[each for each in records.samples if each.stage != 'warmup'])
-    assert judge_case(plan, records, criteria(reference(100.0))).verdict is Verdict.INVALID
+@pytest.mark.parametrize('mean', [SLOW, SLOW / 2])
+@pytest.mark.parametrize(
+    ('profile', 'origin', 'cache', 'open_'),
+    [
+        ('nightly', 'contract', 'cached', True),
+        ('acceptance', 'contract', 'cached', True),
+        ('acceptance', 'baseline', 'cached', True),
+        ('acceptance', 'contract', 'cold', False),
+        ('acceptance', 'baseline', 'cold', False),
+    ],
+)
+def test_cached_reads_neither_meet_nor_fail_a_contract_nor_any_reference_of_an_acceptance(
+    judged, around, profile, origin, cache, open_, mean
+):
+    result = judged(around(mean), criteria(reference(SLOW, origin=origin)), profile=profile, cache=cache)
+    decided = Verdict.PASS if mean == SLOW else Verdict.FAIL
+    assert result.verdict is (Verdict.INCONCLUSIVE if open_ else decided)
+    assert (result.references[0].interval == 'undecided') == open_
 
 
 def test_a_failure_that_was_proved_before_the_job_died_is_a_failure(make_plan, make_records, around):
@@ -250,43 +242,11 @@ def test_a_failure_that_was_proved_before_the_job_died_is_a_failure(make_plan, m
     assert any(reason.startswith('T15: ') for reason in result.reasons)
 
 
-def test_a_point_that_did_not_converge_can_still_be_proved_to_be_too_slow(judged, around):
-    assert judged(around(50.0, 0.5), criteria(reference(100.0))).verdict is Verdict.FAIL
-
-
-def test_a_point_that_did_not_converge_passes_a_reference_that_its_interval_meets(judged, around):
-    assert judged(around(100.0, 0.3), criteria(reference(50.0))).verdict is Verdict.PASS
-
-
-def test_a_criterion_whose_bound_lies_inside_a_wide_interval_is_undecided_and_says_why_it_is_wide(judged, around):
-    result = judged(around(100.0, 0.5), criteria(reference(100.0)))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.reasons[0].endswith('interval wider than the 10 % aimed at')
-
-
-def test_a_referenced_metric_that_was_not_measured_is_incomplete(judged, around):
-    held = criteria(reference(100.0))
-    assert judged({'read@32MiB': around(100.0)}, held).verdict is Verdict.INCOMPLETE
-
-
-def test_a_referenced_metric_that_was_not_planned_is_incomplete(judged, around):
+def test_a_referenced_metric_that_was_not_planned_or_not_measured_is_incomplete(judged, around):
     result = judged(around(100.0), criteria(reference(100.0, metric='read@8MiB')))
     assert result.verdict is Verdict.INCOMPLETE
-    assert result.reasons == ('read@8MiB: INCOMPLETE: it has a reference and was not planned',)
-
-
-@pytest.mark.parametrize('mean', [SLOW, SLOW / 2])
-@pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
-def test_cached_reads_neither_meet_nor_fail_a_contract(judged, around, profile, mean):
-    held = criteria(reference(SLOW, origin='contract'))
-    result = judged(around(mean), held, profile=profile, cache='cached')
-    assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
-
-
-@pytest.mark.parametrize('mean', [SLOW, SLOW / 2])
-def test_cached_reads_neither_meet_nor_fail_a_baseline_of_acceptance(judged, around, mean):
-    result = judged(around(mean), criteria(reference(SLOW)), profile='acceptance', cache='cached')
-    assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
+    assert result.reasons[0].startswith('read@8MiB: INCOMPLETE: ')
+    assert judged({'read@32MiB': around(100.0)}, criteria(reference(100.0))).verdict is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize('mean', [100.0, 50.0])
@@ -294,12 +254,6 @@ def test_short_launches_neither_meet_nor_fail_a_contract(judged, around, mean):
     result = judged(around(mean), criteria(reference(100.0, origin='contract')))
     assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
     assert 'the shortest timed region lasted' in result.reasons[0]
-
-
-@pytest.mark.parametrize(('mean', 'verdict'), [(SLOW, 'PASS'), (SLOW / 2, 'FAIL')])
-def test_cold_and_long_launches_decide_a_contract(judged, around, mean, verdict):
-    held = criteria(reference(SLOW, origin='contract'))
-    assert judged(around(mean), held, profile='acceptance').verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -310,14 +264,9 @@ def test_a_night_that_reads_from_the_cache_hides_no_regression(judged, around, c
     assert judged(around(120.0), held, cache=cache).verdict == verdict
 
 
-def test_a_baseline_of_another_engine_leaves_the_night_open(judged, around):
+def test_a_reference_for_another_engine_leaves_the_case_open(judged, around):
     held = criteria(reference(100.0, engine='ior'), reference(100.0, metric='read@32MiB', engine='ior'))
-    result = judged(around(50.0), held)
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert 'measured with fio, and the reference is for ior: undecided' in result.reasons[0]
-
-
-def test_a_contract_for_another_engine_is_not_passed_in_silence(judged, around):
+    assert judged(around(50.0), held).verdict is Verdict.INCONCLUSIVE
     held = criteria(reference(SLOW, origin='contract', engine='ior'))
     assert judged(around(SLOW), held, profile='acceptance').verdict is Verdict.INCONCLUSIVE
 
@@ -456,12 +405,7 @@ def test_an_expectation_that_is_enforced_decides(judged, around, second, spread,
     figures = {'read@16MiB': around(100.0, spread), 'read@32MiB': around(second, spread)}
     result = judged(figures, criteria(expectations=[FLAT], enforced=['X1']))
     assert result.verdict == verdict and result.expectations[0].enforced
-
-
-def test_the_reason_of_an_enforced_failure_has_its_id_and_figures(judged, around):
-    figures = {'read@16MiB': around(100.0), 'read@32MiB': around(150.0)}
-    (reason,) = judged(figures, criteria(expectations=[FLAT], enforced=['X1'])).reasons
-    assert reason.startswith('X1: FAIL: read over transfer sizes: largest ratio between two transfer sizes 1.5')
+    assert [reason.startswith(f'X1: {verdict}: ') for reason in result.reasons] == [True] * (verdict != 'PASS')
 
 
 def test_enforcing_one_expectation_enforces_no_other(judged, around):
@@ -472,19 +416,19 @@ def test_enforcing_one_expectation_enforces_no_other(judged, around):
 
 
 @pytest.mark.parametrize('slow', [False, True])
-def test_a_point_that_is_not_valid_takes_part_in_no_expectation(judged, around, slow):
+def test_a_point_that_is_not_valid_takes_part_in_no_comparison(judged, around, slow):
     figures = {'read@16MiB': around(50.0 if slow else 100.0), 'read@32MiB': around(100.0)}
-    held = criteria(expectations=[FLAT], enforced=['X1'])
+    held = criteria(reference(100.0), expectations=[FLAT], enforced=['X1'])
     result = judged(figures, held, findings={'read@16MiB': WRONG})
     assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
-    assert [reason.partition(': ')[0] for reason in result.reasons] == ['read@16MiB', 'X1']
+    assert result.references[0].interval == 'undecided'
 
 
-def test_a_case_that_is_not_valid_fails_no_expectation(make_plan, make_records, around):
+def test_a_case_that_is_not_valid_fails_nothing(make_plan, make_records, around):
     plan = make_plan()
     records = make_records(plan, {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)})
     records = records._replace(samples=[each for each in records.samples if each.stage != 'warmup'])
-    result = judge_case(plan, records, criteria(expectations=[FLAT], enforced=['X1']))
+    result = judge_case(plan, records, criteria(reference(100.0), expectations=[FLAT], enforced=['X1']))
     assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
 
 
@@ -516,17 +460,6 @@ def test_repetitions_that_may_have_been_cached_make_a_metric_unknown_and_cached_
     assert (one_of('unknown'), one_of('cached'), one_of('cold')) == ({'unknown'}, {'mixed'}, {'cold'})
 
 
-def test_reading_and_writing_are_compared_at_the_points_of_one_check(judged, around):
-    read_faster = AtLeast(metric='read', than='write', id='X3', **SOURCE)
-    figures = {
-        f'{operation}@{point}MiB': around(mean)
-        for operation, mean in (('read', 120.0), ('write', 100.0))
-        for point in (16, 32)
-    }
-    result = judged(figures, criteria(expectations=[read_faster]), operations=('write', 'read'))
-    assert [each.relation.verdict for each in result.expectations] == ['holds']
-
-
 def test_a_smoke_test_is_compared_with_nothing(judged, around):
     figures = {'read@16MiB': around(100.0)[:4], 'read@32MiB': around(10.0)[:4]}
     held = criteria(reference(1e6), expectations=[FLAT], enforced=['X1'])
@@ -544,23 +477,18 @@ def test_a_smoke_test_that_its_time_cut_short_says_what_was_done(judged, around)
 
 # The whole
 
-
-def test_a_proved_failure_outranks_everything():
-    order = [Verdict.MEASURED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
-    for place, verdict in enumerate(order):
-        assert worst(order[: place + 1]) is verdict
+RANK = [Verdict.MEASURED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
 
 
-def test_of_nothing_the_verdict_is_incomplete():
+def test_the_worst_verdict_is_a_proved_failure_and_of_nothing_the_verdict_is_incomplete():
+    for place, verdict in enumerate(RANK):
+        assert worst(RANK[: place + 1]) is verdict
     assert worst([]) is Verdict.INCOMPLETE
 
 
 def test_every_verdict_has_an_exit_code_and_what_nothing_speaks_against_has_0():
     assert sorted(EXIT_CODES.values()) == [0, 0, 10, 11, 12, 13] and set(EXIT_CODES) == set(Verdict)
     assert {each for each in Verdict if each.unopposed} == {Verdict.PASS, Verdict.MEASURED}
-
-
-RANK = [Verdict.MEASURED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
 
 
 @given(

@@ -1,21 +1,23 @@
-"""The verdict of a case whose launches have several metrics, or find facts."""
+"""The verdict of a case whose launches have several metrics, find facts, or do not see the end of a recovery."""
 
 import pytest
 
-from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
+from builders import FLAT, FLAT_TREE, plan_of, records_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import AtLeast, Degrades, GuaranteeHolds, PointAtLeast
 from seatrial.judge.outliers import USUAL
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
+from seatrial.model.action import Planned
 from seatrial.model.metric import LOWER, Fact, MetricType
-from seatrial.model.plan import Sizing, StoppingRule
+from seatrial.model.plan import Sizing, StoppingRule, metric
 from seatrial.model.point import Allocation
 from seatrial.model.record import Finding
 from seatrial.rules.case import PHASE_MIN_S
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import KINDS, planned_metrics
+from seatrial.workload.scenario import scenario
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
 from seatrial.workload.tree import Tree
@@ -61,10 +63,6 @@ def test_metrics_of_one_launch_are_one_series_for_the_correlation():
     assert judge_case(BOTH, records_of(BOTH, falling)).correlation == 0.0
 
 
-def test_tasks_that_move_no_bytes_are_not_compared_for_fairness():
-    assert not any(each.fairness for each in judge_case(BOTH, records_of(BOTH, 6 * [5000.0])).metrics)
-
-
 def whys(result):
     return {each.metric: each.why for each in result.metrics if each.why}
 
@@ -91,15 +89,6 @@ def test_a_launch_that_is_not_valid_makes_all_its_metrics_invalid_and_the_point_
     said = whys(result)
     assert said['file_stat@flat'] == said['directory_stat@flat'] == 'T20: the tasks waited'
     assert said['file_create@flat'] == 'another launch of this point is not valid (stat: T20: the tasks waited)'
-
-
-def test_a_phase_that_was_not_measured_is_incomplete():
-    records = records_of(BOTH, {name: 6 * [5000.0] for name in planned_metrics(BOTH) if 'remove' not in name})
-    found = verdicts(judge_case(BOTH, records))
-    assert {name for name, verdict in found.items() if verdict == 'INCOMPLETE'} == {
-        'directory_remove@flat',
-        'file_remove@flat',
-    }
 
 
 def test_a_reference_of_one_metric_judges_that_one_alone():
@@ -138,15 +127,6 @@ def test_a_phase_of_less_than_seconds_neither_meets_nor_fails_a_contract(profile
     assert 'less than 7.5 s' in result.reasons[0] and 'files_per_task' in result.reasons[0]
 
 
-def test_a_phase_of_less_than_seconds_decides_no_criterion_of_an_acceptance():
-    contention = PointAtLeast(metric='file_create', at='private', than='shared', times=1.1, id='G1', **SOURCE)
-    rates = {name: 6 * [9000.0 if name.endswith('@private') else 5000.0] for name in planned_metrics(TWO)}
-    accepted = TWO._replace(profile='acceptance')
-    assert judge_case(accepted, records_of(accepted, rates), enforcing(contention)).verdict is Verdict.INCONCLUSIVE
-    long_rates = {name: [rate / 1000 for rate in column] for name, column in rates.items()}
-    assert judge_case(accepted, records_of(accepted, long_rates), enforcing(contention)).verdict is Verdict.PASS
-
-
 AGAIN = listing(891, (0.5, 10.0)), Sweep('entries', (891,))
 
 
@@ -160,26 +140,21 @@ def test_only_the_first_listing_of_a_launch_is_cold():
 
 
 @pytest.mark.parametrize(
-    ('name', 'rate', 'doubt'),
+    ('name', 'rate', 'origin', 'doubt'),
     [
-        ('ls_first@891', 10.0, None),
-        ('ls_first@891', 1000.0, 'less than 7.5 s'),
-        ('ls_fourth@891', 10.0, 'listed the directory before'),
-        ('ls_after_10s@891', 10.0, 'listed the directory before'),
+        ('ls_first@891', 10.0, 'contract', None),
+        ('ls_first@891', 1000.0, 'contract', 'less than 7.5 s'),
+        ('ls_fourth@891', 10.0, 'contract', 'listed the directory before'),
+        ('ls_after_10s@891', 10.0, 'contract', 'listed the directory before'),
+        ('ls_fourth@891', 1000.0, 'baseline', None),
     ],
 )
-def test_what_was_listed_before_neither_meets_nor_fails_a_contract(name, rate, doubt):
-    plan = plan_of(*AGAIN, profile='acceptance')
-    held = Criteria(references=(Reference(name, 0.9 * rate, -0.1, None, 'op/s', 'contract', '2026-11-20'),))
+def test_what_was_listed_before_neither_meets_nor_fails_a_contract_but_may_have_a_baseline(name, rate, origin, doubt):
+    plan = plan_of(*AGAIN, profile='acceptance' if origin == 'contract' else 'nightly')
+    held = Criteria(references=(Reference(name, 0.9 * rate, -0.1, None, 'op/s', origin, '2026-11-20'),))
     result = judge_case(plan, records_of(plan, 6 * [rate]), held)
     assert result.verdict is (Verdict.INCONCLUSIVE if doubt else Verdict.PASS)
     assert [doubt in reason for reason in result.reasons] == [True] * bool(doubt)
-
-
-def test_what_was_listed_before_may_have_a_baseline_of_its_own():
-    plan = plan_of(*AGAIN)
-    held = Criteria(references=(Reference('ls_fourth@891', 900.0, -0.1, None, 'op/s', 'baseline', '2026-11-20'),))
-    assert judge_case(plan, records_of(plan, 6 * [1000.0]), held).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE')])
@@ -227,24 +202,10 @@ def test_two_points_of_a_case_are_compared(private, word):
     assert result.verdict is (Verdict.PASS if word == 'holds' else Verdict.FAIL)
 
 
-def test_two_metrics_of_one_launch_are_compared():
-    plan = plan_of(listing(891, (10.0,)), Sweep('entries', (891,)))
-    cached = AtLeast(metric='ls_fourth', than='ls_first', times=5.0, id='G2', **SOURCE)
-    rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in planned_metrics(plan)}
-    result = judge_case(plan, records_of(plan, rates), enforcing(cached))
-    assert (result.expectations[0].relation.verdict, result.verdict) == ('holds', Verdict.PASS)
-    assert {each.unit for each in result.metrics} == {'op/s'}
-
-
-def test_the_value_of_a_point_on_the_axis_of_entries_is_its_files():
-    plan = plan_of(listing(10), Sweep('entries', (100, 10)))
-    curves = judge_case(plan, records_of(plan, 6 * [1.0])).curves
-    assert (curves.axis.name, curves.values) == ('entries', {'10': 10, '100': 100})
-
-
 def test_points_lie_on_their_axis_in_its_order_whatever_the_order_of_the_sweep():
     plan = plan_of(listing(10), Sweep('entries', (100, 10)))
     curves = judge_case(plan, records_of(plan, 6 * [1.0])).curves
+    assert (curves.axis.name, curves.values) == ('entries', {'10': 10, '100': 100})
     assert {tuple(points) for points in curves.samples.values()} == {tuple(curves.values)} == {('10', '100')}
 
 
@@ -274,11 +235,6 @@ def of_fact(*holds, enforced=True, plan=SEMANTICS, **changes):
     return judge_case(plan, records, enforcing(guarantee) if enforced else Criteria((guarantee,)))
 
 
-def test_every_fact_is_told_once():
-    result = judge_case(SEMANTICS, records_of(SEMANTICS, 6 * [1.0]))
-    assert [(each.name, each.holds) for each in result.facts] == [(GUARANTEES[0], True), (GUARANTEES[1], False)]
-
-
 @pytest.mark.parametrize(
     ('holds', 'told'),
     [
@@ -301,11 +257,14 @@ def test_a_fact_of_a_launch_that_is_not_valid_is_not_told():
     [([], 'PASS'), ([True, False], 'FAIL'), ([True, None], 'INCONCLUSIVE')],
 )
 def test_a_guarantee_that_is_enforced_decides(holds, verdict):
-    assert of_fact(*holds).verdict == verdict
-
-
-def test_the_reason_of_a_broken_guarantee_has_its_id_and_what_was_seen():
-    assert of_fact(False).reasons == ('P: FAIL: kept: in repetition 0 it was False',)
+    result = of_fact(*holds)
+    assert (
+        result.verdict,
+        [reason.startswith(f'P: {verdict}: kept: in repetition 1 ') for reason in result.reasons],
+    ) == (
+        verdict,
+        [True] * (verdict != 'PASS'),
+    )
 
 
 def test_a_broken_guarantee_is_context_unless_it_is_enforced():
@@ -355,15 +314,6 @@ def with_latencies(plan, seconds):
     return records_of(plan, {**figures, **{f'create_latency@{label}': 6 * [each] for label, each in seconds.items()}})
 
 
-def test_a_latency_has_its_unit_and_direction(timed):
-    result = judge_case(timed, with_latencies(timed, {'1task': 0.001, '2tasks': 0.002}))
-    assert [(each.name, each.unit, each.better) for each in result.metrics[:2]] == [
-        ('file_create', 'op/s', 'higher'),
-        ('create_latency', 's', 'lower'),
-    ]
-    assert result.metrics[1].values == pytest.approx(6 * [0.001])
-
-
 @pytest.mark.parametrize(('later', 'verdict'), [(0.002, 'PASS'), (0.0005, 'FAIL')])
 def test_a_latency_degrades_where_it_rises(timed, later, verdict):
     worse = Degrades(metric='create_latency', id='D1', **SOURCE)
@@ -385,3 +335,59 @@ def test_what_is_slow_is_found_by_its_rate_and_not_by_a_short_latency(timed):
     result = judge_case(plan, records)
     assert {place.verdict for place in result.isolation.places} == {USUAL}
     assert [(each.metric, each.unit) for each in result.isolation.columns] == [('file_create', 'op/s')]
+
+
+# A scenario that did not recover: its recovery has no figure, and all others are what they are
+
+POINT = scenario(before_s=10, action_s=10, after_s=40)._replace(
+    label='away', tasks=2, tasks_per_node=2, actions=(Planned('away', 10.0, 10.0),)
+)
+SEEN_S = 39.0
+
+
+@pytest.fixture
+def of_scenario():
+    """The result of one launch that had not recovered after SEEN_S, with an outage of 8 s, by these references."""
+    plan = plan_of()._replace(axis=AXES['action'], points=(POINT,), stopping=StoppingRule(0.1, 1, 1, fixed=True))
+    records = records_of(plan, {'outage@away': [8.0]})
+    (sample,) = (each for each in records.samples if each.stage == 'measured')
+    metrics = tuple(
+        each._replace(value=SEEN_S, censored=True, figure='not back') if each.name == 'recovery' else each
+        for each in sample.measurement.metrics
+    )
+    sample = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
+    records = records._replace(samples=[sample])
+
+    def judge(*bounds):
+        references = [
+            Reference(metric(name, 'away'), at_most, None, 0.0, 's', 'contract', '2026-11-20')
+            for name, at_most in bounds
+        ]
+        return judge_case(plan, records, Criteria(references=tuple(references)))
+
+    return judge
+
+
+def of(result):
+    return {each.name: (each.verdict, each.values) for each in result.metrics}
+
+
+def test_only_the_recovery_is_without_a_figure(of_scenario):
+    result = of_scenario(('outage', 10.0))
+    found = of(result)
+    assert found.pop('recovery') == (Verdict.INVALID, ())
+    assert found.pop('outage') == (Verdict.PASS, (8.0,))
+    assert {verdict for verdict, _ in found.values()} == {Verdict.MEASURED}
+    assert [each for each in result.reasons if 'A2' in each]
+
+
+def test_a_bound_that_it_has_passed_is_missed(of_scenario):
+    result = of_scenario(('recovery', SEEN_S - 1))
+    assert (result.verdict, of(result)['recovery'][0]) == (Verdict.FAIL, Verdict.FAIL)
+    assert 'not back' in result.references[0].words
+
+
+@pytest.mark.parametrize('at_most', [SEEN_S, 900.0])
+def test_a_bound_that_it_may_still_meet_is_neither_met_nor_missed(of_scenario, at_most):
+    result = of_scenario(('recovery', at_most))
+    assert (result.references[0].interval, result.verdict) == ('undecided', Verdict.INVALID)

@@ -20,9 +20,3 @@ def test_where_there_is_no_room_the_file_is_named_and_stays_as_it_was(tmp_path):
         write_whole(file, 'new')
     assert caught.value.filename == str(file)
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [('a.json', 'old')]
-
-
-def test_a_folder_that_is_none_is_an_error_of_its_kind(tmp_path):
-    (tmp_path / 'file').touch()
-    with pytest.raises(NotADirectoryError):
-        write_whole(tmp_path / 'file' / 'a.json', 'x')

@@ -148,11 +148,6 @@ def test_the_records_of_a_plan_come_back_from_their_lines(name):
     assert found == records._replace(chain='', lines=found.lines)
 
 
-def test_a_plan_is_read_from_its_file(tmp_path):
-    (tmp_path / 'plan.json').write_text(json.dumps(to_json(PLANS['access'])))
-    assert read_plan(str(tmp_path / 'plan.json')) == PLANS['access']
-
-
 @pytest.mark.parametrize(
     ('change', 'said'),
     [

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.layout import Layout
-from seatrial.model.point import Allocation, Axis, Point
+from seatrial.model.point import Point
 from seatrial.model.units import KIB, MIB
 
 WRITES = Point('access', ('write',), nodes=2, tasks=6, tasks_per_node=3, transfer_size=64 * KIB, bytes_per_task=MIB)
@@ -21,10 +21,6 @@ def test_what_a_kind_does_not_have_is_as_by_default_and_not_in_its_json():
         'label': 'two-tasks',
         'tasks': 2,
     }
-
-
-def test_a_point_has_a_kind_and_phases():
-    assert set(Point._fields) - set(Point._field_defaults) == {'kind', 'phases'}
 
 
 @given(st.from_type(Point))
@@ -51,15 +47,3 @@ def test_only_dealt_transfers_are_segments_of_ior(order, segments, block_size):
     point = WRITES._replace(order=order)
     assert (point.segments, point.block_size) == (segments, block_size)
     assert point.segments * point.block_size == point.bytes_per_task
-
-
-def test_the_tasks_of_an_allocation_are_those_of_all_its_nodes():
-    assert Allocation(3, 4).tasks == 12
-
-
-@pytest.mark.parametrize(
-    ('axis', 'named'),
-    [(Axis('transfer_size', 'transfer sizes', 'bytes per transfer', 'B'), False), (Axis('tree', 'trees'), True)],
-)
-def test_an_axis_without_a_label_has_points_with_names(axis, named):
-    assert axis.named is named

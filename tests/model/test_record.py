@@ -6,81 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.layout import Layout
-from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
+from builders import plan_of, records_of
 from seatrial.model.record import (
     KINDS,
     Drill,
     DrillGroup,
-    End,
     Finding,
-    NotTested,
-    Provenance,
     Removal,
-    Sample,
-    Sized,
-    Start,
     TargetRow,
     line_of,
     read_records,
 )
-from seatrial.model.units import MIB
-from seatrial.workload.access import data_access
 
-START = Start(
-    session='s',
-    case='c',
-    plan='digest',
-    mount='dev on / type ext4 (rw)',
-    host='h',
-    pid=1,
-    job='',
-    started=1.0,
-    kernel='k',
-    python='p',
-    engine='fio',
-    program='/f',
-    version='3',
-    skipped=('ior: not installed (ior)',),
-    seed=1,
-    run_directory='/r',
-    memory_bytes=1,
-    capacity={'bytes': 2},
-    findings=(),
-    targets=(TargetRow('OST', 3, 'x-OST0003', True, flags=('flash',)),),
-    not_tested=(NotTested('n9', 'down', 'burnt'),),
-    provenance=Provenance('spack:x', modules=('a', 'b')),
-)
-TASKS = (TaskTime(0, 'h', MIB, 0.0, 1.0), TaskTime(1, 'h', MIB, 0.5, 2.0))
-POINT = data_access('multiple', bytes_per_task=MIB)._replace(
-    label='c2', layout=Layout('c2'), tasks=2, tasks_per_node=2
-)
-MEASUREMENT = Measurement((bandwidth('write', 2 * MIB, 2.0, '1.0'),), 2, ('h',), 0.001, 2 * MIB, TASKS, fsync=True)
-SAMPLE = Sample(
-    stage='measured',
-    phase='write',
-    point=POINT,
-    repetition=0,
-    block=0,
-    sizing=1,
-    started=1.0,
-    elapsed_s=2.5,
-    command=("fio 'x y'",),
-    exit_status=0,
-    raw='r',
-    measurement=MEASUREMENT,
-    cache='',
-    storage_read_bytes=None,
-    findings=(),
-    environment=('LD_PRELOAD=/x',),
-    directory='/r/data',
-    barrier=2,
-    inputs=('r.fio',),
-    links=(('data.0', 'data'),),
-    directories=('a', 'a/b'),
-)
-SIZED = Sized(1, 4096, 'because')
-END = End('finished', 'done', 3.0, {'p': 'converged'})
+RECORDS = records_of(plan_of(), [100.0], targets=(TargetRow('OST', 3, 'x-OST0003', True, flags=('flash',)),))
+START, SIZED, SAMPLE, END = RECORDS.start, RECORDS.sized, RECORDS.samples[-1], RECORDS.end
 REMOVAL = Removal(2, 1, ('x: foreign',), 4.0)
 LINES = [line_of(value) for value in (START, SIZED, SAMPLE, END, REMOVAL)]
 
@@ -131,21 +70,11 @@ def test_a_foreign_line_is_counted_and_not_guessed_at(line):
     assert (records.truncated, records.sized, records.samples, records.end) == (1, None, [], None)
 
 
-def test_a_sample_is_called_by_its_phase_and_the_label_of_its_point():
-    assert SAMPLE.launch == 'write@c2'
-
-
 def test_a_sample_is_valid_only_with_a_measurement_and_labels_at_most():
     assert SAMPLE.valid
     assert SAMPLE._replace(findings=(Finding('P2', 'label', 'x'),)).valid
     assert not SAMPLE._replace(findings=(Finding('T18', 'invalid', 'x'),)).valid
     assert not SAMPLE._replace(measurement=None).valid
-
-
-def test_the_figures_of_a_sample_are_those_of_its_measurement():
-    rates = MEASUREMENT._replace(metrics=(rate('a', 4, 2.0, ''), rate('b', 4, 0.5, '')))
-    assert SAMPLE._replace(measurement=rates).figures == {'a': 2.0, 'b': 8.0}
-    assert SAMPLE._replace(measurement=None).figures == {}
 
 
 def test_a_drill_down_reads_back_and_a_record_without_one_has_none():

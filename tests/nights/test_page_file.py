@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from nights import figures, session
+from nights import DEAD, DUE, figures, session, year
 from seatrial.history.store import Annotation, annotate, write
 from seatrial.nights import notify
 from seatrial.nights.past import Past, write_year
@@ -14,7 +14,6 @@ from seatrial.report.nights.nights import DONE, MISSED, DueRun, nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.trend import Nights, gathered, trend
 from seatrial.site.load import load
-from year import DEAD, DUE, year
 
 EACH_NIGHT = pytest.param(1, marks=pytest.mark.long)
 SELDOM = 48

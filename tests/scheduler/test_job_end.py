@@ -71,12 +71,6 @@ def test_a_job_that_died_is_judged_with_what_slurm_says(slurm, tmp_path, words):
     assert result.reasons[0].startswith(f'T15: the job died: it left no end record; {says}{words}; see ')
 
 
-def test_the_number_of_the_job_is_kept(slurm, tmp_path):
-    slurm()
-    ask_job_state(RecordReader(str(tmp_path)), 'slurm', '12', tmp_path / 'none', NO_PATIENCE)
-    assert json.loads((tmp_path / 'job.json').read_text())['job'] == '12'
-
-
 @pytest.mark.parametrize('end', ['finished', 'refused', 'failed'])
 def test_of_a_job_that_came_to_its_own_end_nobody_is_asked(slurm, tmp_path, end):
     asked = slurm()
@@ -90,6 +84,7 @@ def test_of_an_interrupted_job_slurm_is_asked_who_ended_it(slurm, tmp_path):
     leave(tmp_path, 'interrupted')
     ask_job_state(RecordReader(str(tmp_path)), 'squeue', '12', tmp_path / 'none', NO_PATIENCE)
     assert asked == [('12', '')]
+    assert json.loads((tmp_path / 'job.json').read_text())['job'] == '12'
 
 
 @pytest.mark.parametrize(('scheduler', 'job'), [('local', '12'), ('ssh', '12'), ('squeue', None)])

@@ -40,33 +40,6 @@ def said_of(tmp_path, monkeypatch):
     return complete
 
 
-def test_what_sbatch_refused_is_said_in_its_words(said_of):
-    assert said_of(fail_reason=SBATCH, jobid=None) == (
-        'Slurm says: never started: sbatch refused it: '
-        'Invalid qos specification (no such QOS, or not for this account)'
-    )
-
-
-def test_reframes_reason_comes_first_and_then_slurms(said_of):
-    assert said_of(fail_reason=BLOCKED, jobid='12') == (
-        f'ReFrame says: {BLOCKED}; '
-        'Slurm says: never started: a licence that it needs was not free; cancelled by alice'
-    )
-
-
-def test_of_reframes_reason_the_first_line_is_said(said_of):
-    assert said_of(fail_reason='os error: x\nat line 3', jobid=None) == 'ReFrame says: os error: x'
-
-
-def test_what_could_not_be_planned_is_said_without_reframes_words(said_of):
-    said = said_of(fail_reason='sanity error: INCOMPLETE: no such engine', fail_phase='setup', jobid=None)
-    assert said == 'ReFrame says: no such engine'
-
-
-def test_a_verdict_in_reframes_report_is_not_its_own_reason(said_of):
-    assert said_of(fail_reason='sanity error: INCOMPLETE: T15: x', fail_phase='sanity', scheduler='local') == ''
-
-
 def test_of_cases_without_an_entry_it_is_said_why_reframe_gave_up_the_rest(said_of, tmp_path):
     why = "run session stopped: file not found error: [Errno 2] No such file or directory: 'sacct'"
     (tmp_path / 'reframe.out').write_text(f'[ RUN      ] Write\nERROR: {why}\nLog file(s) saved in x\n')
@@ -76,19 +49,6 @@ def test_of_cases_without_an_entry_it_is_said_why_reframe_gave_up_the_rest(said_
 @pytest.mark.parametrize('why', ['force exit error: received signal 15', 'cancelled by user'])
 def test_a_reframe_that_was_asked_to_stop_is_no_reason(said_of, tmp_path, why):
     (tmp_path / 'reframe.out').write_text(f'ERROR: run session stopped: {why}\n')
-    assert said_of() == ''
-
-
-def test_slurm_is_not_asked_for_the_process_of_a_local_job(said_of):
-    assert said_of(fail_reason='os error: x', scheduler='local', jobid='4711') == 'ReFrame says: os error: x'
-
-
-def test_without_a_report_nothing_is_said(said_of):
-    assert said_of() == ''
-
-
-def test_a_damaged_report_is_none(said_of, tmp_path):
-    (tmp_path / 'reframe' / 'report.json').write_text('{"runs": [')
     assert said_of() == ''
 
 
@@ -116,3 +76,36 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
     complete_job_states(tmp_path, [(plan, records_in(plan.records)) for plan in plans])
     assert len(asked) == 1
     assert {records_in(plan.records).job_state for plan in plans} == {'Slurm does not answer: it sleeps'}
+
+
+@pytest.mark.parametrize(
+    ('entry', 'said'),
+    [
+        (
+            {'fail_reason': SBATCH, 'jobid': None},
+            'Slurm says: never started: sbatch refused it: '
+            'Invalid qos specification (no such QOS, or not for this account)',
+        ),
+        (
+            {'fail_reason': BLOCKED, 'jobid': '12'},
+            f'ReFrame says: {BLOCKED}; '
+            'Slurm says: never started: a licence that it needs was not free; cancelled by alice',
+        ),
+        ({'fail_reason': 'os error: x\nat line 3', 'jobid': None}, 'ReFrame says: os error: x'),
+        # The process of a local job is none of Slurm's, what cannot be planned is no error, and a verdict no reason.
+        ({'fail_reason': 'os error: x', 'scheduler': 'local', 'jobid': '4711'}, 'ReFrame says: os error: x'),
+        (
+            {'fail_reason': 'sanity error: INCOMPLETE: no such engine', 'fail_phase': 'setup', 'jobid': None},
+            'ReFrame says: no such engine',
+        ),
+        ({'fail_reason': 'sanity error: INCOMPLETE: T15: x', 'fail_phase': 'sanity', 'scheduler': 'local'}, ''),
+        ({}, ''),
+    ],
+)
+def test_reframes_reason_comes_first_and_then_slurms(said_of, entry, said):
+    assert said_of(**entry) == said
+
+
+def test_a_damaged_report_is_none(said_of, tmp_path):
+    (tmp_path / 'reframe' / 'report.json').write_text('{"runs": [')
+    assert said_of() == ''

@@ -67,11 +67,6 @@ def test_what_is_the_same_is_the_same_however_fast_both_get_worse(sides, measure
     assert families(capsys.readouterr().out) == ['same']
 
 
-def test_what_is_slower_is_worse(sides, measured, capsys):
-    assert done(sides, measured({'b': 0.9})) is Verdict.MEASURED
-    assert families(capsys.readouterr().out) == ['worse']
-
-
 def test_each_round_has_both_in_random_order(sides, measured):
     own = measured()
     done(sides, own)

@@ -49,14 +49,9 @@ def test_a_launch_of_metadata_is_shown_with_the_first_of_its_rates():
         name: [4000.0, 6000.0] if name == 'directory_remove@flat' else [1.0, 1.0] for name in planned_metrics(BOTH)
     }
     assert '  directory_remove@flat #2 5000 op/s +- 126 %  ' in running_line(BOTH, so_far(BOTH, rates), 30.0)
-
-
-def test_one_repetition_has_no_interval():
-    assert '  directory_remove@flat #1  30 s of ~' in running_line(BOTH, so_far(BOTH, [5000.0]), 30.0)
-
-
-def test_an_expected_time_that_is_exceeded_is_not_shown():
-    assert ' of ~' not in running_line(BOTH, so_far(BOTH, [5000.0]), 1e5)
+    once = so_far(BOTH, [5000.0])  # which has no interval yet
+    assert '  directory_remove@flat #1  30 s of ~' in running_line(BOTH, once, 30.0)
+    assert ' of ~' not in running_line(BOTH, once, 1e5)  # an expected time that is exceeded
 
 
 def test_a_mean_of_nothing_has_no_spread():

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -11,14 +12,21 @@ from rich.console import Console
 from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
 from seatrial.check.session import Session
 from seatrial.judge.case import judge_case
+from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.groups import rates
-from seatrial.judge.session import judge_session
+from seatrial.judge.references import Reference, judge_reference
+from seatrial.judge.relations import Relation
+from seatrial.judge.session import SessionResult, judge_session
+from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import TaskTime
 from seatrial.model.plan import NodeGroup
 from seatrial.model.record import Finding
+from seatrial.model.state import Change
 from seatrial.model.units import MIB
+from seatrial.report.session.file_systems import FileSystemState
 from seatrial.rules.registry import RULES
+from seatrial.session import after_session
 from seatrial.session.results import show, write_results
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
@@ -32,12 +40,11 @@ RATES = {'file_create': 4000.0, 'file_stat': 9000.0, 'file_read': 8000.0, 'file_
 
 
 @pytest.fixture
-def ended(tmp_path, repository):
-    """The printed lines and results.json of a session with one case."""
+def said(tmp_path, repository):
+    """The printed lines and results.json of a session with this result."""
+    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
 
-    def end(plan, figures, **changes):
-        session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
-        result = judge_session('s', 'nightly', [judge_case(plan, records_of(plan, figures, **changes))])
+    def end(result):
         file = write_results(session, result)
         console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
         show(console, session, result)
@@ -47,49 +54,54 @@ def ended(tmp_path, repository):
 
 
 @pytest.fixture
-def noted(tmp_path, repository):
-    """The notes of a session whose cases have these labels, a list for each check's name."""
+def ended(said):
+    """The same of a session with one case, which is judged."""
 
-    def note(labels):
-        session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+    def end(plan, figures, **changes):
+        return said(judge_session('s', 'nightly', [judge_case(plan, records_of(plan, figures, **changes))]))
+
+    return end
+
+
+@pytest.fixture
+def of_cases(said):
+    """The same of a session with a case for each check's name, changed so; all have the same figures."""
+
+    def end(changes):
         plan = plan_of()
         judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
         cases = [
-            dataclasses.replace(judged, case=judged.case._replace(check=name), labels=tuple(own))
-            for name, own in labels.items()
+            dataclasses.replace(judged, case=judged.case._replace(check=name), **own) for name, own in changes.items()
         ]
-        console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
-        show(console, session, judge_session('s', 'nightly', cases))
-        return [line for line in console.file.getvalue().splitlines() if line.startswith('note (')]
+        return said(judge_session('s', 'nightly', cases))
+
+    return end
+
+
+@pytest.fixture
+def noted(of_cases):
+    """The notes of a session whose cases have these labels, a list for each check's name."""
+
+    def note(labels):
+        lines, _ = of_cases({name: {'labels': tuple(own)} for name, own in labels.items()})
+        return [line for line in lines if line.startswith('note (')]
 
     return note
 
 
-def test_a_suspected_target_is_the_first_line_of_its_case(tmp_path, repository):
-    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+def test_a_suspected_target_is_the_first_line_of_its_case(said):
     plan = node_plan(4)
     records = night(plan, lambda node, _: (60.0 if node == 'n3' else 100.0) * MIB)
     wrong = tuple(Finding(rule, 'invalid', 'it took 0.1 s') for rule in ('T19', 'T20', 'T21', 'T22'))
     judged = judge_case(plan, records._replace(end=records.end._replace(findings=wrong)))
-    console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
-    show(console, session, judge_session('s', 'nightly', [judged]))
-    said = [line for line in console.file.getvalue().splitlines() if line.startswith(f'{plan.case.name}: ')]
-    assert said[0].startswith(f'{plan.case.name}: node n3 may be slow: write ') and len(said) > 1
+    lines = [line for line in said(judge_session('s', 'nightly', [judged]))[0] if line.startswith(plan.case.name)]
+    assert lines[0].startswith(f'{plan.case.name}: node n3 may be slow: write ') and len(lines) > 1
 
 
-def test_the_case_that_failed_is_spoken_of_before_one_that_could_not_decide(tmp_path, repository):
-    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
-    plan = plan_of()
-    judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
+def test_the_case_that_failed_is_spoken_of_before_one_that_could_not_decide(of_cases):
     verdicts = {'Nodes': Verdict.INCONCLUSIVE, 'Rates': Verdict.INVALID, 'Osts': Verdict.FAIL, 'More': Verdict.FAIL}
-    cases = [
-        dataclasses.replace(judged, case=judged.case._replace(check=name), verdict=verdict, reasons=(f'of {name}',))
-        for name, verdict in verdicts.items()
-    ]
-    console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
-    show(console, session, judge_session('s', 'nightly', cases))
-    said = re.findall(r'^\w+/\S+: of (\w+)$', console.file.getvalue(), re.MULTILINE)
-    assert said == ['Osts', 'More', 'Rates', 'Nodes']
+    lines, _ = of_cases({name: {'verdict': own, 'reasons': (f'of {name}',)} for name, own in verdicts.items()})
+    assert re.findall(r'^\w+/\S+: of (\w+)$', '\n'.join(lines), re.MULTILINE) == ['Osts', 'More', 'Rates', 'Nodes']
 
 
 def row(lines):
@@ -112,11 +124,6 @@ def test_a_case_of_metadata_shows_files_and_its_first_rates(ended):
         'file_create 4000 op/s, file_stat 9000 op/s; also file_read, file_remove',
         '9 s',
     ]
-
-
-def test_a_case_whose_plan_fixes_everything_shows_no_share(ended):
-    fixed = TWO._replace(sizing=TWO.sizing._replace(first=0))
-    assert row(ended(fixed, 6 * [1.0])[0]) == ['fio 3.33', '-', 'holding 1', '9 s']
 
 
 def test_an_invalid_figure_is_not_shown(ended):
@@ -163,26 +170,24 @@ def test_caveats_of_no_rule_that_differ_are_a_few_lines(noted):
 
 
 @pytest.mark.parametrize(
-    ('cache', 'said'),
+    ('cache', 'words'),
     [('cold', ''), ('cached', ' cached'), ('mixed', ' partly cached'), ('unknown', ' cache unknown')],
 )
-def test_a_figure_that_a_cache_may_have_answered_says_so(ended, cache, said):
+def test_a_figure_that_a_cache_may_have_answered_says_so(ended, cache, words):
     plan = plan_of()
     figures = {name: 6 * [100.0 * MIB] for name in planned_metrics(plan)}
     lines, _ = ended(plan, figures, cache=cache)
-    assert f'write 100 MiB/s, read 100 MiB/s{said}  ' in lines[1]
+    assert f'write 100 MiB/s, read 100 MiB/s{words}  ' in lines[1]
 
 
-def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_shows_is_null(tmp_path, repository):
-    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_shows_is_null(said):
     plan = plan_of()
     judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
     launch = [TaskTime(0, 'n1', 200, 0.0, 2.0), TaskTime(1, 'n2', 100, 0.0, 2.0)]
     groups = rates([launch], (NodeGroup('a', ('n1',)), NodeGroup('b', ('n2',))))
     metrics = (dataclasses.replace(judged.metrics[0], groups=groups), *judged.metrics[1:])
-    file = write_results(session, judge_session('s', 'nightly', [dataclasses.replace(judged, metrics=metrics)]))
-    _, second = json.loads(file.read_text(), parse_constant=pytest.fail)['cases'][0]['metrics'][0]['groups']
-    assert second == {
+    written = said(judge_session('s', 'nightly', [dataclasses.replace(judged, metrics=metrics)]))[1]
+    assert written['cases'][0]['metrics'][0]['groups'][1] == {
         'name': 'b',
         'nodes': 1,
         'tasks': 1,
@@ -192,3 +197,125 @@ def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_show
         'low': 0.0,
         'high': None,
     }
+
+
+# Expectations and references
+
+CONTRACT = Reference('read@512KiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
+
+
+@pytest.fixture
+def compared(said):
+    """The same of a session with one case of one figure, which was compared with these."""
+
+    def end(expectations=(), relations=(), left_out=(), verdict=Verdict.PASS, values=(100.0 * MIB,), **of_case):
+        plan = plan_of()
+        judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
+        read = next(each for each in judged.metrics if each.name == 'read')
+        figure = dataclasses.replace(read, values=values, summary=summary(values))
+        case = dataclasses.replace(
+            judged, metrics=(figure,), verdict=verdict, labels=(), expectations=expectations, **of_case
+        )
+        return said(SessionResult('s', 'nightly', verdict, (case,), relations, left_out))
+
+    return end
+
+
+def expectation(verdict, enforced=False, id='L09-01'):
+    relation = Relation(verdict, 1.0, 0.9, 1.1, 0.9, f'it {verdict}')
+    return ExpectationResult(id, 'it is so', 'Somebody', 'read over transfer sizes', relation, enforced)
+
+
+def test_context_is_counted_and_said_to_decide_nothing(compared):
+    lines, _ = compared(
+        [expectation('holds'), expectation('fails'), expectation('fails')], relations=[expectation('holds')]
+    )
+    assert (
+        'expectations of the literature: 2 hold here, 2 do not, 0 are undecided; 4 in results.json as context, '
+        'which decides nothing'
+    ) in lines
+
+
+def test_what_is_enforced_and_holds_has_a_line_of_its_own_and_is_no_context(compared):
+    lines, _ = compared([expectation('holds', enforced=True)])
+    assert 'Check/lab:io/scratch/default/1n: L09-01: PASS: read over transfer sizes: it holds' in lines
+    assert not any(line.startswith('expectations of the literature') for line in lines)
+
+
+@pytest.mark.parametrize(('word', 'verdict'), [('holds', 'PASS'), ('fails', 'FAIL'), ('undecided', 'INCONCLUSIVE')])
+def test_an_enforced_relation_between_checks_has_a_line_of_its_own(compared, word, verdict):
+    lines, _ = compared(relations=[expectation(word, enforced=True, id='L09-06')])
+    assert f'L09-06: {verdict}: read over transfer sizes: it {word}' in lines
+
+
+def test_a_smoke_test_says_that_its_expectations_are_not_judged(compared):
+    lines, _ = compared([expectation('undecided')], unjudged='smoke: 4 repetitions, not judged')
+    assert any('expectations of the literature: smoke: 4 repetitions, not judged; 1 in' in line for line in lines)
+
+
+def test_no_references_are_said_to_be_none(compared):
+    lines, written = compared()
+    assert 'no references' in lines
+    assert written['references'] == 'no references'
+
+
+def test_a_session_that_was_compared_with_nothing_ends_with_what_that_means(compared):
+    lines, written = compared(verdict=Verdict.MEASURED)
+    assert lines[-2] == '= MEASURED  1 case measured and valid; no pass criterion is set for the profile nightly.'
+    assert written['verdict'] == 'MEASURED'
+
+
+def test_references_are_counted(compared):
+    found = [judge_reference(CONTRACT, [mean * MIB] * 6, 'fio') for mean in (100.0, 50.0, 120.0)]
+    lines, written = compared(references=found)
+    assert [each for each in lines if each.startswith('references: 2 inside, 1 outside; at most 0.2 of them FAIL')]
+    assert [each['interval'] for each in written['cases'][0]['references']] == ['inside', 'outside', 'inside']
+
+
+def test_the_results_have_every_expectation_with_its_figures_and_sentence(compared):
+    _, written = compared([expectation('fails')], relations=[expectation('holds', id='L09-06')])
+    (of_case,), (of_session,) = written['cases'][0]['expectations'], written['relations']
+    assert (of_case['id'], of_case['relation']['low'], of_case['enforced']) == ('L09-01', 0.9, False)
+    assert of_case['sentence'] == 'Somebody found that it is so: here it does not hold'
+    assert of_session['id'] == 'L09-06'
+
+
+def test_an_interval_without_ends_is_null_because_json_has_no_infinity(compared):
+    _, written = compared(values=(100.0 * MIB,))
+    interval = written['cases'][0]['metrics'][0]['summary']['interval']
+    assert (interval['low'], interval['high']) == (None, None)
+
+
+def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_reasons_come_before(compared):
+    one = expectation('undecided', enforced=True)
+    said = 'L09-01: INCONCLUSIVE: read over transfer sizes: it undecided'
+    line = f'Check/lab:io/scratch/default/1n: {said}'
+    assert compared([one])[0].count(line) == 1
+    assert compared([one], reasons=(said,))[0].count(line) == 1
+    assert compared([one], reasons=('T8: a', 'T8: b', 'T8: c', said))[0].count(line) == 1
+
+
+def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(compared):
+    lines, written = compared(left_out=('narrowed to A',))
+    assert lines[-3] == 'not the whole acceptance: narrowed to A'
+    assert written['left_out'] == ['narrowed to A']
+    assert compared()[1]['left_out'] == []
+
+
+@pytest.mark.parametrize(('value', 'shown'), [(300.0, 'read 300 B/s'), (52.34 * MIB, 'read 52.3 MiB/s')])
+def test_a_small_figure_is_not_shown_as_nothing(compared, value, shown):
+    assert shown in compared(values=(value,))[0][1]
+
+
+def test_a_setting_that_changed_in_mid_session_is_said_on_the_console(monkeypatch, tmp_path):
+    changed = FileSystemState('scratch', {}, [Change('default layout', 'c1.S4M', 'c4.S4M')], [], '')
+    steady = FileSystemState('home', {}, [], [], '')
+    monkeypatch.setattr(after_session, 'states', lambda cases: [changed, steady])
+    for name in ('write_results', 'write_report', 'remember'):
+        monkeypatch.setattr(after_session, name, lambda *ignored: None)
+    monkeypatch.setattr(after_session, 'evidence_of', lambda *ignored: SimpleNamespace(cases=()))
+    session = SimpleNamespace(id='20261123T000000-abcdef', folder=tmp_path, site=SimpleNamespace(state=''), only=())
+    screen = Console(file=io.StringIO(), width=400)
+    after_session.leave(screen, session, [], SimpleNamespace())
+    notes = [line for line in screen.file.getvalue().splitlines() if line.startswith('note: ')]
+    assert len(notes) == 1 and 'default layout: c1.S4M, then c4.S4M' in notes[0]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from module_systems import login
+from local_site import login
 from seatrial.site.load import load
-from seatrial.site.model import parse_duration
+from seatrial.site.model import ActionEntry, parse_duration
 from seatrial.site.profile import PROFILES
+from transcript import transcripts
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / 'site-config' / 'local'
@@ -91,21 +94,6 @@ def test_the_documentation_has_the_budget_and_least_time_of_each_profile(profile
     assert least.strip().startswith(f'{PROFILES[profile].effort.min_s:g} s')
 
 
-@pytest.mark.parametrize('profile', list(PROFILES))
-def test_the_example_has_cases_in_every_profile(profile: str) -> None:
-    assert load(EXAMPLE).cases('MultipleFilesTransferSizes', 'access', profile)
-
-
-@pytest.mark.parametrize('profile', ['smoke', 'nightly'])
-def test_the_local_site_has_one_case_a_check(profile: str) -> None:
-    assert len(load(LOCAL).cases('SharedFile', 'access', profile)) == 1
-
-
-@pytest.mark.parametrize('profile', ['acceptance', 'paper'])
-def test_the_local_site_claims_no_more_than_it_can_show(profile: str) -> None:
-    assert load(LOCAL).cases('SharedFile', 'access', profile) == []
-
-
 def test_the_local_site_keeps_to_what_git_ignores() -> None:
     site = load(LOCAL)
     ignored = str(ROOT / '.seatrial')
@@ -122,11 +110,6 @@ def test_reframe_reads_the_example_with_the_partitions_that_the_trials_name() ->
     assert {f'pelagia:{partition["name"]}' for partition in partitions} == set(load(EXAMPLE).trial_file.partitions)
 
 
-def test_reframe_can_be_held_to_one_partition_of_the_example() -> None:
-    (partition,) = reframe_says(EXAMPLE / 'settings.py', 'pelagia:io')['systems'][0]['partitions']
-    assert partition['name'] == 'io'
-
-
 @pytest.mark.parametrize(('folder', 'system'), [(EXAMPLE, 'pelagia'), (LAB, 'lab')])
 def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder: Path, system: str) -> None:
     found = scripts(folder / 'settings.py', system)
@@ -140,3 +123,85 @@ def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder: Path, sys
 def test_reframe_does_not_log_at_debug(folder: Path, system: str) -> None:
     (logging,) = reframe_says(folder / 'settings.py', system)['logging']
     assert {handler['level'] for handler in logging['handlers'] + logging['handlers$']} == {'info'}
+
+
+@pytest.mark.parametrize('profile', list(PROFILES))
+def test_the_example_measures_in_every_profile_and_the_local_site_where_it_can_show_something(profile: str) -> None:
+    assert load(EXAMPLE).cases('MultipleFilesTransferSizes', 'access', profile)
+    assert len(load(LOCAL).cases('SharedFile', 'access', profile)) == (profile in ('smoke', 'nightly'))
+
+
+# The sites of the Slurm lab: both launchers of MPICH, and ReFrame's scheduler as the lab at hand allows
+
+ACCOUNTING = 'AccountingStorageType=accounting_storage/slurmdbd\n'
+NONE = 'AccountingStorageType=accounting_storage/none\n'
+
+
+def schedulers(conf: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    monkeypatch.setenv('SLURM_CONF', str(conf))
+    settings = runpy.run_path(str(LAB / 'settings.py'))['site_configuration']
+    return {partition['scheduler'] for partition in settings['systems'][0]['partitions']}
+
+
+@pytest.mark.parametrize(('says', 'scheduler'), [(ACCOUNTING, 'slurm'), (NONE, 'squeue')])
+def test_the_lab_with_accounting_is_asked_by_sacct(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, scheduler: str
+) -> None:
+    (tmp_path / 'slurm.conf').write_text(f'ClusterName=lab\n{says}')
+    assert schedulers(tmp_path / 'slurm.conf', monkeypatch) == {scheduler}
+
+
+def test_without_a_lab_the_settings_can_be_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert schedulers(tmp_path / 'gone', monkeypatch) == {'squeue'}
+
+
+@pytest.mark.parametrize('name', ['lab', 'lab-gluster'])
+def test_a_smoke_session_uses_both_ways_of_mpich_to_its_ranks(name: str) -> None:
+    site = load(LAB.with_name(name))
+    used = {part for trial in site.trial_file.trials if 'smoke' in trial.profiles for part in trial.partitions}
+    assert {(site.launcher(part).kind, site.launcher(part).arguments) for part in used} == {
+        ('srun', ('--mpi=pmi2',)),
+        ('hydra', ()),
+    }
+
+
+def test_a_file_system_that_is_not_the_machines_disk_is_refused_where_it_is_not_mounted() -> None:
+    for site, name in ((load(LAB), 'memory'), (load(LAB.with_name('lab-gluster')), 'gluster')):
+        entry = site.file_system(name)
+        assert entry.mount == entry.path and not entry.path.startswith(site.state)
+
+
+# The actions to copy from docs/scenarios.md: they can be read, and what they ask of Lustre is known to it
+
+PAGE = (ROOT / 'docs' / 'scenarios.md').read_text()
+LUSTRE = transcripts('lustre')
+ACTIONS = {
+    name: entry
+    for block in re.findall(r'```yaml\n(actions:.*?)```', PAGE, re.DOTALL)
+    for name, entry in yaml.safe_load(block)['actions'].items()
+}
+COMMANDS = [' '.join(entry[key]) for entry in ACTIONS.values() for key in ('start', 'undo', 'check')]
+OF_LUSTRE = [each for each in COMMANDS if 'lctl ' in each or 'mount' in each]
+
+
+@pytest.mark.parametrize('name', ACTIONS)
+def test_each_can_stand_in_a_trial_yaml(name):
+    ActionEntry.model_validate(ACTIONS[name])
+
+
+@pytest.mark.parametrize('command', OF_LUSTRE)
+def test_what_it_asks_of_lustre_is_in_the_usage_texts_or_was_seen_to_work(command):
+    found = re.search(r'lctl (\w+)((?: -\w+)*) (\S+)', command)
+    if found is None:
+        seen = ' '.join(LUSTRE['34_failover_during_ior'].values())
+        verb = re.search(r'umount /mnt/ost3|mount -t lustre|mountpoint -q', command)
+        assert verb is not None and (verb.group() in seen or verb.group().startswith('mountpoint'))
+        return
+    verb, options, parameter = found.groups()
+    usage = next(text for name, text in LUSTRE['61_help_of_lctl'].items() if name.endswith(f'help_{verb}.err'))
+    assert f'usage: {verb} ' in usage
+    assert all(re.search(rf'[\[|]{option}\b', usage) for option in options.split())
+    known = ' '.join(text for name in ('30_deactivated', '31_degraded', '46_state') for text in LUSTRE[name].values())
+    known += ' '.join(text for each in LUSTRE.values() for text in each.values() if 'health_check' in text)
+    last = parameter.partition('=')[0].rpartition('.')[2]
+    assert re.search(rf'\b{last}\b', known)

@@ -48,49 +48,36 @@ def alone(**changes):
     return replace(CLUSTER, system='local', partitions=(own,), file_systems=(disk,), modules=(), modules_system='')
 
 
-def test_a_cluster_is_a_site_with_its_partitions_and_their_memory(written):
+def test_a_cluster_is_a_site_with_its_partitions_file_systems_and_a_first_trial(written, tmp_path):
     site = written(CLUSTER)
-    assert list(site.trial_file.partitions) == ['pelagia:compute', 'pelagia:debug']
-    assert [each.memory for each in site.trial_file.partitions.values()] == [257_000 * MIB, 7_000 * MIB]
+    assert {name: each.memory for name, each in site.trial_file.partitions.items()} == {
+        'pelagia:compute': 257_000 * MIB,
+        'pelagia:debug': 7_000 * MIB,
+    }
     assert settings_fault(site, 'pelagia') == ''
-
-
-def test_jobs_ask_slurm_for_whole_nodes_of_the_partition(written, tmp_path):
-    written(CLUSTER)
     found = partitions_in(tmp_path / 'settings.py')['pelagia:debug']
     assert (found['scheduler'], found['access']) == ('slurm', ['--partition=debug', '--exclusive', '--no-requeue'])
-
-
-def test_targets_and_mount_of_a_file_system_are_declared(written):
-    entry = written(CLUSTER).file_system('scratch')
+    entry = site.file_system('scratch')
     assert (entry.type, entry.mount, entry.osts, entry.mdts) == ('lustre', '/lustre', 8, 2)
-
-
-def test_a_tenth_of_what_is_free_may_be_taken(written):
-    limits = written(CLUSTER).file_system('scratch').limits
-    assert (limits.bytes, limits.inodes) == (80 * GIB, 200_000)
-
-
-def test_one_and_two_nodes_measure_first(written):
-    (trial,) = written(CLUSTER).trial_file.trials
+    assert (entry.limits.bytes, entry.limits.inodes) == (80 * GIB, 200_000)  # a tenth of what is free
+    (trial,) = site.trial_file.trials
     assert (trial.nodes, trial.profiles, trial.bytes_per_task) == ((1, 2), ('first', 'smoke', 'nightly'), None)
+    text = (tmp_path / 'settings.py').read_text()
+    assert "# 'ior/4.0.0'," in text and "# 'openmpi/5.0'," in text  # none is loaded unasked
 
 
 @pytest.mark.parametrize(
     ('free', 'bytes_per_task', 'profiles'),
     [
-        (50 * GIB, None, ('first', 'smoke', 'nightly')),
-        (10 * GIB, None, ('first', 'smoke')),
-        (GIB, 48 * MIB, ('first', 'smoke')),
+        ({'free': 50 * GIB}, None, ('first', 'smoke', 'nightly')),
+        ({'free': 10 * GIB}, None, ('first', 'smoke')),
+        ({'free': GIB}, 48 * MIB, ('first', 'smoke')),
+        ({'free_inodes': 10_000}, None, ('first', 'smoke')),
     ],
 )
-def test_sizes_follow_what_is_free(written, free, bytes_per_task, profiles):
-    (trial,) = written(alone(free=free)).trial_file.trials
+def test_sizes_and_profiles_follow_what_is_free(written, free, bytes_per_task, profiles):
+    (trial,) = written(alone(**free)).trial_file.trials
     assert (trial.bytes_per_task, trial.profiles) == (bytes_per_task, profiles)
-
-
-def test_few_free_inodes_leave_nightly_out(written):
-    assert written(alone(free_inodes=10_000)).trial_file.trials[0].profiles == ('first', 'smoke')
 
 
 def test_what_was_not_found_is_a_line_behind_a_mark_that_says_what_to_put():
@@ -99,12 +86,6 @@ def test_what_was_not_found_is_a_line_behind_a_mark_that_says_what_to_put():
     assert '# nfs at /home: it does not answer' in lines
     assert any(line.startswith('#   ior is not on the PATH here: from spack-env/') for line in lines)
     assert any(line.startswith('# No partitions of Slurm: no sinfo.') for line in lines)
-
-
-def test_modules_are_named_and_none_is_loaded_unasked(written, tmp_path):
-    written(CLUSTER)
-    text = (tmp_path / 'settings.py').read_text()
-    assert "# 'ior/4.0.0'," in text and "# 'openmpi/5.0'," in text
 
 
 @given(st.text(st.sampled_from('aZ0 äΩ𐀀_-#:,&*!|>%@`\'"\\{}[]?=~'), min_size=1, max_size=20))

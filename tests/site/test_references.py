@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.references import BASELINE, EXTREMES, MEAN, QUANTILES, Reference
+from seatrial.judge.references import BASELINE, Reference
 from seatrial.model.metric import LOWER
 from seatrial.model.plan import Case
 from seatrial.model.units import MIB, UNITS, in_base
@@ -18,7 +18,6 @@ from seatrial.site.error import SHOWN_PROBLEMS, SiteError
 from seatrial.site.references import (
     INDEX,
     REFERENCES_FILE,
-    STATISTICS,
     Measured,
     load_references,
     references_file,
@@ -124,12 +123,10 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
         ('default:', 'wdie:', "'wdie' is no layout that is judged here; did you mean 'wide'?"),
         ('          1:', '          2:', '2 is no node count that is judged here; write one of 1, 16'),
         ('read@1MiB', 'read@2MiB', "'read@2MiB' is no metric that is judged here; did you mean"),
-        ('read@1MiB', 'read:1MiB', "'read:1MiB' is no metric that is judged here; did you mean"),
         ('read@1MiB', "'.*'", "'.*' is no metric that is judged here; write one of write@1MiB"),
         ('scratch:', "'.*':", "'.*' is no file system that is judged here; write scratch"),
         ('          1:', "          '1':", "'1' is text, which ReFrame does not find; write 1, 16"),
         ('          1:', '          01:', "line 12: '01' is no name and no whole number to ReFrame; put"),
-        ('          1:', '          1.0:', "'1.0' is no name and no whole number to ReFrame"),
         ('          1:', '          yes:', "'yes' is no name and no whole number to ReFrame"),
         ('          1:', '          1:00:', "'1:00' is no name and no whole number to ReFrame"),
         # the index
@@ -137,20 +134,15 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
         ('  $index: [profile, $partition, file_system, layout, num_nodes]\n', '', '$index: is another one than'),
         # the parts of a reference
         ('100.0,', '0.0,', '0 is no reference; write a number above 0: 1000.0'),
-        ('100.0,', '-5,', '-5 is no reference'),
         ('100.0,', 'fast,', "'fast' is no reference"),
         ('100.0,', "'100.0',", "'100.0' is no reference"),
         ('100.0,', '1e3,', "'1e3' is no reference"),
-        ('100.0,', 'true,', 'true is no reference'),
         ('100.0,', '$xfail,', "'$xfail' is no reference"),
         ('100.0,', '.inf,', "'.inf' is another number to ReFrame, or none; write plain digits: 1000.0"),
         ('100.0,', '.nan,', "'.nan' is another number to ReFrame, or none"),
-        ('100.0,', '0100,', "'0100' is another number to ReFrame, or none"),
         ('100.0,', '1:40.0,', "'1:40.0' is another number to ReFrame, or none"),
-        ('100.0,', '1_00,', "'1_00' is another number to ReFrame, or none"),
         ('100.0,', '1.0e+999,', "'1.0e+999' is another number to ReFrame, or none"),
         ('-0.1,', '0.1,', '0.1 is no lowest fraction; write -0.1 for 10 % less'),
-        ('-0.1,', '-10,', '-10 is no lowest fraction'),
         ('-0.1,', '-1,', '-1 is no lowest fraction'),
         ('0.2, MiB/s]}', '-0.2, MiB/s]}', '-0.2 is no highest fraction; write 0.1 for 10 % more, or null'),
         ('-0.1, 0.3,', 'null, null,', 'nothing can fail it: write -0.1'),
@@ -172,16 +164,13 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
         ('[100.0, -0.1, 0.3, MiB/s]', '{a: 1}', 'a mapping where 4 are expected'),
         # their origin
         ('origin: baseline', 'origin: guess', "SharedFile.nightly.origin: 'guess' is no origin; write baseline"),
-        ('origin: baseline', 'origin: baselin', "'baselin' is no origin; did you mean 'baseline'?"),
         ('origin: baseline', 'origin: contract', 'SharedFile.nightly.origin: what was agreed does not stand here'),
-        ('origin: baseline', 'origin: contract', 'write it as criteria into contract.yaml (docs/contract.md)'),
         ('origin: baseline, ', '', '$seatrial.SharedFile.nightly.origin: is missing; write origin: baseline'),
         (', date: 2026-11-20', '', '$seatrial.SharedFile.nightly.date: is missing; write date: 2026-11-20'),
         ('date: 2026-11-20', 'date: 20.11.2026', "'20.11.2026' is not a date; write year, month and day: 2026-11-20"),
         ('date: 2026-11-20', 'date: 2026-02-30', "line 4: '2026-02-30' is not a date"),
         ('date: 2026-11-20', 'date: 2026-11-20 10:00:00', 'is not a date'),
         ('engine: ior', 'engine: iro', "'iro' is not an engine; did you mean 'ior'?"),
-        ('engine: ior', 'engin: ior', "there is no such key; did you mean 'engine'?"),
         ('{origin: baseline, date: \'2026-06-30\'}', 'baseline', "'baseline' stands where a mapping is expected"),
         ('    acceptance: {', '    paper: {', '$seatrial.SharedFile.paper: speaks of references that are not there'),
         ('    acceptance: {', '    paper: {', 'the references of SharedFile.acceptance have no origin; write {'),
@@ -244,10 +233,6 @@ def test_the_worse_end_counts_whichever_it_is(read, statistic, metric, means):
     assert found.statistic == means
 
 
-def test_the_statistics_are_those_that_are_judged():
-    assert {*STATISTICS, *STATISTICS.values()} == {MEAN, *QUANTILES, *EXTREMES}
-
-
 @given(st.integers(1, 10**4), st.sampled_from(sorted(unit for unit, (base, _) in UNITS.items() if base == 'B/s')))
 def test_a_reference_in_any_unit_is_in_its_base_unit_to_the_digit(tmp_path_factory, hundredths, unit):
     file = tmp_path_factory.mktemp('site') / REFERENCES_FILE
@@ -289,11 +274,6 @@ def test_where_lower_is_better_the_upper_bound_is_needed(read, bounds, said):
     with pytest.raises(SiteError) as caught:
         read(OTHERS.format(metric='p99@4KiB', parts=f'2.0, {bounds}, ms'))
     assert caught.value.problems[0].endswith(f'p99@4KiB{said}')
-
-
-def test_all_problems_are_said_at_once(problems_of):
-    found = problems_of('[100.0, -0.1, 0.3, MiB/s], write@1MiB: [80', '[0, 1, 0.3, MBs], write@1MiB: [-80')
-    assert len(found) == 4
 
 
 @pytest.mark.parametrize('text', ['', '# nothing\n', '[]', 'text', 'null', '7'])

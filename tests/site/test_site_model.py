@@ -41,31 +41,19 @@ def a_case(**changes: object) -> Case:
     return Case('SharedFile', 'lab:io', 'scratch', 'default', 1)._replace(**changes)  # type: ignore[arg-type]
 
 
-def test_a_family_in_a_trial_gives_cases_for_its_checks(site_with: Build) -> None:
+def test_a_trial_gives_cases_for_the_checks_and_families_that_it_names_in_its_profiles(site_with: Build) -> None:
     assert site_with().cases('SharedFile', 'access', 'smoke') == [a_case(nodes=1), a_case(nodes=2)]
-
-
-def test_another_family_has_no_cases(site_with: Build) -> None:
     assert site_with().cases('ManyFiles', 'metadata', 'smoke') == []
-
-
-def test_a_star_stands_for_every_check(site_with: Build) -> None:
     assert len(site_with('[access]', "['*']").cases('ManyFiles', 'metadata', 'smoke')) == 2
+    site = site_with('[access]', '[SharedFile]')
+    assert site.cases('SharedFile', 'access', 'smoke') and not site.cases('OwnFiles', 'access', 'smoke')
+    site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    profiles: [acceptance]')
+    assert site.cases('SharedFile', 'access', 'acceptance') and not site.cases('SharedFile', 'access', 'nightly')
 
 
 @pytest.mark.parametrize(('asked', 'cases'), [("['*']", 0), ("['*', io500]", 2), ('[Io500]', 2)])
 def test_a_benchmark_of_hundreds_of_gib_has_to_be_named(site_with: Build, asked: str, cases: int) -> None:
     assert len(site_with('[access]', asked).cases('Io500', 'io500', 'nightly')) == cases
-
-
-def test_a_check_can_be_named_by_its_class(site_with: Build) -> None:
-    site = site_with('[access]', '[SharedFile]')
-    assert site.cases('SharedFile', 'access', 'smoke') and not site.cases('OwnFiles', 'access', 'smoke')
-
-
-def test_a_trial_takes_part_only_in_its_profiles(site_with: Build) -> None:
-    site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    profiles: [acceptance]')
-    assert site.cases('SharedFile', 'access', 'acceptance') and not site.cases('SharedFile', 'access', 'nightly')
 
 
 def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_with: Build) -> None:
@@ -82,6 +70,8 @@ def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_
 def test_the_trials_that_give_a_case_fix_it_together(site_with: Build) -> None:
     site = site_with('  - checks: [access]\n', TWO_TRIALS)
     assert site.overrides(a_case(), 'access', 'nightly') == FIXED
+    assert site.overrides(a_case(nodes=2), 'access', 'nightly') == Overrides()  # which another trial gives
+    assert site.overrides(a_case(), 'access', 'smoke') == Overrides()  # in which that trial has no part
     more = TWO_TRIALS.replace('    budget: 20min\n', '') + '    budget: 10min\n'
     site = site_with('  - checks: [access]\n', more)
     assert site.overrides(a_case(), 'access', 'nightly') == FIXED.model_copy(update={'budget': 600.0})
@@ -151,10 +141,8 @@ def test_two_trials_that_fix_a_case_differently_are_refused(site_with: Build, ke
     site = site_with('  - checks: [access]\n', f'{TWO_TRIALS}    {key}: {value}\n')
     with pytest.raises(SiteError) as caught:
         site.check_overrides({'SharedFile': 'access'})
-    assert list(caught.value.problems) == [
-        f'trial.yaml: trials[1].{key}: is not that of trials[0], '
-        'which gives SharedFile/lab:io/scratch/default/1n too; write the same in both'
-    ]
+    (said,) = caught.value.problems
+    assert said.startswith(f'trial.yaml: trials[1].{key}: is not that of trials[0]')
 
 
 @pytest.mark.parametrize('line', ['budget: 20min', 'profiles: [smoke]\n    budget: 10min'])
@@ -169,25 +157,26 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
     smoke = 'nodes: [1, 2]\n    profiles: [smoke]\n    enforce: [{}]'
     with pytest.raises(SiteError) as caught:
         site_with('nodes: [1, 2]', smoke.format('X1')).check_enforced(known, ['P1'])
-    assert list(caught.value.problems) == [
-        "trial.yaml: trials[0].enforce[0]: 'X1' decides nothing in smoke; add another one to its profiles"
-    ]
+    (said,) = caught.value.problems
+    assert said.startswith("trial.yaml: trials[0].enforce[0]: 'X1' decides nothing in smoke")
     site_with('nodes: [1, 2]', smoke.format('P1')).check_enforced(known, ['P1'])
     site_with('nodes: [1, 2]', smoke.format('X1').replace('[smoke]', '[smoke, nightly]')).check_enforced(known)
 
 
-def test_a_trial_fixes_nothing_for_the_cases_of_another(site_with: Build) -> None:
-    site = site_with('  - checks: [access]\n', TWO_TRIALS)
-    assert site.overrides(a_case(nodes=2), 'access', 'nightly') == Overrides()
+# The Darshan library of a partition
 
 
-def test_a_trial_fixes_nothing_under_a_profile_that_it_has_no_part_in(site_with: Build) -> None:
-    site = site_with('  - checks: [access]\n', TWO_TRIALS)
-    assert site.overrides(a_case(), 'access', 'smoke') == Overrides()
+def test_a_partition_names_its_own_library_and_another_has_none(site_with: Build, folder: Path) -> None:
+    site = site_with('{launcher: srun,', '{darshan: /opt/darshan/lib/libdarshan.so, launcher: srun,')
+    assert (site.darshan('lab:io'), site.darshan('lab:login')) == ('/opt/darshan/lib/libdarshan.so', '')
+    site = site_with('{launcher: srun,', '{darshan: lib/libdarshan.so, launcher: srun,')
+    assert site.darshan('lab:io') == str(folder / 'lib' / 'libdarshan.so')
 
 
-def test_a_case_is_as_large_as_its_partition_allows(site_with: Build) -> None:
-    assert site_with().allocation(a_case(nodes=2)) == Allocation(2, 4)
+@pytest.mark.parametrize('value', ['~/libdarshan.so', '$DARSHAN/lib.so', "''", '3', '[]'])
+def test_what_is_no_path_of_a_library_is_refused(problems_with: Callable[..., tuple[str, ...]], value: str) -> None:
+    (problem,) = problems_with('{launcher: srun,', f'{{darshan: {value}, launcher: srun,')
+    assert 'partitions.lab:io.darshan' in problem
 
 
 @pytest.mark.parametrize(
@@ -220,15 +209,9 @@ def test_the_share_that_a_trial_fixes_is_bytes_of_data_and_files_of_metadata() -
     assert Overrides(files_per_task=50).share(data_access('multiple')) is None
 
 
-@pytest.mark.parametrize(('line', 'units'), [('', 'binary'), ('units: decimal\n', 'decimal')])
-def test_figures_are_shown_in_binary_units_unless_the_site_says_otherwise(
-    site_with: Build, line: str, units: str
-) -> None:
-    assert site_with('state:', f'{line}state:').units == units
-
-
 def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
     keys = """mount: /scratch
+    telemetry: [/usr/bin/ssh, oss1, lctl, get_param, 'obdfilter.*.job_stats']
     storage_system: tide
     drop_caches: true
     recovery_limit: 2min
@@ -237,12 +220,45 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
     osts: 32
     monitors: {oss1: [ssh, oss1]}
     limits:"""
-    target = site_with('limits:', keys).target('scratch', 'wide')
+    keys, limits = f'{keys} {{keep_bytes: 1TiB, keep_inodes: 5000, bytes: 4GiB,', 'limits: {bytes: 4GiB,'
+    target = site_with(limits, keys).target('scratch', 'wide')
     assert (target.name, target.type, target.path) == ('scratch', 'lustre', '/scratch/trials')
-    assert (target.mount, target.storage_system, target.limits) == ('/scratch', 'tide', Limits(4 * GIB, 1000))
+    assert (target.mount, target.storage_system) == ('/scratch', 'tide')
+    assert target.limits == Limits(4 * GIB, 1000, 1024 * GIB, 5000)
     assert (target.layout, target.recovery_limit_s, target.osts) == (striped('wide', ALL, MIB), 120.0, 32)
     assert (target.drop_caches, target.compresses, target.fast_tier_bytes) == (True, True, 0)
     assert target.monitors == (Monitor('oss1', ('ssh', 'oss1')),)
+    assert target.telemetry == ('/usr/bin/ssh', 'oss1', 'lctl', 'get_param', 'obdfilter.*.job_stats')
+
+
+def test_what_the_entry_does_not_say_is_unknown_or_follows_from_its_name_and_type(site_with: Build) -> None:
+    target = site_with().target('home', 'default')
+    assert (target.mount, target.compresses, target.server_cache_bytes, target.fast_tier_bytes) == (None,) * 4
+    assert (target.layout, target.telemetry, target.storage_system) == (Layout(), (), 'home')
+    assert target.drop_caches is False  # no job may empty the caches of its nodes
+    assert (target.recovery_limit_s, site_with().target('scratch', 'wide').recovery_limit_s) == (300.0, 900.0)
+    none = site_with('limits:', 'recovery_limit: 0\n    limits:').target('scratch', 'default')
+    assert none.recovery_limit_s == 0.0
+
+
+def test_engines_launchers_interpreters_and_units_are_the_usual_ones_unless_the_site_has_its_own(
+    site_with: Build,
+) -> None:
+    names = ('iozone', 'bonnie++', 'ior', 'mdtest', 'fio', 'elbencho', 'dd', 'posixops')
+    usual = site_with()
+    assert usual.engine_choices()[: len(names)] == tuple(EngineChoice(name, name) for name in names)
+    assert (usual.launcher('lab:io'), usual.partition('lab:io').python, usual.units) == (
+        Launcher('srun'),
+        None,
+        'binary',
+    )
+    own = site_with('state:', 'units: decimal\nengines: [fio, {name: ior, program: /opt/ior/bin/ior}]\nstate:')
+    assert own.engine_choices() == (EngineChoice('fio', 'fio'), EngineChoice('ior', '/opt/ior/bin/ior'))
+    assert own.units == 'decimal'
+    keys = 'python: /usr/bin/python3.6, launcher: {kind: hydra, arguments: [-iface, ib0, -iface]}'
+    own = site_with('launcher: srun', keys)
+    assert own.launcher('lab:io') == Launcher('hydra', ('-iface', 'ib0', '-iface'))
+    assert own.partition('lab:io').python == '/usr/bin/python3.6'
 
 
 def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> None:
@@ -251,48 +267,6 @@ def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> Non
     assert (entry.numbers('OST'), entry.numbers('MDT')) == ((0, 3, 7), (0, 1))
     assert (target.osts, target.mdts, target.listed) == (3, 2, ('OST',))
     assert site_with().file_system('scratch').numbers('OST') is None
-
-
-def test_what_must_stay_free_for_others_reaches_the_plan(site_with: Build) -> None:
-    site = site_with('{bytes: 4GiB,', '{keep_bytes: 1TiB, keep_inodes: 5000, bytes: 4GiB,')
-    limits = site.target('scratch', 'wide').limits
-    assert limits == Limits(4 * GIB, 1000, 1024 * GIB, 5000)
-
-
-def test_the_default_layout_is_always_there(site_with: Build) -> None:
-    assert site_with().target('scratch', 'default').layout == Layout()
-
-
-def test_what_a_file_system_does_not_say_is_unknown(site_with: Build) -> None:
-    target = site_with().target('home', 'default')
-    assert (target.mount, target.compresses, target.server_cache_bytes, target.fast_tier_bytes) == (None,) * 4
-
-
-def test_the_command_to_the_servers_is_a_program_with_its_arguments(site_with: Build) -> None:
-    site = site_with(
-        'limits:', "telemetry: [/usr/bin/ssh, oss1, lctl, get_param, 'obdfilter.*.job_stats']\n    limits:"
-    )
-    command = ('/usr/bin/ssh', 'oss1', 'lctl', 'get_param', 'obdfilter.*.job_stats')
-    assert site.target('scratch', 'default').telemetry == command
-    assert site_with().target('scratch', 'default').telemetry == ()
-
-
-def test_no_job_may_empty_the_caches_of_its_nodes_unless_the_site_says_so(site_with: Build) -> None:
-    assert site_with().target('home', 'default').drop_caches is False
-
-
-def test_a_file_system_is_its_own_storage_system_by_default(site_with: Build) -> None:
-    assert site_with().target('home', 'default').storage_system == 'home'
-
-
-@pytest.mark.parametrize(('name', 'seconds'), [('scratch', 900.0), ('home', 300.0)])
-def test_the_recovery_limit_comes_from_the_type(site_with: Build, name: str, seconds: float) -> None:
-    assert site_with().target(name, 'default').recovery_limit_s == seconds
-
-
-def test_a_recovery_limit_of_zero_is_taken_as_it_is(site_with: Build) -> None:
-    target = site_with('limits:', 'recovery_limit: 0\n    limits:').target('scratch', 'default')
-    assert target.recovery_limit_s == 0.0
 
 
 def test_a_relative_path_starts_at_the_folder_of_trial_yaml(site_with: Build, folder: Path) -> None:
@@ -305,41 +279,13 @@ def test_the_folder_may_be_reached_through_a_link(folder: Path, tmp_path: Path) 
     assert load(tmp_path / 'link').state == str(folder / 'state')
 
 
-def test_a_launcher_can_be_a_word(site_with: Build) -> None:
-    assert site_with().launcher('lab:io') == Launcher('srun')
-
-
-def test_a_launcher_can_have_arguments_of_its_own(site_with: Build) -> None:
-    site = site_with('launcher: srun', 'launcher: {kind: hydra, arguments: [-iface, ib0, -iface]}')
-    assert site.launcher('lab:io') == Launcher('hydra', ('-iface', 'ib0', '-iface'))
-
-
-def test_all_engines_are_tried_in_the_known_order_by_default(site_with: Build) -> None:
-    names = ('iozone', 'bonnie++', 'ior', 'mdtest', 'fio', 'elbencho', 'dd', 'posixops')
-    assert site_with().engine_choices()[: len(names)] == tuple(EngineChoice(name, name) for name in names)
-
-
-def test_engines_can_have_an_order_and_programs_of_the_site(site_with: Build) -> None:
-    site = site_with('state:', 'engines: [fio, {name: ior, program: /opt/ior/bin/ior}]\nstate:')
-    assert site.engine_choices() == (EngineChoice('fio', 'fio'), EngineChoice('ior', '/opt/ior/bin/ior'))
-
-
-def test_the_interpreter_on_the_nodes_can_be_named(site_with: Build) -> None:
-    site = site_with('{launcher: srun,', '{python: /usr/bin/python3.6, launcher: srun,')
-    assert [site.partition(name).python for name in ('lab:io', 'lab:login')] == ['/usr/bin/python3.6', None]
-
-
-def test_names_of_checks_and_families_are_accepted(site_with: Build) -> None:
-    site_with('[access]', "[access, SharedFile, '*']").check_names({'SharedFile': 'access'})
-
-
 def test_a_name_that_is_neither_check_nor_family_is_named_with_the_nearest(site_with: Build) -> None:
+    site_with('[access]', "[access, SharedFile, '*']").check_names({'SharedFile': 'access'})
     site = site_with('[access]', '[access, SharedFle]')
     with pytest.raises(SiteError) as caught:
         site.check_names({'SharedFile': 'access'})
-    assert caught.value.problems == (
-        "trial.yaml: trials[0].checks[1]: 'SharedFle' is no check and no family; did you mean 'SharedFile'?",
-    )
+    (said,) = caught.value.problems
+    assert said.startswith("trial.yaml: trials[0].checks[1]: 'SharedFle' ") and "'SharedFile'?" in said
 
 
 def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with: Build, folder: Path) -> None:
@@ -375,26 +321,17 @@ def test_a_state_directory_that_somebody_else_makes_first_is_refused(
         site_with().make_directories()
 
 
-def test_directories_that_exist_already_are_left_alone(site_with: Build, folder: Path) -> None:
-    site = site_with()
-    site.make_directories()
-    (folder / 'state' / 'kept').touch()
-    site.make_directories()
-    assert (folder / 'state' / 'kept').exists()
-
-
 def test_a_trial_path_outside_the_state_directory_is_never_made(site_with: Build, tmp_path: Path) -> None:
     site_with('/home/trials', str(tmp_path / 'unmounted')).make_directories()
     assert not (tmp_path / 'unmounted').exists()
 
 
-def test_a_state_directory_whose_parent_is_missing_is_not_made(site_with: Build, folder: Path) -> None:
+def test_a_state_directory_whose_parent_is_missing_or_that_is_a_file_is_not_made(
+    site_with: Build, folder: Path
+) -> None:
     with pytest.raises(SiteError, match=r'trial\.yaml: state: .*missing/state.*: No such file or directory'):
         site_with('state: state', 'state: missing/state').make_directories()
     assert not (folder / 'missing').exists()
-
-
-def test_a_file_in_place_of_the_state_directory_is_a_problem(site_with: Build, folder: Path) -> None:
     (folder / 'state').touch()
     with pytest.raises(SiteError, match='state: .*File exists'):
         site_with().make_directories()
@@ -413,11 +350,6 @@ def test_the_longest_names_still_make_a_file_name(folder: Path) -> None:
     (folder / 'settings.py').write_text(settings.replace("'lab'", f"'{part}'").replace("'io'", f"'{part}'"))
     (case,) = load(folder).cases(check, 'access', 'smoke')
     assert len(case.slug) < 255
-
-
-def test_a_site_cannot_be_changed(site_with: Build) -> None:
-    with pytest.raises(ValueError, match='frozen'):
-        site_with().partition('lab:io').tasks_per_node = 1
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ def problems_of(text: str) -> tuple[str, ...]:
         ("'12'", '12'),
         ('local:default', 'local:default'),
         ('[a, {b: 1}]', ['a', {'b': 1}]),
+        ('{1: a, on: b, ~: c}', {'1': 'a', 'on': 'b', '~': 'c'}),  # keys are text, whatever they look like
+        ('{a: &n [1, 2], b: *n}', {'a': [1, 2], 'b': [1, 2]}),
     ],
 )
 def test_plain_values_are_read(text: str, value: Any) -> None:
@@ -47,20 +50,9 @@ def test_what_yaml_1_1_reads_otherwise_is_text(text: str) -> None:
     assert parse(text, 'f.yaml') == text
 
 
-def test_keys_are_text_whatever_they_look_like() -> None:
-    assert parse('{1: a, on: b, ~: c}', 'f.yaml') == {'1': 'a', 'on': 'b', '~': 'c'}
-
-
-def test_aliases_may_be_used() -> None:
-    assert parse('{a: &n [1, 2], b: *n}', 'f.yaml') == {'a': [1, 2], 'b': [1, 2]}
-
-
 def test_a_key_that_stands_twice_is_named_with_both_lines() -> None:
     assert problems_of('a:\n  b: 1\n  c: 2\n  b: 3\n') == ('f.yaml: a.b: stands twice, in lines 2 and 4; keep one',)
-
-
-def test_the_same_key_in_other_writing_is_still_twice() -> None:
-    assert problems_of('{1: a, "1": b}') == ('f.yaml: 1: stands twice, in lines 1 and 1; keep one',)
+    assert 'stands twice, in lines 1 and 1' in problems_of('{1: a, "1": b}')[0]
 
 
 def test_every_problem_of_the_document_is_collected() -> None:
@@ -74,10 +66,7 @@ def test_every_problem_of_the_document_is_collected() -> None:
         ('a:\n\t- b', 'a tab stands where spaces belong'),
         ('a: *b', "line 1, column 4: found undefined alias 'b'"),
         ('a: [*]', "write '*' in quotes"),
-        (
-            'a: b: c',
-            'line 1, column 5: mapping values are not allowed here; check the indentation, or put the value in',
-        ),
+        ('a: b: c', 'line 1, column 5: mapping values are not allowed here'),
         ('a: 1\n---\nb: 2', 'keep one document'),
         ('a: 1\n\x00', r"line 2: the character '\x00' is not allowed"),
         ('a: "\\UFFFFFFFF"', 'is out of range'),
@@ -116,16 +105,13 @@ def test_aliases_that_multiply_are_stopped() -> None:
 
 def test_deep_nesting_is_stopped() -> None:
     assert f'nested more than {MAX_DEPTH} deep' in problems_of('[' * 100_000)[0]
+    deep = MAX_DEPTH - 1
+    assert parse('[' * deep + '1' + ']' * deep, 'f.yaml') is not None
 
 
 def test_deep_nesting_through_aliases_is_stopped() -> None:
     lines = ['- &a0 [x]', *(f'- &a{n} [*a{n - 1}]' for n in range(1, 100))]
     assert f'nested more than {MAX_DEPTH} deep, aliases counted' in problems_of('\n'.join(lines))[0]
-
-
-def test_nesting_up_to_the_limit_is_read() -> None:
-    deep = MAX_DEPTH - 1
-    assert parse('[' * deep + '1' + ']' * deep, 'f.yaml') is not None
 
 
 def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
@@ -149,14 +135,9 @@ def test_an_endless_file_is_not_read_to_its_end(tmp_path: Path) -> None:
         read(file)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / 'f.yaml')
-    with pytest.raises(SiteError, match='not a regular file'):
-        read(tmp_path / 'f.yaml')
-
-
-def test_a_directory_in_its_place_is_named(tmp_path: Path) -> None:
-    (tmp_path / 'f.yaml').mkdir()
+@pytest.mark.parametrize('make', [os.mkfifo, os.mkdir])
+def test_a_pipe_is_not_waited_for_and_a_directory_is_named(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / 'f.yaml')
     with pytest.raises(SiteError, match='not a regular file'):
         read(tmp_path / 'f.yaml')
 
@@ -238,14 +219,11 @@ def test_only_the_line_of_the_value_changes(keys, without, with_):
     assert lines(FILE, after) == (without, with_)
 
 
-def test_a_file_is_begun_and_gone_on_with():
+def test_a_file_is_begun_and_gone_on_with_and_a_key_without_a_value_gets_one():
+    assert with_value('A:\n  b:\n  c: 1\n', ('A', 'b'), NEW) == 'A:\n  b: [3.5, -0.2, 0.2, s]\n  c: 1\n'
     text = with_value('', ('A', 'b', 1), NEW)
     assert text == 'A:\n  b:\n    1: [3.5, -0.2, 0.2, s]\n'
     assert with_value('# only a comment\n', ('A',), 1) == '# only a comment\nA: 1\n'
-
-
-def test_a_key_without_a_value_gets_one():
-    assert with_value('A:\n  b:\n  c: 1\n', ('A', 'b'), NEW) == 'A:\n  b: [3.5, -0.2, 0.2, s]\n  c: 1\n'
 
 
 def test_its_own_comment_is_replaced_and_another_one_stays():

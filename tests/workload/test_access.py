@@ -10,7 +10,7 @@ from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.access import MIN_GRANULE, data_access, file_name, name_of, writer_of, writers
 from seatrial.workload.base import Effort, FileSpec, Launch
-from seatrial.workload.registry import entries_after, exact_bytes, fault_of, kind_of, share_for, share_words, weight
+from seatrial.workload.registry import exact_bytes, fault_of, kind_of, share_for, weight
 from seatrial.workload.sweep import Sweep, expand, powers_of_two
 
 SFWA = data_access('single', operations=('read',))
@@ -48,56 +48,26 @@ def points(draw, templates=CLASSES):
 
 
 @pytest.mark.parametrize(
-    'template',
-    [
-        *CLASSES,
-        data_access('single', 'segment', 'random'),
-        data_access('multiple', order='random'),
-        data_access('multiple', operations=('write',), direct=True),
-        data_access('single', 'segment', interface='mpiio', collective=True),
-        data_access('multiple', operations=('read',), tasks=4, scales=False),
-    ],
-)
-def test_the_classes_and_what_the_parameters_allow_contradict_nothing(template):
-    assert fault_of(template) is None
-
-
-@pytest.mark.parametrize(
     ('template', 'fault'),
     [
-        (MFWA._replace(files='many'), "files: 'many' is none; it can be single or multiple"),
-        (MFWA._replace(extent='half'), "extent: 'half' is none; it can be whole or segment"),
-        (MFWA._replace(order='sorted'), "order: 'sorted' is none; it can be contiguous or strided or random"),
-        (MFWA._replace(interface='nfs'), "interface: 'nfs' is none; it can be posix or mpiio or hdf5 or netcdf"),
-        (
-            MFWA._replace(phases=('read', 'write')),
-            'operations: a file is read before it is written; write comes first',
-        ),
-        (data_access('single'), 'operations: all tasks would write the whole of one file over each other'),
-        (MFWA._replace(extent='segment'), 'extent: a file a task has no segments'),
-        (MFWA._replace(order='strided'), 'order: a whole file is not strided between tasks'),
-        (MFWA._replace(collective=True), 'collective: collective access exists only through MPI-IO'),
-        (
-            MFWA._replace(direct=True, interface='mpiio'),
-            'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix',
-        ),
-        (
-            MFWA._replace(direct=True, interface='hdf5'),
-            'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix',
-        ),
-        (MFWA._replace(transfer_size=0), 'transfer_size: 0 B cannot be moved; write a size from 1 B'),
-        (
-            MFWA._replace(bytes_per_task=KIB),
-            'bytes_per_task: 1024 B are less than one transfer of 1048576 B',
-        ),
-        (
-            MFWA._replace(bytes_per_task=MIB + 1),
-            'bytes_per_task: 1048577 B do not divide by transfers of 1048576 B',
-        ),
+        (MFWA._replace(files='many'), "files: 'many' is none"),
+        (MFWA._replace(extent='half'), "extent: 'half' is none"),
+        (MFWA._replace(order='sorted'), "order: 'sorted' is none"),
+        (MFWA._replace(interface='nfs'), "interface: 'nfs' is none"),
+        (MFWA._replace(phases=('read', 'write')), 'operations: '),
+        (data_access('single'), 'operations: '),
+        (MFWA._replace(extent='segment'), 'extent: '),
+        (MFWA._replace(order='strided'), 'order: '),
+        (MFWA._replace(collective=True), 'collective: '),
+        (MFWA._replace(direct=True, interface='mpiio'), 'direct: '),
+        (MFWA._replace(direct=True, interface='hdf5'), 'direct: '),
+        (MFWA._replace(transfer_size=0), 'transfer_size: 0 B '),
+        (MFWA._replace(bytes_per_task=KIB), 'bytes_per_task: '),
+        (MFWA._replace(bytes_per_task=MIB + 1), 'bytes_per_task: '),
     ],
 )
 def test_a_contradiction_is_named_with_its_field(template, fault):
-    assert fault_of(template) == fault
+    assert (fault_of(template) or '').startswith(fault)
 
 
 # What a case is called and measures
@@ -137,11 +107,6 @@ def test_what_a_case_does_is_one_sentence(template, sentence):
     assert ACCESS.sentence([placed(template)]) == sentence
 
 
-@pytest.mark.parametrize('phase', ['write', 'read'])
-def test_an_operation_is_its_only_metric_a_bandwidth(phase):
-    assert ACCESS.metrics(placed(MFWA), phase) == (MetricType(phase, 'B/s'),)
-
-
 def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidth_of_a_node():
     point = placed(data_access('multiple', opening=True), nodes=4)
     names = [each.name for each in ACCESS.metrics(point, 'write')]
@@ -150,6 +115,7 @@ def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidt
     (own,) = ACCESS.derived(point, 'write', measured)
     assert (own.name, own.value, own.unit) == ('write_per_node', 100.0, 'B/s')
     assert ACCESS.derived(placed(MFWA), 'write', measured) == ()
+    assert ACCESS.metrics(placed(MFWA), 'write') == (MetricType('write', 'B/s'),)
 
 
 @pytest.mark.parametrize(
@@ -160,23 +126,15 @@ def test_what_is_on_disk_is_said(template, totals):
     assert ACCESS.totals(placed(template, bytes_per_task=64 * MIB)) == totals
 
 
-def test_the_share_of_a_task_is_said_as_a_size():
-    assert share_words(ACCESS, 64 * MIB) == '64 MiB'
-
-
 # What is on disk
 
 
-def test_files_of_hdf5_have_its_metadata_before_their_data():
+def test_files_of_hdf5_and_netcdf_have_its_metadata_before_their_data():
     at = placed(MFWA, bytes_per_task=MIB)._replace(interface='hdf5')
     assert {spec.size for spec in ACCESS.files(at)} == {MIB + 2048}
     shared = placed(CONTIGUOUS, bytes_per_task=MIB)._replace(interface='hdf5')
     assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
-
-
-def test_a_file_of_netcdf_has_its_header_before_its_data():
-    shared = placed(STRIDED, bytes_per_task=MIB)._replace(interface='netcdf')
-    assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 512),)
+    assert ACCESS.files(shared._replace(interface='netcdf')) == (FileSpec('data', 6 * MIB + 512),)
 
 
 @pytest.mark.parametrize('interface', ['hdf5', 'netcdf'])
@@ -216,10 +174,6 @@ def test_the_footprint_of_a_case_holds_the_files_of_its_largest_point(own):
 
 def test_a_file_that_all_tasks_read_may_have_a_name_for_each_of_them():
     assert ACCESS.footprint([placed(SFWA, bytes_per_task=MIB)]) == (MIB, 7)
-
-
-def test_a_case_of_data_has_its_files_as_entries():
-    assert entries_after(placed(MFWA), 'write') == (0, 6, 0)
 
 
 # What is made before
@@ -263,12 +217,6 @@ def test_a_resized_point_moves_other_bytes_and_means_the_same(point, transfers):
     assert exact_bytes(new) == new.bytes_per_task == share
     assert new.transfers == transfers == new.segments * new.block_size // new.transfer_size
     assert fault_of(new) is None
-
-
-@given(points(), st.integers(1, 100), st.integers(1, 100))
-def test_the_share_before_leaves_no_trace(point, one, other):
-    first = ACCESS.resized(point, one * point.transfer_size)
-    assert ACCESS.resized(first, other * point.transfer_size) == ACCESS.resized(point, other * point.transfer_size)
 
 
 def test_bytes_that_do_not_divide_are_an_error():
@@ -315,19 +263,11 @@ def test_the_sweep_of_the_source_starts_with_what_the_profile_says_in_steps_of_1
     sizing = ACCESS.sizing(sizes(*powers_of_two(KIB, 4 * MIB)), SOME._replace(working_set=True), None)
     assert sizing == Sizing(128 * MIB, 16 * MIB, 5.0, 0.5, working_set=True)
     assert not sizing.fixed
-
-
-def test_the_granule_grows_with_the_largest_transfer():
+    # The largest transfer is the least step; without bytes of a profile those of the source are taken, or the site's.
     sizing = ACCESS.sizing(sizes(MIB, 64 * MIB), SOME._replace(first_bytes=100 * MIB), None)
     assert (sizing.first, sizing.granule) == (128 * MIB, 64 * MIB)
-
-
-def test_without_bytes_of_a_profile_the_sources_own_are_taken_as_they_are():
     sizing = ACCESS.sizing(sizes(MIB), Effort(min_s=0.5), None)
     assert (sizing.first, sizing.target_s, sizing.fixed) == (2 * GIB, 0.0, True)
-
-
-def test_the_share_of_the_site_is_taken_as_it_is():
     sizing = ACCESS.sizing(sizes(MIB), SOME, 8 * MIB)
     assert (sizing.first, sizing.pinned, sizing.fixed, sizing.target_s) == (8 * MIB, 8 * MIB, True, 5.0)
 
@@ -376,10 +316,6 @@ def test_a_transfer_that_is_more_than_a_task_moves_is_left_out(effort, pinned, f
     assert [ACCESS.fits(point, effort, pinned) for point in sizes(MIB, GIB, 4 * GIB)] == fits
 
 
-def test_a_profile_leaves_a_point_of_data_as_it_is():
-    assert ACCESS.adapted(placed(MFWA), SOME) == placed(MFWA)
-
-
 def test_the_shortest_launch_is_that_of_the_fewest_tasks_with_the_largest_transfers():
     own = [*expand(Sweep('tasks', (2, 1)), MFWA, HERE), *sizes(4 * MIB)]
     assert min(own, key=weight).label == '1task'
@@ -395,7 +331,4 @@ def test_on_several_nodes_every_task_reads_what_another_node_has_written_and_all
     read = [writer_of(point, rank) for rank in range(point.tasks)]
     assert sorted(read) == list(range(point.tasks))
     assert all(rank // tasks_per_node != writer // tasks_per_node for rank, writer in enumerate(read))
-
-
-def test_on_one_node_every_task_reads_its_own():
-    assert [writer_of(placed(MFWA, 1, 3), rank) for rank in range(3)] == [0, 1, 2]
+    assert [writer_of(placed(MFWA, 1, 3), rank) for rank in range(3)] == [0, 1, 2]  # on one node its own

@@ -152,10 +152,3 @@ def test_a_fullness_has_a_warm_up_of_the_profile_and_no_share_of_the_site():
     assert KIND.sizing([full], Effort(files=100), 70) == KIND.sizing([POINT], Effort(files=100), None)
     assert KIND.sizing([full], Effort(), None).first == FIRST
     assert 'to 70% of the file system, and' in KIND.sentence([full])
-
-
-def test_it_says_what_it_does():
-    assert KIND.sentence([POINT]) == (
-        'Each of 4 tasks fills directories 1 to 10 levels deep with 1 to 100 files each, of up to 6.68 MiB, '
-        'to 20\u202f000 inodes in all, and removes them'
-    )

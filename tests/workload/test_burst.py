@@ -5,7 +5,7 @@ import pytest
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.model.metric import Measurement, bandwidth, rate
 from seatrial.model.units import MIB
-from seatrial.workload.burst import burst, halves
+from seatrial.workload.burst import burst
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.training import training
 
@@ -15,11 +15,6 @@ TEMPLATE = burst(training(MIB, 4, 0.1, 2, bytes_per_task=8 * MIB))
 
 def placed(tasks):
     return TEMPLATE._replace(label='both', tasks=tasks, tasks_per_node=tasks)
-
-
-@pytest.mark.parametrize(('tasks', 'both'), [(2, (1, 1)), (3, (1, 2)), (64, (32, 32))])
-def test_every_task_trains_or_saves(tasks, both):
-    assert halves(tasks) == both
 
 
 def test_one_task_cannot_do_both():
@@ -63,9 +58,3 @@ def test_only_what_is_read_has_been_in_a_cache():
         *('cold', 'cold'),
         '',
     ]
-
-
-def test_it_says_what_it_does():
-    assert KIND.sentence([placed(3)]) == (
-        'Of the tasks 1 reads a data set as a training does, while 2 write a checkpoint'
-    )

@@ -80,12 +80,3 @@ def test_a_state_is_written_as_a_file_a_task_or_into_one_file():
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(OWN._replace(**changes)).startswith(fault)
-
-
-def test_it_says_what_it_does():
-    assert KIND.sentence([OWN]).endswith('a file of its own, as a checkpoint of 100 GiB every 15 min')
-
-
-def test_its_metrics_are_words_for_people():
-    names = [each.name for each in KIND.metrics(OWN, 'write')]
-    assert [KIND.metric_words(name) for name in names] == ['write', 'checkpoint time', 'training lost']

@@ -56,15 +56,3 @@ def test_there_is_room_for_every_record_and_every_counter():
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(does, changes, fault):
     assert fault_of(POINTS[does]._replace(**changes)).startswith(fault)
-
-
-@pytest.mark.parametrize(
-    ('does', 'said'),
-    [
-        (APPEND, 'Each of 4 tasks appends 500 records of 256 B to one file'),
-        (LOCK, 'Each of 4 tasks takes a lock on a part of one file 500 times, each held by another before'),
-        (OPEN, 'Each of 4 tasks holds 50 files open and writes records of 4 KiB to one after the other'),
-    ],
-)
-def test_it_says_what_it_does(does, said):
-    assert KIND.sentence([POINTS[does]]) == said

@@ -32,12 +32,6 @@ def test_contents_are_proved_on_files_alone():
     assert fault_of(proved) is None
 
 
-def test_its_sentence_names_the_devices():
-    assert KIND.sentence([POINT]) == (
-        'Every task writes and reads a file of its own, with O_DIRECT; then as many tasks read /dev/sda and /dev/sdb'
-    )
-
-
 @pytest.mark.parametrize(
     ('changes', 'said'),
     [

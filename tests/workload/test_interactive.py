@@ -60,24 +60,3 @@ def test_there_is_room_for_the_trees_of_all_tasks():
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(POINT._replace(**changes)).startswith(fault)
-
-
-@pytest.mark.parametrize(
-    ('does', 'said'),
-    [
-        (
-            GIT,
-            'Each of 4 tasks clones a repository with 1550 files of 8 KiB by git, and asks for the status of a clone',
-        ),
-        (BUILD, 'Each of 4 tasks compiles a program of 1550 files of 8 KiB by make and cc'),
-    ],
-)
-def test_it_says_what_programs_do(does, said):
-    assert KIND.sentence([POINT._replace(phases=(does,))]) == said
-
-
-def test_it_says_what_it_does():
-    assert KIND.sentence([POINT]) == (
-        'Each of 4 tasks unpacks an archive of 1550 files of 8 KiB in a tree of 31 directories of its own, imports '
-        'modules, and searches, sums up and removes a tree'
-    )

@@ -18,10 +18,6 @@ SIZES = Sweep('entries', (10, 100, 1000))
 POINTS = examples(SIZES, listing(1))
 
 
-def test_a_listing_contradicts_nothing():
-    assert [fault_of(point) for point in (listing(891, PAUSES), *POINTS)] == [None] * 4
-
-
 @pytest.mark.parametrize(
     ('point', 'fault'),
     [
@@ -58,10 +54,6 @@ def test_without_pauses_names_and_attributes_are_measured_twice():
     )
 
 
-def test_making_the_directory_measures_nothing():
-    assert LISTING.metrics(listing(10), 'create') == ()
-
-
 @given(st.lists(st.floats(0.0, 2.0 * MAX_PAUSE_S), max_size=6))
 def test_listings_that_contradict_nothing_have_metrics_with_names_of_their_own_that_say_the_pause(pauses):
     point = listing(10, pauses)
@@ -77,15 +69,6 @@ def test_only_the_first_listing_finds_what_nobody_has_asked_for():
         assert first == [name for name in listing_metrics(pauses) if name.endswith('_first')]
         others = {LISTING.cache_of(name, 'cold') for name in listing_metrics(pauses)} - {'cold'}
         assert others == {LISTED_BEFORE}
-
-
-@pytest.mark.parametrize('launch', ['cold', 'cached', 'unknown', ''])
-def test_the_first_listing_is_what_the_launch_was(launch):
-    assert LISTING.cache_of('ls_first', launch) == launch
-
-
-def test_what_is_not_asked_has_no_cache():
-    assert LISTING.cache_of('ls_fourth', '') == ''
 
 
 @pytest.mark.parametrize(
@@ -110,10 +93,6 @@ def test_every_point_has_a_directory_of_its_own_and_all_are_there_at_once():
 @pytest.mark.parametrize(('entries', 'fits'), [(0, [True] * 3), (100, [True, True, False])])
 def test_directories_that_are_too_large_for_a_profile_are_left_out(entries, fits):
     assert [LISTING.fits(point, Effort(entries=entries), None) for point in POINTS] == fits
-
-
-def test_a_directory_that_is_listed_with_pauses_is_never_left_out():
-    assert LISTING.fits(listing(1000, PAUSES), Effort(entries=100), None)
 
 
 @pytest.mark.parametrize(('pause_s', 'kept'), [(0.0, PAUSES), (1.0, (0.5, 1.0)), (0.1, ())])

@@ -13,11 +13,6 @@ OPERATIONS = kind_of('operations')
 POINT = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
 
 
-@pytest.mark.parametrize('point', [POINT, POINT._replace(subtrees='private'), posix_operations(1, 0)])
-def test_files_in_one_directory_contradict_nothing(point):
-    assert fault_of(point) is None
-
-
 @pytest.mark.parametrize(
     ('point', 'fault'),
     [
@@ -44,10 +39,3 @@ def test_there_is_room_for_a_second_name_and_a_directory_beside_every_file():
 def test_the_files_are_those_of_the_check_whatever_profile_and_site_say():
     assert OPERATIONS.sizing([POINT], Effort(files=1000, phase_s=1.0), 300) == Sizing(0, 1, 0.0, 0.0)
     assert OPERATIONS.resized(POINT, 300) == POINT
-
-
-def test_what_a_case_does_is_one_sentence():
-    assert OPERATIONS.sentence([POINT, POINT._replace(subtrees='private')]) == (
-        'Each of 4 tasks does 15 operations one by one on 500 files of 4 KiB '
-        'in one shared directory or in a directory of its own'
-    )

@@ -5,7 +5,7 @@ import pytest
 from builders import plan_of
 from seatrial.model.action import Planned
 from seatrial.model.metric import HIGHER, LOWER
-from seatrial.model.point import Allocation, Point
+from seatrial.model.point import Point
 from seatrial.model.units import MIB, UNITS
 from seatrial.workload import (
     access,
@@ -40,9 +40,8 @@ from seatrial.workload.registry import (
     planned_metrics,
     resized,
     share_words,
-    weight,
 )
-from seatrial.workload.sweep import Sweep, examples, expand
+from seatrial.workload.sweep import Sweep, examples
 
 TEMPLATES = {
     'access': access.data_access('multiple'),
@@ -138,8 +137,34 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
     assert kind.totals(point) and kind.words and share_words(kind, 7) and share_words(kind, 0)
 
 
+@pytest.mark.parametrize(
+    ('point', 'said'),
+    [
+        (POINTS['burst']._replace(tasks=3), 'Of the tasks 1 reads a data set as a training does, while 2 write a ch'),
+        (POINTS['checkpoint'], 'a file of its own, as a checkpoint of 8 GiB every 10 min'),
+        (POINTS['contention']._replace(tasks=4), 'Each of 4 tasks appends 250 records of 256 B to one file'),
+        (contention.contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
+        (contention.contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
+        (POINTS['device']._replace(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
+        (
+            POINTS['operations']._replace(tasks=4),
+            '4 tasks does 15 operations one by one on 10 files of 4 KiB',
+        ),
+        (POINTS['ageing'], 'fills directories 1 to 10 levels deep with 1 to 100 files each, of up to '),
+        (POINTS['interactive'], 'unpacks an archive of '),
+        *[
+            (POINTS['interactive']._replace(phases=(does,)), said)
+            for does, said in ((interactive.GIT, 'clones a repository with '), (interactive.BUILD, 'by make and cc'))
+        ],
+    ],
+)
+def test_the_sentence_has_its_numbers(point, said):
+    assert said in kind_of(point.kind).sentence([point])
+
+
 def test_what_it_has_on_disk_fits_its_footprint(point, kind):
     footprint = kind.footprint([point])
+    assert kind.amount(point) > 0 or point.duration_s > 0
     for phase in point.phases:
         assert footprint.inodes >= entries_after(point, phase).inodes
     assert footprint.bytes >= sum(file.size for file in kind.files(point))
@@ -154,11 +179,6 @@ def test_the_first_share_of_its_sizing_is_one_that_its_points_can_have(point, ki
     assert fault_of(new) is None
     assert metrics_at(new) == metrics_at(point)
     assert (new.label, new.tasks, new.phases) == (point.label, point.tasks, point.phases)
-
-
-def test_the_time_of_a_launch_grows_with_something_and_its_points_can_be_ordered(point, kind):
-    assert kind.amount(point) > 0 or point.duration_s > 0
-    assert sorted([point, point], key=weight) == [point, point]
 
 
 def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind):
@@ -215,12 +235,6 @@ def test_phases_are_those_of_the_kind_each_once(phases):
 
 
 # A case
-
-
-def test_points_are_resized_each_by_its_kind():
-    points = expand(Sweep('tasks', (1, 2)), TEMPLATES['access'], Allocation(1, 2))
-    assert [each.bytes_per_task for each in resized(points, 4 * MIB)] == [4 * MIB] * 2
-    assert resized([POINTS['semantics']], 4 * MIB) == [POINTS['semantics']]
 
 
 def test_the_metrics_of_a_plan_are_those_of_its_points_as_reframe_names_them():

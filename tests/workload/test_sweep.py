@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from seatrial.model.layout import Layout
 from seatrial.model.point import Allocation, Point
-from seatrial.model.units import GIB, KIB, MIB, parse_size
+from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.access import data_access
 from seatrial.workload.base import MAX_TASKS
 from seatrial.workload.listing import listing
@@ -70,10 +70,6 @@ def test_the_transfer_sizes_of_the_source_are_11_points_with_the_same_bytes():
     assert [(point.label, point.at) for point in (points[0], points[-1])] == [('1MiB', MIB), ('1GiB', GIB)]
 
 
-def test_sizes_may_be_written_as_texts():
-    assert Sweep('transfer_size', ('16KiB', 4096, '1.5 MiB')) == ('transfer_size', (16 * KIB, 4096, 3 * MIB // 2))
-
-
 def test_the_numbers_of_tasks_of_the_source_keep_the_transfer_size():
     points = expand(TASKS, data_access('multiple', transfer_size='64MiB'), Allocation(40, 1))
     assert [(point.tasks, point.nodes) for point in points] == [(n, n) for n in TASKS.values]
@@ -90,11 +86,6 @@ def test_a_tree_differs_in_what_its_pair_says_and_in_nothing_else():
     shared, private = expand(TREES, FLAT, Allocation(2, 4))
     assert (shared.label, private.label, private.at) == ('shared', 'private', 1.0)
     assert private._replace(subtrees='shared', label='shared', at=0.0) == shared
-
-
-def test_numbers_of_entries_are_files_in_the_directory():
-    points = expand(Sweep('entries', (10, 100)), listing(1), Allocation(1, 1))
-    assert [(point.label, point.files_per_directory) for point in points] == [('10', 10), ('100', 100)]
 
 
 @pytest.mark.parametrize(
@@ -189,11 +180,8 @@ def test_a_sweep_of_the_checks_is_possible_and_has_examples_that_contradict_noth
 @pytest.mark.parametrize(
     ('sweep', 'fault'),
     [
-        (
-            Sweep('objects', (1,)),
-            "'objects' cannot be swept; it can be transfer_size, queue_depth, tasks, entries, tree,",
-        ),
-        (Sweep(['tasks'], (1,)), "['tasks'] cannot be swept; it can be"),
+        (Sweep('objects', (1,)), "'objects' cannot be swept"),
+        (Sweep(['tasks'], (1,)), "['tasks'] cannot be swept"),
         (Sweep('tasks', 4), 'the values are 4; write them in parentheses: (1, 2, 4)'),
         (Sweep('tasks', '12'), "the values are '12'; write them in parentheses"),
         (Sweep('tasks', [1, 2]), 'the values are [1, 2]; write them in parentheses'),
@@ -202,10 +190,7 @@ def test_a_sweep_of_the_checks_is_possible_and_has_examples_that_contradict_noth
         (Sweep('tasks', (1, 0)), '0 is not one of the numbers of tasks; write whole numbers from 1 to 1000000'),
         (Sweep('tasks', (MAX_TASKS + 1,)), f'{MAX_TASKS + 1} is not one of the numbers of tasks'),
         (Sweep('tasks', (True,)), 'True is not one of the numbers of tasks'),
-        (
-            Sweep('transfer_size', ('64KiB', '1MB')),
-            "'1MB' is not one of the transfer sizes; write whole numbers from",
-        ),
+        (Sweep('transfer_size', ('64KiB', '1MB')), "'1MB' is not one of the transfer sizes"),
         (Sweep('transfer_size', ('0KiB',)), '0 is not one of the transfer sizes'),
         (Sweep('transfer_size', '64KiB'), "the values are '64KiB'; write them in parentheses"),
         (Sweep('transfer_size', ('1MiB', MIB)), "'1MiB' stands twice"),
@@ -218,10 +203,7 @@ def test_a_sweep_of_the_checks_is_possible_and_has_examples_that_contradict_noth
         (Sweep('layout'), 'a sweep over layouts needs values'),
         (Sweep('ost', (0, 1)), 'the values of ost are those that the site has; leave them out'),
         (Sweep('node', (2,)), 'the values of node are those that the site has; leave them out'),
-        (
-            Sweep('tree', ('shared',)),
-            "'shared' is not a tree; write a label and in what it differs: ('private', {...})",
-        ),
+        (Sweep('tree', ('shared',)), "'shared' is not a tree"),
         (Sweep('tree', (('shared',),)), "('shared',) is not a tree"),
         (Sweep('tree', (('shared', 'private'),)), "('shared', 'private') is not a tree"),
         (Sweep('tree', (('a', {'subtree': 'private'}),)), "'subtree' is nothing in which trees can differ"),
@@ -275,15 +257,6 @@ def test_whatever_is_swept_there_are_points_that_can_be_judged_or_a_sentence(swe
         assert all(': ' in (fault_of(point) or ': ') for point in points)
 
 
-@pytest.mark.parametrize('axis', AXES.values(), ids=lambda axis: axis.name)
-def test_every_axis_has_an_order_or_names(axis):
-    assert axis.named == (
-        axis.name in ('tree', 'variant', 'layout', 'ost', 'mdt', 'brick', 'node', 'action', 'tunable')
-    )
-    assert bool(axis.equals) <= bool(axis.each) <= axis.named
-    assert axis.equals in ('', 'OST', 'MDT', 'brick', 'node')
-
-
 # What a site or a profile leaves of it
 
 
@@ -295,11 +268,7 @@ def test_what_the_site_fixes_is_the_only_value():
 @pytest.mark.parametrize(('most', 'left'), [(None, TASKS.values), (40, TASKS.values), (5, (1, 2, 4)), (0, ())])
 def test_numbers_of_tasks_above_the_most_that_a_site_wants_are_left_out(most, left):
     assert narrowed(TASKS, {}, most).values == left
-
-
-@pytest.mark.parametrize('sweep', [SIZES, TREES, LAYOUTS, OSTS, NODES])
-def test_the_most_tasks_of_a_site_leave_other_sweeps_alone(sweep):
-    assert narrowed(sweep, {}, 1) == sweep
+    assert narrowed(SIZES, {}, most) == SIZES
 
 
 @given(st.lists(st.integers(), min_size=1, max_size=40, unique=True), st.integers(0, 50))
@@ -313,25 +282,13 @@ def test_a_subsample_keeps_order_both_ends_and_count(values, count):
     assert len(chosen) == 1 or chosen[0] == values[0]
 
 
-def test_three_points_of_the_sources_sweep_are_the_ends_and_the_middle():
-    assert subsample(SIZES.values, 3) == (MIB, 32 * MIB, GIB)
-
-
 @given(st.integers(1, 1 << 40), st.integers(1, 1 << 50))
 def test_powers_of_two_double_from_the_first_up_to_the_last(first, last):
     values = powers_of_two(first, last)
     assert values == tuple(first << n for n in range(len(values)))
     assert all(value <= last for value in values)
     assert first << len(values) > last
-
-
-def test_powers_of_two_may_be_sizes():
-    assert powers_of_two('64KiB', '256KiB') == tuple(map(parse_size, ('64KiB', '128KiB', '256KiB')))
-
-
-@pytest.mark.parametrize('first', [0, -1])
-def test_there_are_no_powers_of_two_from_below_1(first):
-    assert powers_of_two(first, 8) == ()
+    assert powers_of_two('64KiB', '256KiB') == (64 * KIB, 128 * KIB, 256 * KIB) and powers_of_two(0, 8) == ()
 
 
 def test_numbers_of_tasks_by_file_sizes_are_one_sweep_of_which_only_what_fits_is_placed():

@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 import polars as pl
 import pytest
 
-from nights import session
+from nights import DEAD, DUE, FLAPPING, METADATA_WORSE, UPGRADE, WRITES_WORSE, session, year
 from seatrial.history.store import Annotation
 from seatrial.report.nights.nights import nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.page import year_page
 from seatrial.report.nights.trend import nights_in, trend
-from year import DEAD, DUE, FLAPPING, METADATA_WORSE, UPGRADE, WRITES_WORSE, year
 
 
 @pytest.fixture(scope='module')
