@@ -49,7 +49,7 @@ GOOD = {
         ('one-main', {'private': PRIVATE, 'shared': SHARED}),
     )
     for name, tree in trees.items()
-    for phase in (('create',) if tree.fsync else tree.phases)
+    for phase in (('create',) if tree.tree.fsync else tree.phases)
 }
 
 # Why the others are refused when this was planned: two tasks create 20 files and 20 directories each.
@@ -167,7 +167,7 @@ def test_the_first_scenario_of_fdtree_is_a_tree_of_files_for_each_task():
 
 
 def test_a_shared_tree_is_one_for_all():
-    assert '-u' not in options_of('create', point(FDTREE_1._replace(subtrees='shared')))
+    assert '-u' not in options_of('create', point(FDTREE_1.changed(subtrees='shared')))
 
 
 def test_one_directory_of_files_and_directories_is_plain_mdtest():
@@ -253,12 +253,12 @@ def test_it_can_do_the_trees_of_the_sources(tree):
 @pytest.mark.parametrize(
     ('tree', 'why'),
     [
-        (SHARED._replace(empties_per_directory=19), 'other numbers of files and of directories'),
+        (SHARED.changed(empties_per_directory=19), 'other numbers of files and of directories'),
         (SHARED._replace(phases=('create', 'find')), 'cannot find files'),
-        (SHARED._replace(fsync=True), 'sync a file to which it writes nothing'),
-        (SHARED._replace(bytes_per_file=MAX_BYTES_PER_CALL + 1), 'in one call'),
-        (SHARED._replace(depth=31, branching=2), 'cannot number 4294967295 directories'),
-        (SHARED._replace(depth=70), 'paths of 1'),
+        (SHARED.changed(fsync=True), 'sync a file to which it writes nothing'),
+        (SHARED.changed(bytes_per_file=MAX_BYTES_PER_CALL + 1), 'in one call'),
+        (SHARED.changed(depth=31, branching=2), 'cannot number 4294967295 directories'),
+        (SHARED.changed(depth=70), 'paths of 1'),
     ],
 )
 def test_it_says_what_it_cannot_do_exactly(tree, why):
@@ -270,7 +270,7 @@ def test_it_knows_nothing_but_trees():
 
 
 def test_the_largest_file_that_one_call_writes_is_accepted():
-    assert Mdtest().cannot(point(SHARED._replace(bytes_per_file=MAX_BYTES_PER_CALL))) is None
+    assert Mdtest().cannot(point(SHARED.changed(bytes_per_file=MAX_BYTES_PER_CALL))) is None
 
 
 # What it leaves, and where it looks
@@ -326,7 +326,7 @@ def test_the_figures_are_those_of_the_table_to_their_last_digit(name):
     words = {'create': 'creation', 'remove': 'removal'}
     kinds = [(metric.figure, *metric.name.split('_')) for metric in measure(name).metrics]
     measured = {f'{kind.capitalize()} {words.get(phase, phase)}': figure for figure, kind, phase in kinds}
-    if not GOOD[name][1].depth:  # a root that stands alone is no metric
+    if not GOOD[name][1].tree.depth:  # a root that stands alone is no metric
         printed = {operation: figure for operation, figure in printed.items() if not operation.startswith('Tree')}
     assert measured == {operation: figure for operation, figure in printed.items() if figure != '0.000'}
 
@@ -651,7 +651,7 @@ def test_files_of_other_ranks_with_the_same_bytes_are_told(tasks, files, size, s
 def test_one_rank_and_empty_files_repeat_nothing():
     at = point(metadata_tree(files_per_directory=9))
     assert Mdtest().repeats(at) == ''
-    assert Mdtest().repeats(at._replace(tasks=1, bytes_per_file=5)) == ''
+    assert Mdtest().repeats(at.changed(tasks=1, bytes_per_file=5)) == ''
 
 
 def test_ranks_that_are_there_twice_are_refused():
@@ -722,7 +722,7 @@ def test_a_complaint_is_quoted_with_its_rule():
     )
 
 
-SPREAD = point(SHARED._replace(empties_per_directory=0), 8, 4)
+SPREAD = point(SHARED.changed(empties_per_directory=0), 8, 4)
 
 
 @pytest.mark.parametrize(('nodemap', 'ranks'), [('11000000', 2), ('10001000', 1)])

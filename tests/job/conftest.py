@@ -78,7 +78,7 @@ class Laboratory:
         values, workload = changes.pop('values', (32, 16)), changes.pop('workload', MFWA)
         tasks, size = changes.pop('tasks', 2), changes.pop('size', SIZE)
         sweep = changes.pop('sweep', Sweep('transfer_size', tuple(each * KIB for each in values)))
-        points = expand(sweep, workload._replace(bytes_per_task=size), Allocation(1, tasks))
+        points = expand(sweep, workload.changed(bytes_per_task=size), Allocation(1, tasks))
         case = Case(changes.pop('check', 'Check'), 'lab:io', 'scratch', 'default', 1)
         target = Target(
             'scratch',

@@ -11,7 +11,7 @@ from seatrial.model.plan import StoppingRule, metric
 from seatrial.workload.scenario import scenario
 from seatrial.workload.sweep import AXES
 
-POINT = scenario(before_s=10, action_s=10, after_s=40)._replace(
+POINT = scenario(before_s=10, action_s=10, after_s=40).changed(
     label='away', tasks=2, tasks_per_node=2, actions=(Planned('away', 10.0, 10.0),)
 )
 SEEN_S = 39.0

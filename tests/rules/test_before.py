@@ -40,7 +40,7 @@ def test_a_good_environment_breaks_no_rule(environment):
 
 @pytest.mark.parametrize(('used', 'refused'), [(69, False), (70, True), (None, True)])
 def test_a_fullness_that_is_there_already_is_refused(environment, used, refused):
-    points = tuple(each._replace(fullness=0.7) for each in environment.plan.points)
+    points = tuple(each.changed(fullness=0.7) for each in environment.plan.points)
     meant = environment._replace(plan=environment.plan._replace(points=points), used_percent=used)
     assert broken(meant) == [('P9c', 'refuse')] * refused
 
@@ -116,7 +116,7 @@ def test_the_peak_of_a_file_a_task_is_all_of_them(plan):
 
 
 def test_the_peak_of_a_file_that_all_read_is_one(plan):
-    points = tuple(point._replace(files='single', phases=('read',)) for point in plan.points)
+    points = tuple(point.changed(files='single', phases=('read',)) for point in plan.points)
     whole = plan._replace(points=points)
     assert 64 * MIB <= peak(whole, 64 * MIB)['bytes'] < 128 * MIB
 

@@ -187,7 +187,7 @@ def test_t17a_nothing_is_left_after_a_removal(create):
 
 
 def test_t17a_the_bytes_of_each_file_are_those_of_the_point(create):
-    filled = create._replace(point=create.point._replace(bytes_per_file=3901))
+    filled = create._replace(point=create.point.changed(bytes_per_file=3901))
     assert broken(filled) == ['T17a']
     assert broken(filled._replace(counted=FileCount(1, 2000, {3901: 2000}))) == []
 

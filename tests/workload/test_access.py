@@ -24,7 +24,7 @@ HERE = Allocation(2, 3)
 
 def placed(template, nodes=2, tasks_per_node=3, **changes):
     """The point of a template on all of an allocation."""
-    return template._replace(nodes=nodes, tasks=nodes * tasks_per_node, tasks_per_node=tasks_per_node, **changes)
+    return template.changed(nodes=nodes, tasks=nodes * tasks_per_node, tasks_per_node=tasks_per_node, **changes)
 
 
 @st.composite
@@ -65,33 +65,33 @@ def test_the_classes_and_what_the_parameters_allow_contradict_nothing(template):
 @pytest.mark.parametrize(
     ('template', 'fault'),
     [
-        (MFWA._replace(files='many'), "files: 'many' is none; it can be single or multiple"),
-        (MFWA._replace(extent='half'), "extent: 'half' is none; it can be whole or segment"),
-        (MFWA._replace(order='sorted'), "order: 'sorted' is none; it can be contiguous or strided or random"),
-        (MFWA._replace(interface='nfs'), "interface: 'nfs' is none; it can be posix or mpiio or hdf5 or netcdf"),
+        (MFWA.changed(files='many'), "files: 'many' is none; it can be single or multiple"),
+        (MFWA.changed(extent='half'), "extent: 'half' is none; it can be whole or segment"),
+        (MFWA.changed(order='sorted'), "order: 'sorted' is none; it can be contiguous or strided or random"),
+        (MFWA.changed(interface='nfs'), "interface: 'nfs' is none; it can be posix or mpiio or hdf5 or netcdf"),
         (
             MFWA._replace(phases=('read', 'write')),
             'operations: a file is read before it is written; write comes first',
         ),
         (data_access('single'), 'operations: all tasks would write the whole of one file over each other'),
-        (MFWA._replace(extent='segment'), 'extent: a file a task has no segments'),
-        (MFWA._replace(order='strided'), 'order: a whole file is not strided between tasks'),
-        (MFWA._replace(collective=True), 'collective: collective access exists only through MPI-IO'),
+        (MFWA.changed(extent='segment'), 'extent: a file a task has no segments'),
+        (MFWA.changed(order='strided'), 'order: a whole file is not strided between tasks'),
+        (MFWA.changed(collective=True), 'collective: collective access exists only through MPI-IO'),
         (
-            MFWA._replace(direct=True, interface='mpiio'),
+            MFWA.changed(direct=True, interface='mpiio'),
             'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix',
         ),
         (
-            MFWA._replace(direct=True, interface='hdf5'),
+            MFWA.changed(direct=True, interface='hdf5'),
             'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix',
         ),
-        (MFWA._replace(transfer_size=0), 'transfer_size: 0 B cannot be moved; write a size from 1 B'),
+        (MFWA.changed(transfer_size=0), 'transfer_size: 0 B cannot be moved; write a size from 1 B'),
         (
-            MFWA._replace(bytes_per_task=KIB),
+            MFWA.changed(bytes_per_task=KIB),
             'bytes_per_task: 1024 B are less than one transfer of 1048576 B',
         ),
         (
-            MFWA._replace(bytes_per_task=MIB + 1),
+            MFWA.changed(bytes_per_task=MIB + 1),
             'bytes_per_task: 1048577 B do not divide by transfers of 1048576 B',
         ),
     ],
@@ -168,21 +168,21 @@ def test_the_share_of_a_task_is_said_as_a_size():
 
 
 def test_files_of_hdf5_have_its_metadata_before_their_data():
-    at = placed(MFWA, bytes_per_task=MIB)._replace(interface='hdf5')
+    at = placed(MFWA, bytes_per_task=MIB).changed(interface='hdf5')
     assert {spec.size for spec in ACCESS.files(at)} == {MIB + 2048}
-    shared = placed(CONTIGUOUS, bytes_per_task=MIB)._replace(interface='hdf5')
+    shared = placed(CONTIGUOUS, bytes_per_task=MIB).changed(interface='hdf5')
     assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
 
 
 def test_a_file_of_netcdf_has_its_header_before_its_data():
-    shared = placed(STRIDED, bytes_per_task=MIB)._replace(interface='netcdf')
+    shared = placed(STRIDED, bytes_per_task=MIB).changed(interface='netcdf')
     assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 512),)
 
 
 @pytest.mark.parametrize('interface', ['hdf5', 'netcdf'])
 def test_contents_are_proved_without_a_format(interface):
-    at = placed(CONTIGUOUS)._replace(interface=interface, collective=True)
-    assert (ACCESS.as_access(at).interface, ACCESS.as_access(at).collective) == ('posix', False)
+    at = placed(CONTIGUOUS).changed(interface=interface, collective=True)
+    assert (ACCESS.as_access(at).data.interface, ACCESS.as_access(at).data.collective) == ('posix', False)
 
 
 def test_files_on_disk_are_those_of_the_class():
@@ -200,13 +200,16 @@ def test_every_task_has_its_file_among_those_on_disk(point):
 @given(points())
 def test_no_task_moves_more_than_is_on_disk_and_together_they_move_all_of_it(point):
     there = sum(file.size for file in ACCESS.files(point))
-    assert point.bytes_per_task <= there <= ACCESS.amount(point) == point.bytes_moved
+    assert point.data.bytes_per_task <= there <= ACCESS.amount(point) == point.bytes_moved
 
 
 @given(st.lists(points(), min_size=1, max_size=4))
 def test_the_footprint_of_a_case_holds_the_files_of_its_largest_point(own):
-    own = [point._replace(**{name: getattr(own[0], name) for name in ('files', 'extent', 'order')}) for point in own]
-    own = [point._replace(transfer_size=own[0].transfer_size, bytes_per_task=own[0].bytes_per_task) for point in own]
+    own = [point.changed(**{name: own[0].value(name) for name in ('files', 'extent', 'order')}) for point in own]
+    own = [
+        point.changed(transfer_size=own[0].data.transfer_size, bytes_per_task=own[0].data.bytes_per_task)
+        for point in own
+    ]
     footprint = ACCESS.footprint(own)
     for point in own:
         files = ACCESS.files(point)
@@ -247,9 +250,9 @@ def test_one_set_of_files_serves_every_point_and_is_that_of_most_tasks():
 
 def test_a_file_that_does_not_divide_between_the_tasks_is_written_by_one():
     point = placed(SFWA, transfer_size=4 * KIB, bytes_per_task=28 * KIB)
-    assert (writers(point).nodes, writers(point).tasks, writers(point).bytes_per_task) == (1, 1, 28 * KIB)
+    assert (writers(point).nodes, writers(point).tasks, writers(point).data.bytes_per_task) == (1, 1, 28 * KIB)
     point = placed(SFWA, transfer_size=4 * KIB, bytes_per_task=24 * KIB)
-    assert (writers(point).tasks, writers(point).bytes_per_task) == (6, 4 * KIB)
+    assert (writers(point).tasks, writers(point).data.bytes_per_task) == (6, 4 * KIB)
 
 
 # With another share of each task
@@ -257,18 +260,20 @@ def test_a_file_that_does_not_divide_between_the_tasks_is_written_by_one():
 
 @given(points(), st.integers(1, 100))
 def test_a_resized_point_moves_other_bytes_and_means_the_same(point, transfers):
-    share = transfers * point.transfer_size
+    share = transfers * point.data.transfer_size
     new = ACCESS.resized(point, share)
-    assert new._replace(bytes_per_task=point.bytes_per_task) == point
-    assert exact_bytes(new) == new.bytes_per_task == share
-    assert new.transfers == transfers == new.segments * new.block_size // new.transfer_size
+    assert new.changed(bytes_per_task=point.data.bytes_per_task) == point
+    assert exact_bytes(new) == new.data.bytes_per_task == share
+    assert new.data.transfers == transfers == new.data.segments * new.data.block_size // new.data.transfer_size
     assert fault_of(new) is None
 
 
 @given(points(), st.integers(1, 100), st.integers(1, 100))
 def test_the_share_before_leaves_no_trace(point, one, other):
-    first = ACCESS.resized(point, one * point.transfer_size)
-    assert ACCESS.resized(first, other * point.transfer_size) == ACCESS.resized(point, other * point.transfer_size)
+    first = ACCESS.resized(point, one * point.data.transfer_size)
+    assert ACCESS.resized(first, other * point.data.transfer_size) == ACCESS.resized(
+        point, other * point.data.transfer_size
+    )
 
 
 def test_bytes_that_do_not_divide_are_an_error():
@@ -279,10 +284,10 @@ def test_bytes_that_do_not_divide_are_an_error():
 @given(points(), st.integers(1, 1 << 40))
 def test_the_share_for_a_working_set_is_the_least_with_which_the_files_have_it(point, working_set):
     share = share_for(point, working_set)
-    one = point._replace(transfer_size=1)
+    one = point.changed(transfer_size=1)
 
     def there(size):
-        return sum(file.size for file in ACCESS.files(one._replace(bytes_per_task=size)))
+        return sum(file.size for file in ACCESS.files(one.changed(bytes_per_task=size)))
 
     assert there(share) >= working_set > there(share - 1)
 
@@ -337,7 +342,7 @@ def test_a_check_that_does_not_scale_has_its_own_share_in_every_profile(pinned):
     own = [placed(data_access('multiple', bytes_per_task='40MiB', scales=False))]
     sizing = ACCESS.sizing(own, SOME, pinned)
     assert (sizing.first, sizing.pinned) == (40 * MIB, 40 * MIB)
-    assert ACCESS.fits(own[0]._replace(transfer_size=40 * MIB), SOME._replace(first_bytes=1), 1)
+    assert ACCESS.fits(own[0].changed(transfer_size=40 * MIB), SOME._replace(first_bytes=1), 1)
     assert ACCESS.resized(own[0], MIB) == own[0]
 
 
@@ -347,7 +352,7 @@ def test_a_share_that_a_site_fixes_is_rounded_down_to_whole_transfers_of_each_po
     assert fitting == own[:2]
     sizing = ACCESS.sizing(fitting, SOME, 8 * MIB)
     rounded = [ACCESS.resized(point, sizing.first) for point in fitting]
-    assert [point.bytes_per_task for point in rounded] == [8160 * KIB, 8 * MIB]
+    assert [point.data.bytes_per_task for point in rounded] == [8160 * KIB, 8 * MIB]
     assert ACCESS.footprint(rounded).bytes == 8 * MIB * HERE.tasks
     assert [ACCESS.fits(point._replace(phases=('read',)), SOME, 8 * MIB) for point in own] == [False, True, False]
 
@@ -360,7 +365,7 @@ def test_whatever_share_a_site_fixes_no_point_that_is_measured_is_impossible(val
     for point in own:
         resized = ACCESS.resized(point, ACCESS.sizing(own, SOME, pinned).first)
         assert fault_of(resized) is None
-        assert 0.95 * pinned <= resized.bytes_per_task <= pinned
+        assert 0.95 * pinned <= resized.data.bytes_per_task <= pinned
 
 
 @pytest.mark.parametrize(

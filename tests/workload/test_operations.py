@@ -13,7 +13,7 @@ OPERATIONS = kind_of('operations')
 POINT = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
 
 
-@pytest.mark.parametrize('point', [POINT, POINT._replace(subtrees='private'), posix_operations(1, 0)])
+@pytest.mark.parametrize('point', [POINT, POINT.changed(subtrees='private'), posix_operations(1, 0)])
 def test_files_in_one_directory_contradict_nothing(point):
     assert fault_of(point) is None
 
@@ -24,8 +24,8 @@ def test_files_in_one_directory_contradict_nothing(point):
         (posix_operations(0, 0), 'files_per_directory: POSIX operations needs at least one file'),
         (posix_operations(1, -1), 'bytes_per_file: -1 is too few; it is 0 or more'),
         (posix_operations(1, 0, 'own'), "subtrees: 'own' is none; it can be shared or private"),
-        (POINT._replace(depth=1), 'depth: POSIX operations has no such parameter'),
-        (POINT._replace(empties_per_directory=1), 'empties_per_directory: POSIX operations has no such parameter'),
+        (POINT.changed(depth=1), 'depth: POSIX operations has no such parameter'),
+        (POINT.changed(empties_per_directory=1), 'empties_per_directory: POSIX operations has no such parameter'),
     ],
 )
 def test_a_contradiction_is_named_with_its_field(point, fault):
@@ -47,7 +47,7 @@ def test_the_files_are_those_of_the_check_whatever_profile_and_site_say():
 
 
 def test_what_a_case_does_is_one_sentence():
-    assert OPERATIONS.sentence([POINT, POINT._replace(subtrees='private')]) == (
+    assert OPERATIONS.sentence([POINT, POINT.changed(subtrees='private')]) == (
         'Each of 4 tasks does 15 operations one by one on 500 files of 4 KiB '
         'in one shared directory or in a directory of its own'
     )

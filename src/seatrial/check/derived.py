@@ -69,13 +69,14 @@ def shape_of(log: DarshanLog, operation: str | None = None) -> Derived:
 def check_text(derived: Derived, name: str) -> str:
     """The file of a check with this name that replays the shape."""
     point = derived.point
-    fields = [f"files='{point.files}'", f"extent='{point.extent}'", f"order='{point.order}'"]
+    data = point.data
+    fields = [f"files='{data.files}'", f"extent='{data.extent}'", f"order='{data.order}'"]
     fields.append(f'operations={point.phases!r}')
-    fields.append(f"bytes_per_task='{format_size(point.bytes_per_task)}'")
-    if point.interface != 'posix':
-        fields += [f"interface='{point.interface}'", f'collective={point.collective}']
+    fields.append(f"bytes_per_task='{format_size(data.bytes_per_task)}'")
+    if data.interface != 'posix':
+        fields += [f"interface='{data.interface}'", f'collective={data.collective}']
     tasks = f'{point.tasks} task{"s" if point.tasks > 1 else ""}'
-    size = format_size(point.transfer_size)
+    size = format_size(data.transfer_size)
     return '\n'.join(
         (
             '"""What an application does to its files, from the counters of a Darshan log."""',
@@ -96,7 +97,7 @@ def check_text(derived: Derived, name: str) -> str:
             '    workload = data_access(',
             *(f'        {each},' for each in fields),
             '    )',
-            f"    sweep = Sweep('transfer_size', ({point.transfer_size},))",
+            f"    sweep = Sweep('transfer_size', ({data.transfer_size},))",
             '',
         )
     )
@@ -174,7 +175,7 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
             f'    file_systems: [{next(iter(site.trial_file.file_systems))}]',
             f'    nodes: [{nodes}]',
             f'    max_tasks: {point.tasks}',
-            f'    bytes_per_task: {format_size(point.bytes_per_task)}',
+            f'    bytes_per_task: {format_size(point.data.bytes_per_task)}',
             '',
         )
     )
@@ -246,7 +247,7 @@ def _remarks(derived: Derived, parts: Sequence[Issued], log: DarshanLog) -> list
     bytes_each = {each.bytes_moved for each in issued.done}
     if bytes_each != {derived.point.bytes_moved}:
         exact = ', '.join(f'{each.operation} {each.bytes_moved} B' for each in issued.done)
-        remarks.append(f'It moved {exact}; here every task moves {format_size(derived.point.bytes_per_task)}.')
+        remarks.append(f'It moved {exact}; here every task moves {format_size(derived.point.data.bytes_per_task)}.')
     if issued.misaligned > 1 - NEARLY_ALL:
         unit = format_size(issued.alignment)
         remarks.append(f'{100 * issued.misaligned:.0f} % of its transfers began off multiples of {unit}.')

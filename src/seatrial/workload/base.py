@@ -270,6 +270,10 @@ class Kind:
         """What is on disk, below the data directory, before a phase that needs it; of data its files."""
         return Entries(0, len(self.files(point)), 0)
 
+    def file_sizes(self, point: Point) -> Tuple[int, ...]:
+        """Bytes that a file can have, where `entries` count."""
+        return ()
+
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The most that these points have on disk at once."""
         raise NotImplementedError

@@ -107,12 +107,14 @@ class TestJobFile:
     @given(points(SFWA))
     def test_every_reader_of_a_whole_shared_file_covers_it_once(self, at):
         for job in jobs_of('read', at):
-            assert extents_of(job) == [('data', i * at.transfer_size, at.transfer_size) for i in range(at.transfers)]
+            assert extents_of(job) == [
+                ('data', i * at.data.transfer_size, at.data.transfer_size) for i in range(at.data.transfers)
+            ]
 
     @given(points(MFWA, SFSA, SFSA_STRIDED, SFWA))
     def test_every_job_moves_the_bytes_of_a_task(self, at):
         moved = [sum(length for _, _, length in extents_of(job)) for job in jobs_of('read', at)]
-        assert moved == [at.bytes_per_task] * at.tasks
+        assert moved == [at.data.bytes_per_task] * at.tasks
 
     @pytest.mark.parametrize(
         ('option', 'value'),
@@ -265,7 +267,7 @@ class TestDirectAccess:
     @pytest.mark.parametrize('nodes', [1, 2])
     @pytest.mark.parametrize('phase', ['write', 'read'])
     def test_every_job_of_a_direct_point_has_it(self, phase, nodes):
-        at = point(MFWA._replace(direct=True), nodes=nodes)
+        at = point(MFWA.changed(direct=True), nodes=nodes)
         texts = Fio().command('fio', phase, at, '/raw/1', 7).inputs.values()
         jobs = [job for each in texts for job in sections(each).values()]
         assert [job.get('direct') for job in jobs] == ['1', '1']
@@ -276,10 +278,10 @@ class TestDirectAccess:
 
     def test_a_transfer_that_is_no_multiple_of_a_block_is_refused(self):
         sentence = 'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096'
-        assert Fio().cannot(point(MFWA._replace(direct=True), transfer_size=6 * KIB)) == sentence
+        assert Fio().cannot(point(MFWA.changed(direct=True), transfer_size=6 * KIB)) == sentence
 
     def test_a_transfer_of_whole_blocks_is_not(self):
-        assert Fio().cannot(point(MFWA._replace(direct=True), transfer_size=8 * KIB)) is None
+        assert Fio().cannot(point(MFWA.changed(direct=True), transfer_size=8 * KIB)) is None
 
     def test_without_direct_access_a_transfer_has_any_size(self):
         assert Fio().cannot(point(transfer_size=6 * KIB)) is None
@@ -291,7 +293,7 @@ class TestWhatItCannot:
         assert Fio().cannot(point(workload)) is None
 
     def test_mpiio(self):
-        assert Fio().cannot(point(MFWA._replace(interface='mpiio'))) == 'cannot do MPI-IO'
+        assert Fio().cannot(point(MFWA.changed(interface='mpiio'))) == 'cannot do MPI-IO'
 
     def test_a_transfer_that_the_kernel_would_split(self):
         at = point(transfers=1, transfer_size=2 * GIB)
@@ -339,7 +341,7 @@ class TestEveryGoodRun:
         assert measure(name).metrics[0].figure == 'bw_bytes ' + ' '.join(figures)
 
     def test_every_task_has_its_bytes_and_host(self, name):
-        own = GOOD[name][1].bytes_per_task
+        own = GOOD[name][1].data.bytes_per_task
         tasks = [(task.rank, task.host, task.bytes_moved) for task in measure(name).tasks]
         assert tasks == [(0, 'node1', own), (1, 'node1', own)]
 
@@ -364,7 +366,7 @@ class TestEveryGoodRun:
 
     def test_other_bytes_a_task_are_refused(self, name):
         phase, at = GOOD[name]
-        assert refusal(name, how=(phase, at._replace(bytes_per_task=64 * KIB))).rule == 'T18'
+        assert refusal(name, how=(phase, at.changed(bytes_per_task=64 * KIB))).rule == 'T18'
 
     def test_the_other_phase_is_refused(self, name):
         phase, at = GOOD[name]
@@ -501,7 +503,7 @@ class TestDoctoredReports:
         def direct(data):
             data['global options']['direct'] = '1'
 
-        report, at = changed('mfwa-write', direct), point(MFWA._replace(direct=True))
+        report, at = changed('mfwa-write', direct), point(MFWA.changed(direct=True))
         told = text('mfwa-write', 'fio').replace('[global]\n', '[global]\ndirect=1\n')
         command = command_of('mfwa-write')._replace(inputs={'/raw/1.fio': told})
         assert Fio().measure('write', at, command, outcome('mfwa-write', report)).direct is True
@@ -640,7 +642,7 @@ class TestEveryGoodRunOnTwoNodes:
         assert measurement.clock_s == pytest.approx(max(untimed) - LEAD_S + CLOCK_S)
 
     def test_every_task_has_its_bytes_and_its_host(self, name):
-        own = GOOD_ON_TWO[name][1].bytes_per_task
+        own = GOOD_ON_TWO[name][1].data.bytes_per_task
         tasks = [(task.rank, task.host, task.bytes_moved) for task in measure_on_two(name).tasks]
         assert tasks == [(0, 'node1', own), (1, 'node2', own)]
 
@@ -666,7 +668,7 @@ class TestEveryGoodRunOnTwoNodes:
 
     def test_other_bytes_a_task_are_refused(self, name):
         phase, at = GOOD_ON_TWO[name]
-        assert refusal_on_two(name, how=(phase, at._replace(bytes_per_task=64 * KIB))).rule == 'T18'
+        assert refusal_on_two(name, how=(phase, at.changed(bytes_per_task=64 * KIB))).rule == 'T18'
 
 
 class TestStartsOnTwoNodes:

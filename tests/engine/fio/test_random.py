@@ -122,23 +122,27 @@ class TestJobFile:
         names = [job['filename'].split(':') for job in jobs]
         assert {name for own in names for name in own} == set(sizes)
         for job, own in zip(jobs, names, strict=True):
-            assert len(own) == len(set(own)) == (min(10, at.tasks) if at.files == 'several' else 1)
+            assert len(own) == len(set(own)) == (min(10, at.tasks) if at.data.files == 'several' else 1)
             assert int(job['size']) == sum(sizes[name] for name in own) and 'offset' not in job
-            assert (job.get('file_service_type') == 'random') == (at.files == 'several')
+            assert (job.get('file_service_type') == 'random') == (at.data.files == 'several')
 
     @given(points(), st.integers(1, 10**6))
     def test_after_each_transfer_it_thinks_for_whole_microseconds_where_it_does(self, at, microseconds):
         assert not any('thinktime' in job for job in jobs_of(at))
-        thinking = at._replace(queue_depth=1, think_s=microseconds / 1e6)
+        thinking = at.changed(queue_depth=1, think_s=microseconds / 1e6)
         assert {job['thinktime'] for job in jobs_of(thinking)} == {f'{microseconds}us'}
 
     @given(points())
     def test_it_says_what_the_point_has(self, at):
         (phase,) = at.phases
         for job in jobs_of(at):
-            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == (phase, at.transfer_size, at.queue_depth)
-            assert job.get('direct', '0') == str(int(at.direct))
-            assert float(job.get('rwmixread', '0')) == pytest.approx(100 * at.read_share)
+            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == (
+                phase,
+                at.data.transfer_size,
+                at.data.queue_depth,
+            )
+            assert job.get('direct', '0') == str(int(at.data.direct))
+            assert float(job.get('rwmixread', '0')) == pytest.approx(100 * at.data.read_share)
 
     @given(points())
     def test_its_time_ends_a_job_and_nothing_else_does(self, at):
@@ -149,12 +153,12 @@ class TestJobFile:
 
     @given(points())
     def test_several_transfers_are_in_flight_by_asynchronous_calls_alone(self, at):
-        asked = 'psync' if at.queue_depth == 1 else 'libaio'
+        asked = 'psync' if at.data.queue_depth == 1 else 'libaio'
         assert {job['ioengine'] for job in jobs_of(at)} == {asked}
 
     @given(points())
     def test_a_mapped_file_is_for_its_own_engine(self, at):
-        mapped = at._replace(interface='mmap', direct=False, queue_depth=1)
+        mapped = at.changed(interface='mmap', direct=False, queue_depth=1)
         assert {job['ioengine'] for job in jobs_of(mapped)} == {'mmap'}
         assert not any('direct' in job for job in jobs_of(mapped))
 
@@ -229,7 +233,7 @@ class TestEveryGoodRun:
         found = measure(name)
         for metric in names_of(GOOD[name].phases[0]).values():
             rate = found.metric(f'{metric}_iops')
-            assert rate.value * GOOD[name].transfer_size == pytest.approx(found.metric(metric).value)
+            assert rate.value * GOOD[name].data.transfer_size == pytest.approx(found.metric(metric).value)
             assert rate.operations == pytest.approx(rate.value * found.seconds)
 
     def test_it_took_its_time_and_no_longer_than_its_last_transfers_and_its_sync(self, name):
@@ -265,7 +269,7 @@ class TestEveryGoodRun:
             found.metric(f'{metric}_iops').value * found.metric(f'{metric}_latency').value
             for metric in names_of(at.phases[0]).values()
         )
-        assert 0.5 * at.queue_depth * at.tasks < in_flight <= at.queue_depth * at.tasks
+        assert 0.5 * at.data.queue_depth * at.tasks < in_flight <= at.data.queue_depth * at.tasks
 
     def test_the_figures_of_fio_are_kept_verbatim(self, name):
         found = measure(name)
@@ -276,7 +280,7 @@ class TestEveryGoodRun:
 
     def test_it_tells_how_it_was_done(self, name):
         found, at = measure(name), GOOD[name]
-        assert (found.world_size, found.hosts, found.direct) == (at.tasks, ('node1',), at.direct)
+        assert (found.world_size, found.hosts, found.direct) == (at.tasks, ('node1',), at.data.direct)
         assert found.fsync == ('write' in DIRECTIONS[at.phases[0]])
 
     def test_cut_short_after_any_line_it_is_refused(self, name):
@@ -284,16 +288,16 @@ class TestEveryGoodRun:
 
     def test_other_options_than_those_of_the_job_file_are_refused(self, name):
         at = GOOD[name]
-        command = FioRandom().command('fio', at.phases[0], at._replace(queue_depth=32), '/raw/1', 7)
+        command = FioRandom().command('fio', at.phases[0], at.changed(queue_depth=32), '/raw/1', 7)
         with pytest.raises(EngineError) as caught:
             FioRandom().measure(at.phases[0], at, command, outcome(name))
         assert caught.value.rule == 'P15'
 
     def test_transfers_of_another_size_are_refused(self, name):
-        assert refusal(name, at=GOOD[name]._replace(transfer_size=512)).rule == 'T18'
+        assert refusal(name, at=GOOD[name].changed(transfer_size=512)).rule == 'T18'
 
     def test_a_time_that_was_not_reached_is_refused(self, name):
-        error = refusal(name, at=GOOD[name]._replace(duration_s=9.0))
+        error = refusal(name, at=GOOD[name].changed(duration_s=9.0))
         assert error.rule == 'T1'
         assert error.sentence.startswith('task 0 ended after 0.')
 
@@ -316,7 +320,7 @@ def test_the_latencies_of_all_tasks_are_counted_together():
 def test_the_share_of_reads_is_that_of_the_plan_within_what_chance_allows():
     found = measure('random-mixed')
     reads, writes = (found.metric(f'randrw_{direction}_iops').operations for direction in ('read', 'write'))
-    number, share = reads + writes, MIXED.read_share
+    number, share = reads + writes, MIXED.data.read_share
     assert abs(reads - share * number) < 4 * sqrt(share * (1 - share) * number)
 
 
@@ -534,7 +538,7 @@ class TestTheRealOne:
         for direction in ('read', 'write'):
             own = [each for each in transfers if each[0] == direction]
             assert len(own) == found.metric(f'randrw_{direction}_iops').operations
-            assert spread(own, MIXED.working_set)
+            assert spread(own, MIXED.data.working_set)
         assert all(re.match(r'fsync\(\d+\) += 0', job.last) for job in jobs)
 
     def test_what_is_cached_is_read_without_o_direct(self, tmp_path):
@@ -553,7 +557,7 @@ class TestTheRealOne:
         at = point(share=MIB, transfer_size=256 * KIB, duration_s=0.7)
         found = run(at, tmp_path)
         assert found.seconds >= 0.7
-        assert found.bytes_moved > at.working_set
+        assert found.bytes_moved > at.data.working_set
 
     def test_no_file_that_was_prepared_has_a_hole(self, tmp_path):
         run(point('randwrite'), tmp_path)

@@ -47,7 +47,7 @@ REFUSED = {
     'files-no-directory': ('create', EMPTY, 'E1', 'task 0: No such file or directory'),
     'files-no-inodes': ('create', EMPTY, 'E1', 'fio exited with 1; task 0: No space left on device'),
     'files-no-space': ('create', PRIVATE, 'E1', 'task 0: No space left on device'),
-    'files-client-killed': ('create', EMPTY._replace(files_per_directory=300_000), 'E1', 'got signal=9'),
+    'files-client-killed': ('create', EMPTY.changed(files_per_directory=300_000), 'E1', 'got signal=9'),
     'files-trap-stat': ('stat', EMPTY, 'P15', 'fio ran all jobs with allow_file_create=None, not 0'),
 }
 
@@ -143,7 +143,7 @@ class TestJobFile:
         [
             ('create', EMPTY, 'filecreate', 'write', '1'),
             ('create', PRIVATE, 'psync', 'write', '3901'),
-            ('create', PRIVATE._replace(bytes_per_file=1), 'psync', 'write', '1'),
+            ('create', PRIVATE.changed(bytes_per_file=1), 'psync', 'write', '1'),
             ('stat', EMPTY, 'filestat', 'read', '1'),
             ('stat', PRIVATE, 'filestat', 'read', '1'),
             ('read', PRIVATE, 'psync', 'read', '3901'),
@@ -193,25 +193,25 @@ class TestJobFile:
         assert (command.scope, len(command.argvs)) == ('node', 1)
 
     def test_the_memory_for_the_files_grows_with_them_where_fio_shares_it(self):
-        many = point(PRIVATE._replace(files_per_directory=1_000_000))
+        many = point(PRIVATE.changed(files_per_directory=1_000_000))
         assert '--alloc-size=250000' in command_of('create', many).argvs[0]
         assert '--alloc-size=16384' in command_of('read', point(PRIVATE)).argvs[0]
 
 
 class TestWhatItCannot:
-    @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE._replace(subtrees='shared')])
+    @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE.changed(subtrees='shared')])
     def test_it_can_do_files_in_one_directory_or_in_one_a_task(self, tree):
         assert FioFiles().cannot(point(tree)) is None
 
     @pytest.mark.parametrize(
         ('at', 'why'),
         [
-            (point(PRIVATE._replace(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
-            (point(EMPTY._replace(empties_per_directory=1)), 'cannot work on directories'),
+            (point(PRIVATE.changed(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
+            (point(EMPTY.changed(empties_per_directory=1)), 'cannot work on directories'),
             (point(EMPTY._replace(phases=('create', 'find'))), 'cannot find files'),
-            (point(PRIVATE._replace(fsync=True)), 'cannot sync every file once before it is closed'),
+            (point(PRIVATE.changed(fsync=True)), 'cannot sync every file once before it is closed'),
             (point(EMPTY._replace(phases=PHASES)), 'cannot open a file of which nothing is to be read'),
-            (point(PRIVATE._replace(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
+            (point(PRIVATE.changed(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
             (point(tasks=4, nodes=2), 'cannot start tasks on 2 nodes at once'),
             (point(tasks=4097), 'cannot run 4097 jobs at once'),
         ],
@@ -279,7 +279,7 @@ class TestEveryGoodRun:
 
     def test_another_number_of_files_is_refused(self, name):
         phase, at = GOOD[name]
-        other = at._replace(files_per_directory=11)
+        other = at.changed(files_per_directory=11)
         assert refusal(name, how=(phase, other)).sentence == 'fio ran all jobs with nrfiles=10, not 11'
 
     def test_every_other_phase_is_refused(self, name):
@@ -290,8 +290,8 @@ class TestEveryGoodRun:
 
     def test_other_directories_are_refused(self, name):
         phase, at = GOOD[name]
-        other = {'shared': 'private', 'private': 'shared'}[at.subtrees]
-        refused = refusal(name, how=(phase, at._replace(subtrees=other)))
+        other = {'shared': 'private', 'private': 'shared'}[at.tree.subtrees]
+        refused = refusal(name, how=(phase, at.changed(subtrees=other)))
         assert refused.sentence.startswith('fio ran task 0 with filename_format=tree')
 
 
@@ -481,10 +481,10 @@ class Ran:
 
 
 BIG = {
-    'empty shared': point(EMPTY._replace(files_per_directory=500)),
-    'shared': point(PRIVATE._replace(files_per_directory=200, subtrees='shared')),
-    'private': point(PRIVATE._replace(files_per_directory=200, bytes_per_file=40 * KIB), tasks=3),
-    'one file': point(PRIVATE._replace(files_per_directory=1, bytes_per_file=1), tasks=1),
+    'empty shared': point(EMPTY.changed(files_per_directory=500)),
+    'shared': point(PRIVATE.changed(files_per_directory=200, subtrees='shared')),
+    'private': point(PRIVATE.changed(files_per_directory=200, bytes_per_file=40 * KIB), tasks=3),
+    'one file': point(PRIVATE.changed(files_per_directory=1, bytes_per_file=1), tasks=1),
 }
 
 
@@ -509,7 +509,7 @@ class TestOnDisk:
 
     def test_every_file_has_exactly_its_bytes(self, runs, name):
         sizes = {size for _, size, *_ in runs[name].files['create'].values()}
-        assert sizes == {BIG[name].bytes_per_file}
+        assert sizes == {BIG[name].tree.bytes_per_file}
 
     def test_stat_and_read_leave_every_file_as_it_was(self, runs, name):
         files = runs[name].files
@@ -566,7 +566,7 @@ def test_a_directory_without_files_is_refused_and_stays_empty(tmp_path, phase):
 
 @pytest.mark.needs('fio')
 def test_empty_files_are_removed_and_none_is_made_anew(tmp_path):
-    at = point(EMPTY._replace(subtrees='private'))
+    at = point(EMPTY.changed(subtrees='private'))
     launch(shutil.which('fio'), tmp_path, 'create', at)
     launch(shutil.which('fio'), tmp_path, 'remove', at)
     assert on_disk(tmp_path) == Entries(2, 0, 0)

@@ -39,7 +39,7 @@ def test_both_loads_are_timed_alone_and_at_once_and_only_the_data_set_is_left(di
 
 
 def test_an_accelerator_does_no_more_than_it_can(disk):
-    at = point(SMALL)._replace(bytes_per_task=4 * MIB // 15_000 * 15_000)
+    at = point(SMALL).changed(bytes_per_task=4 * MIB // 15_000 * 15_000)
     disk.launch('write', at)
     found = figures(disk.launch('burst', at))
     assert max(found['training'], found['training_beside']) <= 4 / 0.002

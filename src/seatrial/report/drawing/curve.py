@@ -189,7 +189,7 @@ def _apart(places: Sequence[tuple[float, str]], paper: Paper) -> bool:
 
 def _listing_times(plan: TrialPlan, up: Scale, paper: Paper) -> tuple[Tick, ...]:
     """How long one listing takes at the places of the upright axis; none where directories differ in size."""
-    sizes = {point.files_per_directory for point in plan.points}
+    sizes = {point.tree.files_per_directory for point in plan.points}
     if len(sizes) != 1:
         return ()
     entries = sizes.pop()
