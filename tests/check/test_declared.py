@@ -119,7 +119,7 @@ def test_a_workload_of_any_kind_is_declared_with_a_sweep_over_what_it_has(write,
         ("data_access('multiple', 'segment')", 'SIZES', 'workload.extent: a file a task has no segments (1KiB)'),
         ("data_access('multiple', tasks='4')", 'SIZES', 'workload.tasks: int is expected, not str'),
         ("data_access('multiple', tasks=-1)", 'SIZES', 'workload.tasks: -1 cannot be; write 1 to 1000000, or 0'),
-        ("data_access('multiple')._replace(queue_depth=4)", 'SIZES', 'workload.queue_depth: data access has no such'),
+        ("data_access('multiple').changed(queue_depth=4)", 'SIZES', 'workload.queue_depth: data access has no such'),
         # the sweep
         ("data_access('multiple')", 'None', 'sweep: it is missing, or something else'),
         (

@@ -253,7 +253,7 @@ class Point(NamedTuple):
 
     @staticmethod
     def as_earlier(data: Dict[str, Any]) -> Dict[str, Any]:
-        """What from_earlier was given."""
+        """Its JSON as in plans of schema 2: what from_earlier makes parts of."""
         found = {name: value for name, value in data.items() if name not in PARTS}
         for part in data.keys() & PARTS.keys():
             found.update(data[part])

@@ -30,7 +30,8 @@ that of PnetCDF's nc_var_align_size (seen with 1.12.3)."""
 OPENING, OF_A_NODE = '_open_share', '_per_node'
 """Behind the operation: the share of the time in which files were being opened, and the bandwidth over the nodes."""
 
-OF_FILES = ('files', 'extent', 'order', 'interface', 'collective', 'direct', 'transfer_size', 'bytes_per_task')
+FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
+OF_FILES = (*FORM, 'collective', 'direct')
 
 MIN_GRANULE = 16 * MIB
 """Bytes. The share of a task is a multiple of it, so that it is a round figure."""
@@ -74,17 +75,6 @@ def data_access(
             transfer_size=in_bytes(transfer_size),
             bytes_per_task=in_bytes(bytes_per_task),
         ),
-    )
-
-
-def placed_as(workload: Point, point: Point) -> Point:
-    """The workload under the label of the point and where that runs."""
-    return workload._replace(
-        label=point.label,
-        nodes=point.nodes,
-        tasks=point.tasks,
-        tasks_per_node=point.tasks_per_node,
-        layout=point.layout,
     )
 
 
@@ -257,6 +247,19 @@ def writers(point: Point) -> Point:
         bytes_per_task=share,
         transfer_size=MIB if share % MIB == 0 else point.data.transfer_size,
     )
+
+
+def writing(point: Point, transfer_size: int, bytes_per_task: int, shared: bool = False) -> Point:
+    """The data access that writes a file a task, or segments of a shared one, where the tasks of the point run."""
+    own = data_access(
+        'single' if shared else 'multiple',
+        'segment' if shared else 'whole',
+        operations=('write',),
+        transfer_size=transfer_size,
+        bytes_per_task=bytes_per_task,
+    )
+    placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
+    return own._replace(**placed)
 
 
 def through(point: Point) -> str:

@@ -12,7 +12,7 @@ from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import DataPart, Point, TimePart
 from seatrial.model.units import GIB, KIB, MIB, approximate_size, in_bytes
-from seatrial.workload.access import Access, data_access, placed_as
+from seatrial.workload.access import Access, writing
 from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, Footprint, Phase
 
 PHASE = 'io500'
@@ -152,10 +152,7 @@ class Io500(Access):
         return launch if writes else UNKNOWN
 
     def as_access(self, point: Point) -> Point:
-        share = point.data.bytes_per_task
-        return placed_as(
-            data_access('multiple', operations=('write',), transfer_size=TRANSFER_SIZE, bytes_per_task=share), point
-        )
+        return writing(point, TRANSFER_SIZE, point.data.bytes_per_task)
 
 
 def stone_wall_s(point: Point) -> int:

@@ -7,7 +7,7 @@ from seatrial.model.metric import LOWER, Measurement, Metric, MetricType, percen
 from seatrial.model.plan import Sizing
 from seatrial.model.point import DataPart, Point, TimePart
 from seatrial.model.units import MIB, in_bytes, round_up
-from seatrial.workload.access import FILES, Access, data_access, file_name, file_totals, placed_as
+from seatrial.workload.access import FILES, Access, file_name, file_totals, writing
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
 
@@ -215,15 +215,7 @@ class Random(Kind):
 
 def prepared(point: Point) -> Point:
     """The data access that writes the working set."""
-    single = point.data.files == 'single'
-    written = data_access(
-        'single' if single else 'multiple',
-        'segment' if single else 'whole',
-        operations=('write',),
-        transfer_size=MIB,
-        bytes_per_task=point.data.bytes_per_task,
-    )
-    return placed_as(written, point)
+    return writing(point, MIB, point.data.bytes_per_task, shared=point.data.files == 'single')
 
 
 def files_of(point: Point, rank: int) -> List[str]:

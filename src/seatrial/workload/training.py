@@ -10,9 +10,9 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Point
+from seatrial.model.point import Point, TrainingPart
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.access import Access, data_access, placed_as
+from seatrial.workload.access import FORM, Access, data_access, writing
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Phase
 from seatrial.workload.words import counted
 
@@ -74,19 +74,7 @@ class Training(Access):
     words = 'training reads'
     title = 'Training'
     columns = ()
-    parameters = (
-        'files',
-        'extent',
-        'order',
-        'interface',
-        'transfer_size',
-        'bytes_per_task',
-        'queue_depth',
-        'think_s',
-        'samples_per_file',
-        'batch',
-        'prefetch',
-    )
+    parameters = (*FORM, 'queue_depth', 'think_s', *TrainingPart._fields)
     of_trial: Tuple[str, ...] = ('interface',)
     by_darshan = False
     heavier = ''
@@ -162,9 +150,7 @@ class Training(Access):
 
     def as_access(self, point: Point) -> Point:
         """A file a task, of the same bytes."""
-        share = point.data.bytes_per_task
-        written = data_access('multiple', operations=('write',), transfer_size=_piece(share), bytes_per_task=share)
-        return placed_as(written, point)
+        return writing(point, _piece(point.data.bytes_per_task), point.data.bytes_per_task)
 
 
 def file_size(point: Point) -> int:

@@ -78,15 +78,7 @@ class Tree(Kind):
     phases: Tuple[Phase, ...] = tuple(
         Phase(name, (name,), 'makes' if name == CREATE else f'{name}s') for name in _ORDER
     )
-    parameters: Tuple[str, ...] = (
-        'depth',
-        'branching',
-        'files_per_directory',
-        'empties_per_directory',
-        'bytes_per_file',
-        'subtrees',
-        'fsync',
-    )
+    parameters: Tuple[str, ...] = TreePart._fields
 
     def fault(self, point: Point) -> Optional[str]:
         return tree_fault(point)
