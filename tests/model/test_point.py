@@ -52,6 +52,10 @@ def test_a_parameter_is_changed_and_read_by_its_name_whichever_part_has_it():
     assert [point.value(name) for name in ('transfer_size', 'tasks', 'think_s', 'depth')] == [KIB, 2, 0.5, None]
 
 
+def test_a_value_as_by_default_makes_no_part_that_was_not_there():
+    assert WRITES.changed(think_s=0.0, depth=0) == WRITES
+
+
 def test_a_point_without_a_part_moves_no_bytes_and_lasts_no_time():
     point = Point('semantics', ('probe',), tasks=2)
     assert (point.bytes_moved, point.duration_s, point.pauses_s, point.actions, point.fullness) == (0, 0, (), (), 0)

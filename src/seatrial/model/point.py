@@ -233,11 +233,17 @@ class Point(NamedTuple):
         return None if part is None else getattr(part, name)
 
     def changed(self, **values: Any) -> 'Point':
-        """The point with other values of fields and parameters, whichever part has each."""
+        """The point with other values of fields and parameters, whichever part has each.
+
+        A part that it lacks is made for a value that is not as by default.
+        """
         own = {name: value for name, value in values.items() if name not in PART_OF}
         for name in values.keys() - own.keys():
             part = PART_OF[name]
-            own[part] = (own.get(part) or getattr(self, part) or PARTS[part]())._replace(**{name: values[name]})
+            plain = PARTS[part]()
+            before = own.get(part) or getattr(self, part)
+            if before or values[name] != getattr(plain, name):
+                own[part] = (before or plain)._replace(**{name: values[name]})
         return self._replace(**own)
 
     @staticmethod
