@@ -54,7 +54,7 @@ def data_access(
     tasks: int = 0,
     scales: bool = True,
 ) -> Point:
-    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
+    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in DataPart.
 
     operations: measured in this order; a workload that only reads gets its files prepared first
     bytes_per_task: the source's own value; unless `scales` is False, profiles and sites choose another

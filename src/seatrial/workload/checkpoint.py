@@ -20,7 +20,7 @@ def checkpoint(
     files: str = 'multiple',
     transfer_size: Union[int, str] = '1MiB',
 ) -> Point:
-    """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in Point.
+    """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in DataPart.
 
     state:          of all tasks of the training together, for which the times are given
     interval_s:     of training between two checkpoints

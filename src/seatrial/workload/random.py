@@ -44,7 +44,7 @@ def random_access(
     think_s: float = 0.0,
     interface: str = '',
 ) -> Point:
-    """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
+    """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in point.py.
 
     working_set: of all tasks together; profiles and sites choose another, and another duration
     """

@@ -40,7 +40,7 @@ def training(
     interface: str = 'posix',
     bytes_per_task: Union[int, str] = 0,
 ) -> Point:
-    """The workload of a check of training reads. Sizes as numbers of bytes or as '64GiB'; the rest as in Point.
+    """The workload of a check of training reads. Sizes as numbers of bytes or as '64GiB'; the rest as in point.py.
 
     sample, batch: bytes of a sample, and samples of a batch
     batch_s:       seconds that an accelerator works on a batch

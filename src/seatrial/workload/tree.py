@@ -38,7 +38,7 @@ def metadata_tree(
     tasks: int = 0,
     scales: bool = False,
 ) -> Point:
-    """The workload of a check of metadata rates; the parameters are those of Point.
+    """The workload of a check of metadata rates; the parameters are those of TreePart.
 
     phases: each is carried out over the whole tree before the next
     scales: whether profiles and sites choose the files of a flat tree; else it is exactly this one
