@@ -159,7 +159,7 @@ def test_a_check_that_is_gone_has_no_pass_criterion_and_is_named(on_site, past, 
     ('text', 'said'),
     [
         ('{', 'is no JSON'),
-        ('{"schema": 1}', 'schema: 1 is not 2, the one that is read here; it is of another version'),
+        ('{"schema": 1}', 'schema: 1 is neither 3 nor 2, which are read here; it is of another version'),
     ],
 )
 def test_a_plan_that_cannot_be_read_is_refused_with_its_file(on_site, past, text, said):

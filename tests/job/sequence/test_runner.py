@@ -124,7 +124,7 @@ def test_a_wrong_command_line_is_answered_with_the_usage(arguments, capsys):
     [
         ('{', 'plan.json: Expecting'),
         ('[]', 'plan.json: TrialPlan: an object is expected, not list'),
-        ('{"schema": 99}', 'schema: 99 is not 2, the one that is read here'),
+        ('{"schema": 99}', 'schema: 99 is neither 3 nor 2, which are read here'),
         ('{"schema": 2}', 'missing from TrialPlan'),
     ],
 )
