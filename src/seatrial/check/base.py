@@ -23,7 +23,7 @@ from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
-from seatrial.judge.verdict import CaseResult, Verdict
+from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import Case
 from seatrial.model.units import duration, in_unit, unit_for
 from seatrial.scheduler.job_end import ENDED, Patience, ask_job_state, is_overdue, job_limit_s, limit_wait
@@ -60,6 +60,7 @@ class Check(rfm.RunOnlyRegressionTest):
     expectations: tuple[Expectation, ...] = ()
     covers: tuple[str, ...] = ()
     every_point = False
+    first = False
 
     @run_after('init')
     def take_case(self) -> None:
@@ -152,7 +153,11 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_after('performance')
     def raise_verdict(self) -> None:
-        _raise(self.result)
+        said = f'{self.result.verdict.value}: {"; ".join(self.result.reasons[:3])}'
+        if self.result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
+            raise SanityError(said)
+        if not self.result.verdict.unopposed:
+            raise PerformanceError(said)
 
 
 def _patience(check: Check) -> Patience:
@@ -208,14 +213,10 @@ def _checked_session() -> Session:
 
 @cache
 def _leader() -> Any:
-    """The heartbeat of a session of plain ReFrame, which this process leads."""
     return become_leader(_session().site.state, _session().id)
 
 
-@cache
-def _runner(session: Path) -> Path:
-    """The session's, which one process of ReFrame carries out."""
-    return write_runner(session)
+_runner = cache(write_runner)
 
 
 def _has_leader() -> bool:
@@ -224,11 +225,3 @@ def _has_leader() -> bool:
     if session.plain:
         return _leader() is not None
     return leader_alive(session.site.state, session.id) is not None
-
-
-def _raise(result: CaseResult) -> None:
-    said = f'{result.verdict.value}: {"; ".join(result.reasons[:3])}'
-    if result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
-        raise SanityError(said)
-    if not result.verdict.unopposed:
-        raise PerformanceError(said)

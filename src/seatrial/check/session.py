@@ -12,9 +12,10 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from seatrial.judge.references import Reference, References
+from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
@@ -25,6 +26,9 @@ from seatrial.site.references import REFERENCES_FILE, as_reframe_reads, referenc
 ENVIRONMENT = 'SEATRIAL_SESSION'
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
 DEFAULT_PROFILE = 'smoke'
+SESSIONS = 'sessions'
+"""In the state directory: a folder for each."""
+
 FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.html'
 """In the folder of a session; the last is the first page of its report."""
 
@@ -63,6 +67,18 @@ class Session:
     destructive: str = ''
 
 
+class SessionOptions(NamedTuple):
+    """What a command line asks of a session. destructive: the storage system that its actions may hit."""
+
+    site_folder: Path
+    profile: str
+    checks: Path
+    system: str | None = None
+    engine: str | None = None
+    only: tuple[str, ...] = ()
+    destructive: str = ''
+
+
 def new_id() -> str:
     """A name for a session that sorts by time and does not collide: 20261121T020638-9f3a1c."""
     return f'{time.strftime("%Y%m%dT%H%M%S", time.gmtime())}-{secrets.token_hex(3)}'
@@ -74,7 +90,6 @@ def began(session_id: str) -> datetime:
 
 
 def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
-    """What the figures of a case should be in this session."""
     return session.references.get((session.profile.name, case), ())
 
 
@@ -96,8 +111,14 @@ def save(session: Session) -> Path:
     return file
 
 
+def session_folders(state: str | Path) -> list[Path]:
+    """Whatever lies where the sessions of a state directory lie, oldest first. Raises OSError."""
+    folder = Path(state) / SESSIONS
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
 def contract_of(folder: Path) -> dict[str, Any]:
-    """The procedure of a contract that a session was begun for; empty where there was none."""
+    """The procedure of a contract that a session was begun for; empty without one. Raises NotReadable, OSError."""
     found = _said(folder, 'contract')
     return found if isinstance(found, dict) else {}
 
@@ -109,11 +130,11 @@ def contract_digest(procedure: Mapping[str, Any]) -> str:
 
 
 def saved_references(folder: Path) -> References:
-    """The references that a session was begun with. Raises SiteError where they are damaged."""
+    """The references that a session was begun with. Raises NotReadable, OSError."""
     try:
         return _references(_said(folder, 'references') or ())
     except (TypeError, ValueError):
-        raise SiteError([f'{folder / FILE}: its references cannot be read; restore it from a backup']) from None
+        raise NotReadable(f'{folder / FILE}: its references cannot be read; restore it from a backup') from None
 
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:
@@ -123,16 +144,18 @@ def not_applicable_of(folder: Path) -> dict[str, list[str]]:
 
 
 def left_out_of(folder: Path) -> list[str]:
-    """What session.json says of why an acceptance was not whole; nothing where there is none."""
     found = _said(folder, 'left_out')
     return found if isinstance(found, list) else []
 
 
 def _said(folder: Path, key: str) -> Any:
     try:
-        return json.loads((folder / FILE).read_text()).get(key)
-    except (OSError, ValueError, AttributeError):
+        found = read_json(folder / FILE)
+    except FileNotFoundError:
         return None
+    if not isinstance(found, dict):
+        raise NotReadable(f'{folder / FILE} is no session')
+    return found.get(key)
 
 
 @cache

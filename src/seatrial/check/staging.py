@@ -1,14 +1,17 @@
-"""What a job needs on its node: its plan, and the node rooms as one zipapp a session."""
+"""What a job needs on its node: its plan, with the software that made it, and the node rooms as one zipapp."""
 
 import contextlib
 import itertools
 import json
 import zipfile
+from functools import cache
+from importlib.metadata import version
 from importlib.util import cache_from_source
 from pathlib import Path
 
 import seatrial
 from seatrial.job.sequence.recorder import RAW
+from seatrial.model.ask import ask
 from seatrial.model.codec import to_json
 from seatrial.model.plan import TrialPlan
 from seatrial.model.quoting import shell_line
@@ -17,6 +20,27 @@ from seatrial.model.record import PLAN
 NODE_ROOMS = ('model', 'workload', 'engine', 'filesystem', 'rules', 'job')
 RUNNER = 'runner.pyz'
 MAIN = 'import sys\nfrom seatrial.job.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n'
+ANSWER_S = 30.0
+PACKAGE = Path(seatrial.__file__).parent
+
+
+def reframe_version() -> str:
+    return version('ReFrame-HPC')
+
+
+@cache
+def commit_of(package: Path = PACKAGE) -> str:
+    """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ.
+
+    Empty for an installed package, also one that happens to lie in somebody's repository, and where git does not say.
+    """
+    top = package.parents[1]
+    if not (top / '.git').exists() or package != top / 'src' / 'seatrial':
+        return ''
+    said = ask(
+        ['git', '-C', str(top), 'describe', '--always', '--abbrev=12', '--exclude=*', '--dirty=+changes'], ANSWER_S
+    )
+    return said.stdout.strip() if said and said.exit_status == 0 else ''
 
 
 def write_plan(plan: TrialPlan) -> Path:
@@ -69,7 +93,7 @@ PYTHONS = ('python3', '/usr/libexec/platform-python', *(f'python3.{minor}' for m
 
 _PROBE = (
     f'for python in {" ".join(PYTHONS)}; do '
-    '"$python" -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null && exec "$python" "$@"; done; '
+    '"$python" -I -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null && exec "$python" "$@"; done; '
     'echo "seatrial: no Python of 3.6 or later on $(uname -n); name one in trial.yaml: partitions, python" >&2; '
     'exit 127'
 )
@@ -80,8 +104,9 @@ def job_lines(python: str | None, runner: Path, plan: Path) -> tuple[str, str]:
 
     python: the interpreter on the node; None: the first of PYTHONS that is there and is 3.6 or later.
 
-    In UTF-8 whatever the node's locale is: Python 3.6 cannot name a file with other letters under LC_ALL=C.
+    In UTF-8 whatever the node's locale is: Python 3.6 cannot name a file with other letters under LC_ALL=C. Isolated
+    (-I): no module of the working directory or of PYTHONPATH is imported.
     """
     interpreter = ['sh', '-c', _PROBE, 'seatrial'] if python is None else [python]
-    start = ['env', 'LC_ALL=C.UTF-8', *interpreter, str(runner)]
+    start = ['env', 'LC_ALL=C.UTF-8', *interpreter, '-I', str(runner)]
     return shell_line([*start, 'run', str(plan)]), shell_line([*start, 'remove', str(plan)])

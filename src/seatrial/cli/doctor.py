@@ -1,5 +1,6 @@
 """`seatrial doctor`: what is installed, which engine would measure, what is missing and how to get it."""
 
+import contextlib
 import os
 import platform
 import shutil
@@ -11,22 +12,23 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
-from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.darshan_library import Program, examined
 from seatrial.check.declared import load as load_checks
 from seatrial.check.job_environment import NotLoaded, loaded
 from seatrial.check.settings import settings_fault
+from seatrial.check.staging import commit_of, reframe_version
 from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
 from seatrial.filesystem.base import type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
-from seatrial.job.directory.rundir import inside, open_to
+from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
+from seatrial.model.owned import open_to, shared
 from seatrial.model.plan import EngineChoice
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size
@@ -74,6 +76,7 @@ def doctor(site_folder: Path, checks: Path) -> int:
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         *_place(site),
+        *_open_path(),
         *settings,
         *engines,
         *(row for own in file_systems.values() for row in own),
@@ -113,6 +116,16 @@ def _place(site: Site) -> list[Row]:
     return [(None, '', 'in no job of Slurm: what a compute node has is shown there, by srun seatrial doctor')]
 
 
+def _open_path() -> list[Row]:
+    """Folders of the PATH into which others may put programs: they run as this user."""
+    folders = os.environ.get('PATH', os.defpath).split(os.pathsep)
+    found = [f'{each or "."} is another folder in each working directory' for each in folders if each[:1] != '/']
+    for each in folders:
+        with contextlib.suppress(OSError):
+            found += [fault.why for fault in shared(each or '.')]
+    return [(WRONG, 'PATH', f'{why}; take it out of the PATH') for why in dict.fromkeys(found)]
+
+
 def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
     """The kinds of workload that the trials of the site ask for, under any profile. Raises CheckError."""
     asked = {
@@ -129,7 +142,6 @@ def _seatrial() -> str:
 
 
 def _settings(site: Site) -> list[Row]:
-    """What ReFrame refuses of settings.py."""
     systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
     faults = dict.fromkeys(settings_fault(site, system) for system in systems)
     return [(WRONG, 'settings', fault) for fault in faults if fault]
@@ -145,7 +157,6 @@ def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
 
 
 def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
-    """The engines as jobs in these partitions find them, and the modules that they load, if there are any."""
     where = _where(site, partitions)
     try:
         with loaded(modules):
@@ -178,7 +189,6 @@ def _library(site: Site, choices: Sequence[EngineChoice], partitions: list[str])
 
 
 def _of_data(choice: EngineChoice) -> list[Program]:
-    """The engine, if it is here and measures what Darshan's log is compared with."""
     shown = {kind.name for kind in KINDS.values() if kind.by_darshan}
     known = [engine for engine in engines_called(choice.name) if shown.intersection(engine.kinds)]
     return [

@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -12,17 +13,36 @@ import click
 
 import seatrial
 from seatrial.report.terminal import drop_unwritten
+from seatrial.report.words import clean
 from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
 
-COMMANDS = (
-    *('init', 'doctor', 'list', 'plan', 'run', 'report', 'explain', 'history', 'compare', 'trend', 'annotate'),
-    *('baseline', 'schedule', 'status', 'clean', 'accept', 'bundle', 'verify', 'derive', 'lfsck'),
-)
-"""In the order in which a site comes to need them. Each is a file of this folder."""
+COMMANDS = {
+    'init': 'Write a first site for this machine.',
+    'doctor': 'Show what this host has: engines, file systems, free space.',
+    'list': 'Show which checks would run where, and with which engine.',
+    'plan': 'Show what the cases will write, hold and take.',
+    'run': 'Run a session: the checks of a profile.',
+    'report': 'Write the report of a session.',
+    'explain': 'Explain a validity rule: what follows, and the remedy.',
+    'history': 'List, show and export what earlier sessions measured.',
+    'compare': 'Compare sessions before and after a change.',
+    'trend': 'Show when metrics have changed their level.',
+    'annotate': 'Write down what happened on a date.',
+    'baseline': 'Make references from sessions.',
+    'schedule': 'Have Slurm run a profile at a time of day.',
+    'status': 'Show how the last run of a profile went, and what changed.',
+    'clean': 'List and remove what sessions have left behind.',
+    'accept': 'Measure what a contract asks for.',
+    'bundle': 'Pack the evidence of an acceptance into one file.',
+    'verify': 'Compare figures and verdicts with the raw output.',
+    'derive': 'Write a check that replays an application from its log.',
+    'lfsck': 'Judge the saved output of LFSCK runs.',
+}
+"""In the order in which a site comes to need them, as --help shows them. Each is a file of this folder."""
 
 
 class _OnDemand(click.Group):
@@ -30,6 +50,10 @@ class _OnDemand(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section('Commands'):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -50,9 +74,16 @@ def main() -> None:
 
 
 def entry() -> None:
-    """Run the command line; every error that a person can correct is one or two lines and exit code 64."""
+    """Run the command line; every error that a person can correct is one or two lines and exit code 64.
+
+    What it makes only its user may write to: the next command would refuse it.
+    """
+    os.umask(os.umask(0o077) | 0o022)
     for name in [name for name in os.environ if name.startswith(ANSWERS)]:
         del os.environ[name]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, so that nothing temporary is left
     try:
         sys.exit(_carried_out())
     finally:
@@ -67,7 +98,7 @@ def _carried_out() -> int:
         _say(*error.problems)
     except click.UsageError as error:
         _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OSError as error:
         _say(f'{error.filename or "a file of the session"}: {error.strerror or error}')
@@ -75,7 +106,9 @@ def _carried_out() -> int:
         if isinstance(error, _refusals()):
             _say(str(error))
             return USAGE
-        with tempfile.NamedTemporaryFile('w', prefix='seatrial-error-', suffix='.txt', delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            'w', prefix='seatrial-error-', suffix='.txt', delete=False, errors='backslashreplace'
+        ) as file:
             traceback.print_exc(file=file)
         _say(f'an error of Seatrial itself: {error!r}', f'please report it with {file.name}')
         return INTERNAL
@@ -88,11 +121,12 @@ def _refusals() -> tuple[type[Exception], ...]:
     from seatrial.check.derived import Underivable
     from seatrial.check.planning import Unplannable
     from seatrial.job.directory.lock import LockError
+    from seatrial.model.foreign import NotReadable
 
-    return CheckError, LockError, Underivable, Unplannable
+    return CheckError, LockError, NotReadable, Underivable, Unplannable
 
 
 def _say(*lines: str) -> None:
     with contextlib.suppress(OSError):
         for line in lines:
-            click.echo(f'seatrial: {line}', err=True)
+            click.echo(f'seatrial: {clean(line)}', err=True)

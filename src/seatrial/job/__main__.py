@@ -13,6 +13,7 @@ from seatrial.job.launch.blocked import Blocked, LeftBehind, watched
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.atomic_file import keep_from_others
+from seatrial.model.owned import shared
 from seatrial.model.plan import TrialPlan, read_plan
 from seatrial.model.record import End, Removal
 from seatrial.rules.registry import finding
@@ -27,6 +28,9 @@ def main(arguments: List[str]) -> int:
     if len(arguments) != 2 or arguments[0] not in ('run', 'remove'):
         return _refuse('usage: runner.pyz run|remove PLAN')
     try:
+        faults = shared(arguments[1])  # by this node's own way to the state directory
+        if faults:
+            raise ValueError(faults[0].why)
         plan = read_plan(arguments[1])
         check_names(plan)
     except (OSError, ValueError) as error:
@@ -53,7 +57,7 @@ def check_names(plan: TrialPlan) -> None:
 def _watched(plan: TrialPlan) -> int:
     """Run it in a process that is left behind where a call of the target never returns."""
     blocked, patience_s = Blocked(), stall.patience_s(plan.target.recovery_limit_s)
-    ended = watched(lambda: _kept(plan, lambda plan: _run(plan, blocked)), blocked, patience_s)
+    ended = watched(lambda: _kept(plan, lambda plan: _say_end(plan, runner.run(plan, blocked))), blocked, patience_s)
     if not isinstance(ended, LeftBehind):
         return ended
     known = records_in(plan.records).end
@@ -80,10 +84,6 @@ def _kept(plan: TrialPlan, step: Callable[[TrialPlan], int]) -> int:
     except OSError as error:
         print(f'seatrial: the records {plan.records} cannot be kept: {error}', file=sys.stderr)
         return UNFINISHED
-
-
-def _run(plan: TrialPlan, blocked: Blocked) -> int:
-    return _say_end(plan, runner.run(plan, blocked))
 
 
 def _say_end(plan: TrialPlan, end: End) -> int:
@@ -120,7 +120,6 @@ def _refuse(sentence: str) -> int:
 
 
 def _say(sentence: str, stream: Optional[TextIO] = None) -> None:
-    """In ASCII: a node's locale may know no other letters."""
     print('seatrial: ' + sentence.encode('ascii', 'backslashreplace').decode('ascii'), file=stream)
 
 

@@ -9,13 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from seatrial.model.owned import shared
+from seatrial.model.owned import shared_in
 from seatrial.scheduler import queue
 from seatrial.scheduler.series import alone, file_of, job_name, scheduled
 from seatrial.site.calendar import Calendar
 
-AHEAD = 2
-"""Jobs of the script in the queue."""
+AHEAD = 2  # jobs of the script in the queue
 
 
 class Successors(NamedTuple):
@@ -29,10 +28,9 @@ def see_to_successors(series: Path, due: str) -> Successors:
     """Put the next jobs into the queue; once it is disabled there are none to come. Prints and raises nothing."""
     try:
         # The script is submitted as it lies there now, in STATE/schedule, and runs as this user.
-        for folder in series.parents[:2]:
-            fault = shared(str(folder))
-            if fault:
-                raise ValueError(fault.why)
+        faults = shared_in(str(series.parents[1]), (str(series.parent), str(script_of(series))))
+        if faults:
+            raise ValueError(faults[0].why)
         with alone(queue_lock(series)):
             plan = scheduled(series)
             if plan is None or plan.form != 'sbatch':
@@ -45,12 +43,11 @@ def see_to_successors(series: Path, due: str) -> Successors:
 
 
 def script_of(series: Path) -> Path:
-    """The script where there is no scrontab."""
     return file_of(series, '.sbatch')
 
 
 def queue_lock(series: Path) -> Path:
-    """Who changes what is in the queue is alone with it."""
+    """The lock of those who change what is in the queue."""
     return file_of(series, '.queue.lock')
 
 
@@ -66,7 +63,7 @@ def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str
     """See that the next jobs are in the queue; what was submitted, in sentences. Raises QueueError."""
     script, jobs = str(script_of(series)), waiting(series)
     there = {job.command.removeprefix(script).strip() for job in jobs}
-    wanted = [_argument(due) for due in calendar.after(after, AHEAD)]
+    wanted = [f'{due:%Y-%m-%dT%H:%M:%S}' for due in calendar.after(after, AHEAD)]
     missing = [due for due in wanted if due not in there]
     if missing and max(there, default='') > missing[0]:
         # A job with a higher number waits for one with a lower (singleton), also where it is due earlier.
@@ -87,8 +84,3 @@ def superseded(series: Path, due: str) -> bool:
     except (OSError, ValueError):
         return False
     return plan is not None and bool(plan.calendar.between(own, datetime.now().astimezone()))
-
-
-def _argument(due: datetime) -> str:
-    """The form that sbatch --begin takes, in this host's time zone."""
-    return f'{due:%Y-%m-%dT%H:%M:%S}'

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional
 from seatrial.filesystem.base import Driver, Meter, no_meter
 from seatrial.job.sequence.monitors import Monitoring
 from seatrial.model.ask import ask
+from seatrial.model.foreign import NotReadable, lines_in, open_regular
 from seatrial.model.plan import Target
 from seatrial.model.telemetry import (
     AFTER,
@@ -32,15 +33,9 @@ from seatrial.model.telemetry import (
 
 INTERVAL_S = 1.0
 
-DEAR_S = 0.05
-"""A reading that costs more is taken less often: at most this share of a second is spent on readings."""
-
-COSTS = 3
-"""The lowest cost of so many readings decides: one that happened to come at a busy moment does not."""
-
-PATIENCE_S = 1.0
-"""A reading that takes longer is a gap."""
-
+DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
+COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
+PATIENCE_S = 1.0  # a reading that takes longer is a gap
 MAX_PAUSE_S = 30.0
 """After a gap the pause doubles up to this: a probe that waits for a dead server can ignore SIGKILL, and is left."""
 
@@ -51,9 +46,9 @@ SERVERS_S = 30.0
 def telemetry_in(directory: str) -> Optional[Telemetry]:
     """What a job has left in its directory; None where it kept no telemetry."""
     try:
-        with open(os.path.join(directory, TELEMETRY), encoding='utf-8', errors='replace') as stream:
-            return read_telemetry(stream)
-    except OSError:
+        with open_regular(os.path.join(directory, TELEMETRY)) as stream:
+            return read_telemetry(lines_in(stream))
+    except (OSError, NotReadable):
         return None
 
 
@@ -89,13 +84,11 @@ class Log:
             self._descriptor = os.open(os.path.join(records, TELEMETRY), flags, 0o644)
 
     def write(self, value: Any) -> None:
-        """Append one line."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.write(self._descriptor, line_of(value).encode('utf-8'))
 
     def close(self) -> None:
-        """No more lines. Not while another thread may write."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
@@ -136,7 +129,7 @@ class Watching:
             due = max(due + self._interval_s, now) if answered else now + self._pause_s
 
     def _read(self) -> bool:
-        """Read once. Whether there was an answer in time."""
+        """Reads once; whether there was an answer in time."""
         began = time.monotonic()
         try:
             counters = self._meter.look(PATIENCE_S)
@@ -186,7 +179,6 @@ def _ask_beside(
 
 
 def _servers(target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]) -> Servers:
-    """Run the site's command; its output is kept as it came."""
     job = os.environ.get('SLURM_JOB_ID', '')
     raw = f'telemetry-{when}'
     empty = Servers(when, time.time(), None, raw, job, ())
