@@ -52,7 +52,7 @@ def test_it_starts_from_the_metric_below_its_bound_and_the_targets_that_take_fil
     assert (found.breach.metric, found.breach.point, found.breach.bound) == ('write', '16MiB', 200.0 * MIB)
     assert found.numbers == {'ost0000': 0, 'ost0001': 1}
     assert found.servers == {'ost0000': 'a', 'ost0001': 'b'}
-    assert found.point.bytes_per_task == SIZE, 'a task moves no more than in the case'
+    assert found.point.data.bytes_per_task == SIZE, 'a task moves no more than in the case'
     plan = plan_of(floors=FLOORS)
     assert begun(plan, records_of(plan, STEADY)._replace(sized=None), TWO) is None
 
