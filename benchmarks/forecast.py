@@ -324,7 +324,7 @@ def _moved(sample: Sample) -> 'tuple[float, float]':
     if not kind.moves_data:
         return out or 0, into or 0
     if out is None and into is None:
-        return size * (1 - point.read_share), size * point.read_share
+        return size * (1 - point.data.read_share), size * point.data.read_share
     return size * bool(out), size * bool(into)
 
 

@@ -51,7 +51,7 @@ def main() -> int:
     nodes, hours = (2, 12) if parser.parse_args().quick else (200, 72)
     each_s = hours * 3600 / ACTIONS
     point = scenario(BEFORE_S, AWAY_S, each_s - BEFORE_S - AWAY_S, ACTIONS)
-    point = point._replace(actions=tuple(each._replace(name='away') for each in point.actions), tasks=nodes)
+    point = point.changed(actions=tuple(each._replace(name='away') for each in point.actions), tasks=nodes)
     text = '{"skew_s": 0.0}\n'
     for each in point.actions:
         text += line_of_step(Step('away', 'start', each.at_s, each.at_s, ''))

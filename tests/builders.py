@@ -91,7 +91,7 @@ def moved(point: Point, rate_b_s: float, phase: str = 'write') -> Measurement:
         ('node1',),
         clock_s=0.001,
         bytes_moved=point.bytes_moved,
-        tasks=tuple(TaskTime(rank, 'node1', point.bytes_per_task, 0.0, seconds) for rank in range(point.tasks)),
+        tasks=tuple(TaskTime(rank, 'node1', point.data.bytes_per_task, 0.0, seconds) for rank in range(point.tasks)),
         fsync=True,
     )
 
@@ -107,9 +107,9 @@ def timed(point: Point, figures: Mapping[str, float], phase: str) -> Measurement
         point.tasks,
         ('node1',),
         clock_s=0.001,
-        bytes_moved=1000 * point.transfer_size,
+        bytes_moved=1000 * point.data.transfer_size,
         fsync=phase_of(point, phase).writes,
-        direct=point.direct,
+        direct=point.data.direct,
     )
 
 

@@ -14,7 +14,7 @@ def scenario_of(before_s, action_s, after_s, times=1, name='oss3-away'):
     """The point, as it was launched on two nodes."""
     point = scenario(before_s, action_s, after_s, times)
     actions = tuple(each._replace(name=name) for each in point.actions)
-    return point._replace(label=name, tasks=2, nodes=2, tasks_per_node=1, actions=actions)
+    return point.changed(label=name, tasks=2, nodes=2, tasks_per_node=1, actions=actions)
 
 
 def rows_of(point, dead_s=0.0, rate=64, share_after=1.0, errors=False):

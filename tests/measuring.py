@@ -12,7 +12,7 @@ MFWA = data_access('multiple')
 
 
 def access_point(workload=MFWA, tasks=2, transfers=4, transfer_size=64 * KIB, nodes=1):
-    return workload._replace(
+    return workload.changed(
         nodes=nodes,
         tasks=tasks,
         tasks_per_node=tasks // nodes,

@@ -204,8 +204,8 @@ def _proved(recorder: Recorder, record: Start | Sample) -> Start | Sample:
     assert record.measurement is not None
     point, moved_ = record.point, record.measurement
     seconds = moved_.bytes_moved / moved_.metrics[0].value
-    blocks = ''.join(f'{point.transfers}+0 records {way}\n' for way in ('in', 'out'))
-    said = f'{blocks}{point.bytes_per_task} bytes (1.0 MB, 1.0 MiB) copied, {seconds:.6f} s, 1 MB/s\n'
+    blocks = ''.join(f'{point.data.transfers}+0 records {way}\n' for way in ('in', 'out'))
+    said = f'{blocks}{point.data.bytes_per_task} bytes (1.0 MB, 1.0 MiB) copied, {seconds:.6f} s, 1 MB/s\n'
     times = (ProcessTime('node1', 0.0, seconds, 0),) * point.tasks
     outcome = Outcome(times, ('',) * point.tasks, (said,) * point.tasks, ())
     launch = RawLaunch(Dd().command('/usr/bin/dd', record.phase, point, f'{recorder.raw}/{record.raw}', 7), outcome)

@@ -34,7 +34,7 @@ def node_plan(nodes: int = 4, tasks_per_node: int = 1, workload: Point = WRITES,
 def launched(point: Point, hosts: Sequence[str], rates: Sequence[float], phase: str = 'write') -> Measurement:
     """All nodes move their tasks' bytes at these rates (B/s)."""
     tasks = point.tasks_per_node
-    own = tasks * point.bytes_per_task
+    own = tasks * point.data.bytes_per_task
     times = [own / rate for rate in rates]
     rows = tuple(NodeTime(host, tasks, own, time, time) for host, time in zip(hosts, times, strict=True))
     whole = moved(point, point.bytes_moved / max(times), phase)

@@ -43,7 +43,7 @@ def action(tmp_path, **changes):
 
 
 def plan(tmp_path, own, for_s=0.3):
-    point = scenario(before_s=5, action_s=1, after_s=5)._replace(label='away', actions=(Planned('away', 0.3, for_s),))
+    point = scenario(before_s=5, action_s=1, after_s=5).changed(label='away', actions=(Planned('away', 0.3, for_s),))
     records = tmp_path / 'records'
     (records / 'raw').mkdir(parents=True)
     made = plan_of(scenario(before_s=5, action_s=1, after_s=5), Sweep('action'), records=str(records), actions=(own,))

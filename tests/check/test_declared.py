@@ -100,7 +100,7 @@ def test_a_workload_of_any_kind_is_declared_with_a_sweep_over_what_it_has(write,
         ("data_access('multiple', 'segment')", 'SIZES', 'workload.extent: '),
         ("data_access('multiple', tasks='4')", 'SIZES', 'workload.tasks: int is expected, not str'),
         ("data_access('multiple', tasks=-1)", 'SIZES', 'workload.tasks: -1 '),
-        ("data_access('multiple')._replace(queue_depth=4)", 'SIZES', 'workload.queue_depth: '),
+        ("data_access('multiple').changed(queue_depth=4)", 'SIZES', 'workload.queue_depth: '),
         # the sweep
         ("data_access('multiple')", 'None', 'sweep: it is missing'),
         ("data_access('multiple')", "Sweep('tasks', (0,))", 'sweep: 0 is'),

@@ -198,7 +198,7 @@ def test_the_check_and_its_entry_plan_what_the_application_did(derived, name):
     (point,) = plan.points
     placed = shape.point._replace(nodes=1, tasks_per_node=2, label=point.label, at=point.at)
     assert point == placed
-    assert plan.sizing.pinned == shape.point.bytes_per_task
+    assert plan.sizing.pinned == shape.point.data.bytes_per_task
     assert check.workload.phases == shape.point.phases
 
 
@@ -270,4 +270,4 @@ def test_sizes_of_many_files_are_told_by_a_hundred_and_cut_as_the_source_cuts_th
 def test_an_ageing_is_a_check_that_loads_with_its_sizes(tmp_path):
     (tmp_path / 'aged.py').write_text(ageing_text(tuple(range(1, 101)), 'Aged'))
     (check,) = load_checks(tmp_path).values()
-    assert check.name == 'Aged' and check.workload.sizes == tuple(range(1, 101))
+    assert check.name == 'Aged' and check.workload.fill.sizes == tuple(range(1, 101))

@@ -75,7 +75,7 @@ def test_the_trial_of_the_page_on_slow_nodes_has_the_one_case_of_its_command_and
     assert f'[1/1] x FAIL  {case.name} ' in text
     plan = plan_of(seen, check, case)
     assert {'all', 'group03'} <= {point.label for point in plan.points}
-    assert {point.bytes_per_task for point in plan.points} == {32 * 2**20}
+    assert {point.data.bytes_per_task for point in plan.points} == {32 * 2**20}
 
 
 def test_how_long_a_timed_region_of_a_contract_must_last_is_what_one_page_says():

@@ -209,7 +209,7 @@ def with_devices(session, *devices):
 def test_as_many_tasks_read_raw_devices_as_can_be_dealt_to_them_alike(session):
     named = with_devices(session, '/dev/sda', '/dev/sdb', '/dev/sdc')
     (point,) = plan_of(named, RAW, RAW_CASE).points
-    assert (point.devices, point.nodes, point.tasks) == (('/dev/sda', '/dev/sdb', '/dev/sdc'), 1, 6)
+    assert (point.data.devices, point.nodes, point.tasks) == (('/dev/sda', '/dev/sdb', '/dev/sdc'), 1, 6)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session
 
 def test_what_a_site_fixes_for_all_checks_refuses_no_sizes_that_do_not_divide_it(session):
     odd = replace(FIXED, sweep=Sweep('transfer_size', (32 * KIB, 48 * KIB, 80 * KIB)))
-    assert [point.bytes_per_task for point in plan_of(session, odd, FIXED_CASE).points] == [
+    assert [point.data.bytes_per_task for point in plan_of(session, odd, FIXED_CASE).points] == [
         4 * MIB,
         4080 * KIB,
         4080 * KIB,
@@ -264,20 +264,20 @@ def fixing(session, tmp_path):
 
 def test_a_transfer_size_of_the_site_is_the_only_point_of_a_sweep_over_it(fixing):
     found = fixing('transfer_size: 3MiB')
-    assert [(point.label, point.transfer_size) for point in found.points] == [('3MiB', 3 * MIB)]
+    assert [(point.label, point.data.transfer_size) for point in found.points] == [('3MiB', 3 * MIB)]
     assert found.left_out == ()
-    assert found.points[0].bytes_per_task % (3 * MIB) == 0
+    assert found.points[0].data.bytes_per_task % (3 * MIB) == 0
 
 
 def test_a_transfer_size_of_the_site_holds_at_every_point_of_another_sweep(fixing):
     found = fixing('transfer_size: 64KiB', replace(TASKS, family='files'))
-    assert {point.transfer_size for point in found.points} == {64 * KIB}
+    assert {point.data.transfer_size for point in found.points} == {64 * KIB}
     assert [point.tasks for point in found.points] == [1, 2, 4, 8]
 
 
 def test_the_site_fixes_direct_interface_and_tasks_of_a_node(fixing):
-    assert {point.direct for point in fixing('direct: true').points} == {True}
-    assert {point.interface for point in fixing('interface: mpiio').points} == {'mpiio'}
+    assert {point.data.direct for point in fixing('direct: true').points} == {True}
+    assert {point.data.interface for point in fixing('interface: mpiio').points} == {'mpiio'}
     assert {point.tasks_per_node for point in fixing('tasks_per_node: 3').points} == {3}
     assert {point.tasks for point in fixing('tasks_per_node: 4, max_tasks: 2').points} == {2}
 
@@ -294,7 +294,7 @@ def test_what_the_site_fixes_of_data_leaves_metadata_alone(fixing, fixed):
 def test_random_io_is_direct_or_cached_as_its_check_says(fixing, direct):
     own = replace(SIZES, workload=random_access(('randread',), '1GiB', direct=direct))
     points = fixing(f'direct: {str(not direct).lower()}, transfer_size: 64KiB', own).points
-    assert {(point.direct, point.transfer_size) for point in points} == {(direct, 64 * KIB)}
+    assert {(point.data.direct, point.data.transfer_size) for point in points} == {(direct, 64 * KIB)}
 
 
 def test_what_contradicts_itself_with_what_the_site_fixes_is_refused_with_the_field(fixing):
@@ -306,7 +306,7 @@ def test_what_contradicts_itself_with_what_the_site_fixes_is_refused_with_the_fi
 
 def test_a_size_of_the_source_that_does_not_divide_is_rounded_down(fixing):
     (point,) = fixing('transfer_size: 3MiB', profile='paper').points
-    assert point.bytes_per_task == 2046 * MIB
+    assert point.data.bytes_per_task == 2046 * MIB
 
 
 # What the plan says
@@ -333,7 +333,7 @@ def test_the_plan_has_what_the_site_the_check_and_this_installation_say(session)
 def test_what_a_trial_fixes_is_in_the_plan(session):
     fixed = plan_of(session, FIXED, FIXED_CASE)
     assert (fixed.sizing.pinned, fixed.stopping.budget_s) == (4 * MIB, 90.0)
-    assert {point.bytes_per_task for point in fixed.points} == {4 * MIB}
+    assert {point.data.bytes_per_task for point in fixed.points} == {4 * MIB}
 
 
 def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
@@ -366,7 +366,7 @@ def test_a_scenario_of_a_source_is_carried_out_as_it_is(session, name):
     scenario = replace(SCENARIO, name=name)
     plan = plan_of(session, scenario, case_of(scenario))
     assert plan.sizing.first == 0
-    assert {point.files_per_directory for point in plan.points} == {500}
+    assert {point.tree.files_per_directory for point in plan.points} == {500}
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_the_map_has_every_count_by_every_size(session, checks):
 def test_small_files_fit_on_the_metadata_target(checks):
     for name in ('DataOnMdtSmallFiles', 'DataOnMdtFullFiles'):
         dom = next(own for own in map(asked, layouts_in(checks[name].sweep)) if own.components)
-        assert checks[name].workload.bytes_per_file <= dom.components[0].end
+        assert checks[name].workload.tree.bytes_per_file <= dom.components[0].end
 
 
 # What a plan says of the references

@@ -144,7 +144,7 @@ def test_what_a_report_had_to_do_without_is_noted(on_site, past, site, text, gon
     ('old', 'new', 'said'),
     [
         (r'.+', '{', 'is no JSON'),
-        (r'.+', '{"schema": 1}', 'schema: 1 is not 2'),
+        (r'.+', '{"schema": 1}', 'schema: 1 is neither 3 nor 2'),
         ('"read"', '"reed"', "points: phases: ['reed']"),
     ],
 )

@@ -68,7 +68,7 @@ def test_every_part_of_it_is_synced():
 
 
 def test_what_it_calls_too_short_has_no_figure_and_is_no_zero():
-    few, none = measure('some-short', GOOD._replace(bytes_per_task=768 * MIB)), measure('short', SMALL)
+    few, none = measure('some-short', GOOD.changed(bytes_per_task=768 * MIB)), measure('short', SMALL)
     assert few.figures == {'write': 1413452 * KIB}
     assert none.figures == {}
     assert [metric.name for metric in none.metrics] == ['write', 'update', 'read', 'seeks']
@@ -130,7 +130,7 @@ def test_a_complaint_beside_figures_is_refused():
 )
 def test_what_it_cannot_do_it_says(change, why):
     assert BonnieEngine().cannot(GOOD) is None
-    assert BonnieEngine().cannot(GOOD._replace(**change)).startswith(why)
+    assert BonnieEngine().cannot(GOOD.changed(**change)).startswith(why)
 
 
 def test_the_version_is_read_from_its_usage():

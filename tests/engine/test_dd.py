@@ -87,7 +87,7 @@ class TestCommand:
 
 class TestDirectAccess:
     def test_a_read_of_a_direct_point_has_it_and_is_said_to(self):
-        at = point(FILES._replace(direct=True), transfers=64, transfer_size=MIB)
+        at = point(FILES.changed(direct=True), transfers=64, transfer_size=MIB)
         argvs = Dd().command('dd', 'read', at, '/raw/1', 7).argvs
         assert [operands(argv)['iflag'] for argv in argvs] == ['direct', 'direct']
         assert measure('read-files', how=('read', at)).direct is True
@@ -95,7 +95,7 @@ class TestDirectAccess:
         assert measure('read-files').direct is False
 
     def test_a_preparation_writes_past_the_cache_too(self):
-        argvs = Dd().command('dd', 'write', writers(point(FILES._replace(direct=True))), '/raw/1', 7).argvs
+        argvs = Dd().command('dd', 'write', writers(point(FILES.changed(direct=True))), '/raw/1', 7).argvs
         assert {(operands(argv)['iflag'], operands(argv)['oflag']) for argv in argvs} == {('fullblock', 'direct')}
 
 
@@ -121,7 +121,7 @@ class TestWhatItCannot:
         ],
     )
     def test_every_other_pattern_is_refused_with_its_reason(self, change, why):
-        assert Dd().cannot(point(SEGMENTS)._replace(**change)) == why
+        assert Dd().cannot(point(SEGMENTS).changed(**change)) == why
 
 
 class TestVersion:
@@ -149,7 +149,7 @@ class TestEveryGoodRun:
 
     def test_every_task_has_its_bytes_host_and_time(self, name):
         zero = processes(name)[0].start_s
-        own = GOOD[name][1].bytes_per_task
+        own = GOOD[name][1].data.bytes_per_task
         assert [
             (task.host, task.bytes_moved, task.start_s + zero, task.end_s + zero) for task in measure(name).tasks
         ] == [(t.host, own, pytest.approx(t.start_s), pytest.approx(t.end_s)) for t in processes(name)]
@@ -173,8 +173,8 @@ class TestEveryGoodRun:
 
     def test_other_bytes_a_task_and_other_blocks_are_refused(self, name):
         phase, at = GOOD[name]
-        assert refusal(name, how=(phase, at._replace(bytes_per_task=MIB))).rule == 'T18'
-        assert refusal(name, how=(phase, at._replace(transfer_size=64 * MIB))).rule == 'T18'
+        assert refusal(name, how=(phase, at.changed(bytes_per_task=MIB))).rule == 'T18'
+        assert refusal(name, how=(phase, at.changed(transfer_size=64 * MIB))).rule == 'T18'
 
 
 @pytest.mark.parametrize(

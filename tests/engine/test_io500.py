@@ -61,7 +61,7 @@ def by_rules():
 
 
 def test_the_score_is_that_of_io500_where_its_rules_were_kept():
-    point = POINT._replace(duration_s=io500('4GiB').duration_s)
+    point = POINT.changed(duration_s=io500('4GiB').duration_s)
     measurement = measure(point=point, result=by_rules())
     said = {key: float(value) for key, value in re.findall(r'^(MD|BW|SCORE) +=+ ([\d.]+)', RESULT, re.MULTILINE)}
     assert measurement.figures[BANDWIDTH] / GIB == pytest.approx(said['BW'], rel=1e-4)
@@ -74,7 +74,7 @@ def test_by_its_rules_a_phase_that_is_too_short_makes_all_of_it_invalid():
     short = by_rules().replace(
         '[find]\n', '[find]\n; ERROR INVALID Runtime is smaller than expected minimum runtime\n'
     )
-    error = refusal(point=POINT._replace(duration_s=io500('4GiB').duration_s), result=short)
+    error = refusal(point=POINT.changed(duration_s=io500('4GiB').duration_s), result=short)
     assert (error.rule, 'find' in error.sentence) == ('T19', True)
 
 

@@ -41,20 +41,20 @@ SFSA = data_access('single', 'segment')
 SFSA_STRIDED = data_access('single', 'segment', 'strided')
 SFSA_RANDOM = data_access('single', 'segment', 'random')
 SFWA = data_access('single', operations=('read',))
-SFWA_RANDOM = SFWA._replace(order='random')
+SFWA_RANDOM = SFWA.changed(order='random')
 DIRECT = '--posix.odirect'
 
 
 def mpiio(workload, collective=False):
-    return workload._replace(interface='mpiio', collective=collective)
+    return workload.changed(interface='mpiio', collective=collective)
 
 
 def hdf5(workload, collective=False):
-    return workload._replace(interface='hdf5', collective=collective)
+    return workload.changed(interface='hdf5', collective=collective)
 
 
 def netcdf(workload, collective=False):
-    return workload._replace(interface='netcdf', collective=collective)
+    return workload.changed(interface='netcdf', collective=collective)
 
 
 point = functools.partial(access_point, transfers=64)
@@ -248,7 +248,7 @@ def test_nothing_is_verbose_stonewalled_direct_or_left_from_before(form):
 
 def test_direct_access_is_read_from_the_command_line_that_ior_was_given():
     told = text('one-mfwa-write', 'summary.json').replace('"ior -a POSIX', f'"ior -a POSIX {DIRECT}')
-    direct = ('write', point(MFWA._replace(direct=True)))
+    direct = ('write', point(MFWA.changed(direct=True)))
     assert DIRECT in argv_of(*direct)
     assert measure('one-mfwa-write', direct, summary=told).direct is True
     for how, summary, words in (
@@ -347,9 +347,9 @@ def test_data_begin_again_where_an_offset_comes_to_the_same_seed(at, after):
 @given(st.sampled_from([MFWA, SFSA_STRIDED]), st.integers(1, 5), st.sampled_from([MIB, 3 * MIB, 5 * MIB]), st.data())
 def test_up_to_there_no_seed_of_a_task_comes_twice(workload, tasks, transfer_size, data):
     at = point(workload, tasks, transfers=data.draw(st.integers(1, 300)), transfer_size=transfer_size)
-    step = transfer_size * (tasks if at.order == 'strided' else 1)
-    seeds = {number * step % 2**27 for number in range(at.transfers)}
-    assert (len(seeds) < at.transfers) == bool(Ior().repeats(at))
+    step = transfer_size * (tasks if at.data.order == 'strided' else 1)
+    seeds = {number * step % 2**27 for number in range(at.data.transfers)}
+    assert (len(seeds) < at.data.transfers) == bool(Ior().repeats(at))
 
 
 # What it cannot do
@@ -387,7 +387,7 @@ def test_it_can_do_the_classes_of_the_literature_up_to_its_limits(at):
         (point(netcdf(SFSA_STRIDED), transfer_size=16 * MIB, transfers=129), 'cannot write NetCDF to 4 GiB past'),
         (point(mpiio(MFWA, collective=True)), 'collectively'),
         (point(mpiio(SFWA, collective=True)), 'collectively'),
-        (point(MFWA._replace(direct=True), transfer_size=6 * KIB), 'only multiples of 4096'),
+        (point(MFWA.changed(direct=True), transfer_size=6 * KIB), 'only multiples of 4096'),
     ],
 )
 def test_it_says_what_it_cannot_do_exactly(at, why):
@@ -456,7 +456,7 @@ def test_the_bytes_and_the_tasks_are_those_of_the_plan_and_their_times_those_of_
     rows = [line.split(',') for line in text(name, 'csv').splitlines()[1:]]
     assert (measured.bytes_moved, measured.world_size) == (at.bytes_moved, at.tasks)
     assert [(task.rank, task.bytes_moved, task.seconds) for task in measured.tasks] == [
-        (rank, at.bytes_per_task, float(row[2])) for rank, row in enumerate(rows)
+        (rank, at.data.bytes_per_task, float(row[2])) for rank, row in enumerate(rows)
     ]
     assert (measured.fsync, measured.direct) == (phase == 'write', False)
     assert [metric.name for metric in measured.metrics] == [phase]
@@ -634,7 +634,7 @@ def timed(seconds, longest_s, lived_s=100.0, nodes=2):
     figure = f'{8 / seconds:.4f}'
     figures = dict.fromkeys(('bwMiB', 'bwMaxMIB', 'bwMinMIB', 'bwMeanMIB'), figure)
     summary = changed(name, **figures, **dict.fromkeys(('totalTime', 'MeanTime'), f'{seconds:.4f}'))
-    own = point().bytes_per_task / longest_s
+    own = point().data.bytes_per_task / longest_s
     ranks = re.sub(r'(read,1),[^,]+,([^,]+),[^,]+', rf'\1,{longest_s:.10e},\2,{own:.10e}', text(name, 'csv'))
     seen = outcome(name, summary=summary, ranks=ranks)
     seen = seen._replace(processes=(ProcessTime('node1', 2.0, 2.0 + lived_s, 0),))
@@ -752,12 +752,12 @@ def test_any_text_is_refused_and_breaks_nothing(stdout, summary, ranks):
 
 def offset_rule(at, rank):
     """LANL's mpi_io_test (fs-test/fs_test, get_offset): where the transfers of a rank begin, in their order."""
-    step = at.transfer_size
-    if at.extent == 'whole':
-        return [step * n for n in range(at.transfers)]
-    if at.order == 'strided':
-        return [n * at.tasks * step + rank * step for n in range(at.transfers)]
-    return [rank * step * at.transfers + n * step for n in range(at.transfers)]
+    step = at.data.transfer_size
+    if at.data.extent == 'whole':
+        return [step * n for n in range(at.data.transfers)]
+    if at.data.order == 'strided':
+        return [n * at.tasks * step + rank * step for n in range(at.data.transfers)]
+    return [rank * step * at.data.transfers + n * step for n in range(at.data.transfers)]
 
 
 def small(workload):
@@ -767,7 +767,7 @@ def small(workload):
 BOTH = {
     'MFWA': MFWA,
     'MFWA random': MFWA_RANDOM,
-    'MFWA direct': MFWA._replace(direct=True),
+    'MFWA direct': MFWA.changed(direct=True),
     'SFSA contiguous': SFSA,
     'SFSA strided': SFSA_STRIDED,
     'MFWA MPI-IO': mpiio(MFWA),
@@ -835,17 +835,17 @@ class Ran:
 @pytest.mark.parametrize('name', TRACED)
 def test_the_offsets_of_every_rank_are_those_of_the_lanl_rule(tmp_path, request, name):
     phase, at = TRACED[name]
-    if at.direct:
+    if at.data.direct:
         request.getfixturevalue('o_direct')
     ran = Ran(tmp_path, phase, at)
-    assert ran.measured.direct == at.direct
+    assert ran.measured.direct == at.data.direct
     for rank, calls in enumerate(ran.calls):
         moved = [call for call in calls if call[0] == phase]
         rule = offset_rule(at, rank)
         offsets = [offset for _, _, offset, _ in moved]
-        assert {(file, size) for _, file, _, size in moved} == {(file_name(at, rank), at.transfer_size)}
-        assert (sorted(offsets) if at.order == 'random' else offsets) == rule
-        assert (offsets != rule) == (at.order == 'random')
+        assert {(file, size) for _, file, _, size in moved} == {(file_name(at, rank), at.data.transfer_size)}
+        assert (sorted(offsets) if at.data.order == 'random' else offsets) == rule
+        assert (offsets != rule) == (at.data.order == 'random')
 
 
 @pytest.mark.needs('ior', 'mpiexec', 'strace')
@@ -870,7 +870,7 @@ def test_links_and_their_file_outlive_a_read(tmp_path):
     at = small(SFWA)
     ran = Ran(tmp_path, 'read', at, watch=False)
     assert sorted(path.name for path in ran.data.iterdir()) == ['data', 'data.00000000', 'data.00000001']
-    assert (ran.data / 'data').stat().st_size == at.bytes_per_task
+    assert (ran.data / 'data').stat().st_size == at.data.bytes_per_task
 
 
 @pytest.mark.needs('ior', 'mpiexec')
@@ -883,7 +883,7 @@ def test_what_is_written_does_not_compress_and_is_nowhere_the_same(tmp_path, wor
         for file in files_of(at):
             whole = (ran.data / file.name).read_bytes()
             blocks += [whole[start : start + 64 * KIB] for start in range(0, len(whole), 64 * KIB)]
-    assert len(set(blocks)) == len(blocks) == 2 * 2 * at.transfers
+    assert len(set(blocks)) == len(blocks) == 2 * 2 * at.data.transfers
     assert all(len(zlib.compress(block)) > 0.99 * len(block) for block in blocks)
 
 
@@ -894,7 +894,7 @@ def test_files_of_an_earlier_launch_are_made_anew(tmp_path):
     smaller = point(transfers=4)
     after = Ran(tmp_path, 'write', smaller, watch=False).data
     assert {path.name: path.stat().st_size for path in after.iterdir()} == dict.fromkeys(
-        before, smaller.bytes_per_task
+        before, smaller.data.bytes_per_task
     )
 
 

@@ -14,7 +14,7 @@ TRANSCRIPTS = transcripts('iozone')
 PHASES = ('write', 'rewrite', 'read', 'reread')
 POINT = access_point(file_reuse(PHASES), transfers=512)
 ONE = access_point(file_reuse(PHASES), tasks=1, transfers=512)
-DIRECT = POINT._replace(direct=True)
+DIRECT = POINT.changed(direct=True)
 GOOD = {
     **{phase: (phase, POINT) for phase in PHASES},
     'one': ('write', ONE),
@@ -51,7 +51,7 @@ class TestEveryGoodRun:
         assert metric.name == phase
         assert metric.value == pytest.approx(at.tasks * slowest)
         assert measurement.seconds == max(task.end_s for task in measurement.tasks)
-        assert [task.bytes_moved for task in measurement.tasks] == [at.bytes_per_task] * at.tasks
+        assert [task.bytes_moved for task in measurement.tasks] == [at.data.bytes_per_task] * at.tasks
 
     def test_the_sum_of_the_rates_is_kept_in_the_words_of_the_tool_and_never_less(self, name):
         (metric,) = measure(name).metrics
@@ -68,7 +68,7 @@ class TestEveryGoodRun:
     def test_what_was_synced_and_direct_is_read_from_its_notes(self, name):
         phase, at = GOOD[name]
         measurement = measure(name)
-        assert (measurement.fsync, measurement.direct) == (phase in ('write', 'rewrite'), at.direct)
+        assert (measurement.fsync, measurement.direct) == (phase in ('write', 'rewrite'), at.data.direct)
 
     def test_cut_short_after_any_line_it_is_refused(self, name):
         assert {refusal(name, text).rule for text in cuts(TRANSCRIPTS[name]['out'].rstrip('\n') + '\n')} == {'T8'}
@@ -76,8 +76,8 @@ class TestEveryGoodRun:
     def test_another_plan_is_refused(self, name):
         phase, at = GOOD[name]
         assert refusal(name, how=(phase, at._replace(tasks=3))).rule == 'T9'
-        assert refusal(name, how=(phase, at._replace(transfer_size=4 * KIB))).rule == 'P15'
-        assert refusal(name, how=(phase, at._replace(direct=not at.direct))).rule == 'P15'
+        assert refusal(name, how=(phase, at.changed(transfer_size=4 * KIB))).rule == 'P15'
+        assert refusal(name, how=(phase, at.changed(direct=not at.data.direct))).rule == 'P15'
 
 
 def test_a_rewrite_keeps_the_file_and_a_read_syncs_nothing():
@@ -139,7 +139,7 @@ def test_figures_that_contradict_each_other_are_refused(figure, lie):
     ],
 )
 def test_what_it_cannot_do_it_says(change, why):
-    assert Iozone().cannot(POINT._replace(**change)).startswith(why)
+    assert Iozone().cannot(POINT.changed(**change)).startswith(why)
     assert Iozone().cannot(POINT) is None
 
 

@@ -45,7 +45,7 @@ class Event(NamedTuple):
 
 def point(workload, tasks, transfers=TRANSFERS, **changes):
     own = {'transfer_size': TRANSFER, 'bytes_per_task': transfers * TRANSFER, **changes}
-    return workload._replace(tasks=tasks, tasks_per_node=tasks, **own)
+    return workload.changed(tasks=tasks, tasks_per_node=tasks, **own)
 
 
 def issued(engine, phase, at, directory, raw):
@@ -113,12 +113,12 @@ def rule(phase, at):
     """The events that each rank must have: segment * tasks * block + rank * block + i * transfer in a shared file."""
     ranks = []
     for rank in range(at.tasks):
-        if at.extent == 'whole':
-            offsets = [i * TRANSFER for i in range(at.transfers)]
-        elif at.order == 'strided':
-            offsets = [segment * at.tasks * TRANSFER + rank * TRANSFER for segment in range(at.transfers)]
+        if at.data.extent == 'whole':
+            offsets = [i * TRANSFER for i in range(at.data.transfers)]
+        elif at.data.order == 'strided':
+            offsets = [segment * at.tasks * TRANSFER + rank * TRANSFER for segment in range(at.data.transfers)]
         else:
-            offsets = [rank * at.transfers * TRANSFER + i * TRANSFER for i in range(at.transfers)]
+            offsets = [rank * at.data.transfers * TRANSFER + i * TRANSFER for i in range(at.data.transfers)]
         ranks.append([Event(phase, file_name(at, rank), offset, TRANSFER) for offset in offsets])
     return ranks
 
@@ -186,7 +186,7 @@ class TestFioAndDd:
         for event in sorted(event for events in data_events(processes) for event in events):
             assert event.offset == end
             end += event.length
-        assert end == at.bytes_per_task
+        assert end == at.data.bytes_per_task
 
 
 CALLS_OF_FIO = re.compile(r'clock_nanosleep\(.*(tv_nsec=100000000)|clone3?\(.*?(CLONE_THREAD|SIGCHLD)')

@@ -49,7 +49,7 @@ GOOD = {
         ('one-main', {'private': PRIVATE, 'shared': SHARED}),
     )
     for name, tree in trees.items()
-    for phase in (('create',) if tree.fsync else tree.phases)
+    for phase in (('create',) if tree.tree.fsync else tree.phases)
 }
 
 # Why the others are refused when this was planned: two tasks create 20 files and 20 directories each.
@@ -165,7 +165,7 @@ def argv_of(phase, at, raw='/records/1', seed=7):
     ('tree', 'words'),
     [
         (FDTREE_1, '-C -u -F -z 4 -b 5 -I 3 -w 40960'),
-        (FDTREE_1._replace(subtrees='shared'), '-C -F -z 4 -b 5 -I 3 -w 40960'),
+        (FDTREE_1.changed(subtrees='shared'), '-C -F -z 4 -b 5 -I 3 -w 40960'),
         (SHARED, '-C -n 20'),
         (EMPTIES, '-C -D -z 1 -b 2 -I 3'),
     ],
@@ -234,7 +234,7 @@ def test_what_mdtest_leaves_lies_beside_the_records():
 
 @pytest.mark.parametrize(
     'tree',
-    [PRIVATE, SHARED, EMPTIES, BARE, SYNCED, FDTREE_1, SHARED._replace(bytes_per_file=MAX_BYTES_PER_CALL)],
+    [PRIVATE, SHARED, EMPTIES, BARE, SYNCED, FDTREE_1, SHARED.changed(bytes_per_file=MAX_BYTES_PER_CALL)],
 )
 def test_it_can_do_the_trees_of_the_sources(tree):
     assert Mdtest().cannot(point(tree, 48, 6)) is None
@@ -243,12 +243,12 @@ def test_it_can_do_the_trees_of_the_sources(tree):
 @pytest.mark.parametrize(
     ('tree', 'why'),
     [
-        (SHARED._replace(empties_per_directory=19), 'other numbers of files and of directories'),
+        (SHARED.changed(empties_per_directory=19), 'other numbers of files and of directories'),
         (SHARED._replace(phases=('create', 'find')), 'cannot find files'),
-        (SHARED._replace(fsync=True), 'sync a file to which it writes nothing'),
-        (SHARED._replace(bytes_per_file=MAX_BYTES_PER_CALL + 1), 'in one call'),
-        (SHARED._replace(depth=31, branching=2), 'cannot number 4294967295 directories'),
-        (SHARED._replace(depth=70), 'paths of 1'),
+        (SHARED.changed(fsync=True), 'sync a file to which it writes nothing'),
+        (SHARED.changed(bytes_per_file=MAX_BYTES_PER_CALL + 1), 'in one call'),
+        (SHARED.changed(depth=31, branching=2), 'cannot number 4294967295 directories'),
+        (SHARED.changed(depth=70), 'paths of 1'),
     ],
 )
 def test_it_says_what_it_cannot_do_exactly(tree, why):
@@ -298,7 +298,7 @@ def test_the_figures_are_those_of_the_table_to_their_last_digit(name):
     words = {'create': 'creation', 'remove': 'removal'}
     kinds = [(metric.figure, *metric.name.split('_')) for metric in measure(name).metrics]
     measured = {f'{kind.capitalize()} {words.get(phase, phase)}': figure for figure, kind, phase in kinds}
-    if not GOOD[name][1].depth:  # a root that stands alone is no metric
+    if not GOOD[name][1].tree.depth:  # a root that stands alone is no metric
         printed = {operation: figure for operation, figure in printed.items() if not operation.startswith('Tree')}
     assert measured == {operation: figure for operation, figure in printed.items() if figure != '0.000'}
 
@@ -586,7 +586,7 @@ def test_files_of_other_ranks_with_the_same_bytes_are_told(tasks, files, size, s
 def test_one_rank_and_empty_files_repeat_nothing():
     at = point(metadata_tree(files_per_directory=9))
     assert Mdtest().repeats(at) == ''
-    assert Mdtest().repeats(at._replace(tasks=1, bytes_per_file=5)) == ''
+    assert Mdtest().repeats(at.changed(tasks=1, bytes_per_file=5)) == ''
 
 
 def test_a_file_of_ranks_that_was_not_written_is_refused_by_its_name():
@@ -653,7 +653,7 @@ def test_a_complaint_is_quoted_with_its_rule():
     )
 
 
-SPREAD = point(SHARED._replace(empties_per_directory=0), 8, 4)
+SPREAD = point(SHARED.changed(empties_per_directory=0), 8, 4)
 
 
 @pytest.mark.parametrize(

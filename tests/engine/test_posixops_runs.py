@@ -33,7 +33,7 @@ from seatrial.workload.tree import FIND, PHASES, metadata_tree, operations
 pytestmark = pytest.mark.slow
 
 SHARED = metadata_tree(PHASES, 2, 3, files_per_directory=3, empties_per_directory=2, bytes_per_file=3901)
-PRIVATE = SHARED._replace(subtrees='private')
+PRIVATE = SHARED.changed(subtrees='private')
 WIDE = metadata_tree(PHASES, 1, 100, files_per_directory=1, subtrees='private')
 FILES = metadata_tree(files_per_directory=20, bytes_per_file=100, subtrees='private')
 OPERATIONS = posix_operations(20, 100, 'private')
@@ -82,7 +82,7 @@ class TestWhatATreeHolds:
                 assert Counter(name.split('.')[1] for name in files) == {'0': 3, '1': 3, '2': 3}
 
     def test_the_bytes_do_not_compress_and_differ_in_every_file(self, disk):
-        disk.launch('create', point(FILES._replace(bytes_per_file=64 * KIB)))
+        disk.launch('create', point(FILES.changed(bytes_per_file=64 * KIB)))
         blocks = [path.read_bytes() for path in disk.files()]
         assert len({block[at : at + 512] for block in blocks for at in range(0, 64 * KIB, 512)}) == 40 * 128
         assert len(zlib.compress(b''.join(blocks[:8]))) > 8 * 64 * KIB
@@ -100,28 +100,28 @@ class TestWhatATreeHolds:
         assert [metric.name for metric in metrics] == ['directory_create', 'file_create']
 
     def test_only_the_first_task_makes_the_directories_of_a_shared_tree(self, disk):
-        tree_create = disk.launch('create', point(WIDE._replace(subtrees='shared'))).metrics[0]
+        tree_create = disk.launch('create', point(WIDE.changed(subtrees='shared'))).metrics[0]
         assert (tree_create.name, tree_create.operations, tree_create.task_seconds) == ('tree_create', 101, ())
 
     @pytest.mark.needs('strace')
     @pytest.mark.parametrize(('fsync', 'calls'), [(True, 20), (False, 0)])
     def test_every_file_is_synced_where_it_is_asked_for(self, disk, tmp_path, fsync, calls):
         wrapper = ('strace', '-f', '-e', 'trace=fsync', '-o', str(tmp_path / 'trace'))
-        disk.launch('create', point(FILES._replace(fsync=fsync), tasks=1), wrapper=wrapper)
+        disk.launch('create', point(FILES.changed(fsync=fsync), tasks=1), wrapper=wrapper)
         assert (tmp_path / 'trace').read_text().count('fsync(') == calls
 
 
 class TestFind:
     """IO500's search: every file is come across once, whoever has made it."""
 
-    @pytest.mark.parametrize('tree', [SHARED, PRIVATE, WIDE, FILES, FILES._replace(subtrees='shared')])
+    @pytest.mark.parametrize('tree', [SHARED, PRIVATE, WIDE, FILES, FILES.changed(subtrees='shared')])
     def test_every_file_is_found_once_by_all_tasks_together(self, disk, tree):
         disk.launch('create', point(tree))
         (metric,) = disk.launch(FIND, point(tree)).metrics
         assert (metric.name, metric.operations) == ('file_find', operations(tree, FIND, 2)['file_find'])
 
     def test_one_shared_directory_is_listed_by_one_task(self, disk):
-        at = point(FILES._replace(subtrees='shared'))
+        at = point(FILES.changed(subtrees='shared'))
         disk.launch('create', at)
         disk.launch(FIND, at)
         said = [json.loads(line)['timed']['file_find'] for line in disk.outcome.stdouts]
@@ -135,7 +135,7 @@ class TestFind:
         assert (rule, sentence) == ('P15', 'file_find: the tasks did 39 operations, not 40')
 
     def test_a_file_of_another_size_is_told_where_its_name_is_sought(self, disk):
-        tree = FILES._replace(files_per_directory=102)
+        tree = FILES.changed(files_per_directory=102)
         disk.launch('create', point(tree))
         os.truncate(disk.data / 'tree.0' / 'f.0.101', 99)
         rule, sentence = disk.refused(FIND, point(tree))
@@ -176,7 +176,7 @@ class TestATreeThatIsNotAsPlanned:
 
     def test_a_full_file_system_names_the_file(self, disk):
         limited = ('sh', '-c', 'ulimit -f 1; exec "$@"', 'sh')
-        rule, sentence = disk.refused('create', point(FILES._replace(bytes_per_file=64 * KIB)), wrapper=limited)
+        rule, sentence = disk.refused('create', point(FILES.changed(bytes_per_file=64 * KIB)), wrapper=limited)
         assert rule == 'E1'
         assert 'file_create: File too large: tree.' in sentence
 
@@ -203,7 +203,7 @@ class TestTasksThatAreLost:
 @pytest.mark.parametrize('subtrees', ['private', 'shared'])
 class TestFileop:
     def test_every_operation_is_done_to_every_entry_and_timed_and_nothing_is_left(self, disk, subtrees):
-        metrics = disk.launch('fileop', point(OPERATIONS._replace(subtrees=subtrees))).metrics
+        metrics = disk.launch('fileop', point(OPERATIONS.changed(subtrees=subtrees))).metrics
         assert {metric.name: metric.operations for metric in metrics} == dict.fromkeys(FILEOP, 40)
         assert list(disk.data.iterdir()) == []
         for metric in metrics:
@@ -214,7 +214,7 @@ class TestFileop:
     @pytest.mark.needs('strace')
     def test_the_kernel_sees_as_many_calls(self, disk, tmp_path, subtrees):
         wrapper = ('strace', '-f', '-o', str(tmp_path / 'trace'))
-        disk.launch('fileop', point(OPERATIONS._replace(subtrees=subtrees), tasks=1), wrapper=wrapper)
+        disk.launch('fileop', point(OPERATIONS.changed(subtrees=subtrees), tasks=1), wrapper=wrapper)
         own = [line for line in (tmp_path / 'trace').read_text().splitlines() if 'calls' in line or '../d.0' in line]
         calls = Counter(line.split('(')[0].split()[1] for line in own)
         # One directory is that of the task itself, and is made and removed beside the 20.

@@ -28,7 +28,7 @@ WRITE_AND_READ = placed(data_access('multiple', transfer_size=4096, bytes_per_ta
 TWO_NODES = READ._replace(label='2tasks', nodes=2, tasks_per_node=1)
 FIO, DD = EngineChoice('fio', 'fio'), EngineChoice('dd', '/opt/dd')
 FLAT = placed(metadata_tree(('create', 'stat', 'remove'), files_per_directory=10), 'flat')
-BOTH = FLAT._replace(label='both', empties_per_directory=10)
+BOTH = FLAT.changed(label='both', empties_per_directory=10)
 
 
 def installed(*programs):
@@ -98,7 +98,7 @@ def test_a_point_that_contradicts_itself_is_for_no_engine():
 
 
 def test_no_engine_of_data_access_passes_one_transfer_at_a_time_for_several():
-    chosen = choose([FIO, DD], [READ._replace(queue_depth=8)], installed('fio', '/opt/dd'))
+    chosen = choose([FIO, DD], [READ.changed(queue_depth=8)], installed('fio', '/opt/dd'))
     assert chosen.engine is None
     assert len(chosen.skipped) == 2 and all('queue_depth' in why for why in chosen.skipped)
 

@@ -118,7 +118,7 @@ def test_a_row_has_the_figures_of_its_launch(rows, sample):
     assert (found['started'], found['session_started']) == (BEGAN, BEGAN)
     # The parameters are those of the point as it was launched.
     launched = sample()
-    point = launched.point._replace(direct=True, queue_depth=8, working_set=4 * SIZE)
+    point = launched.point.changed(direct=True, queue_depth=8, working_set=4 * SIZE)
     found = first(rows(write_16MiB=[launched._replace(point=point)]))
     names = ('direct', 'queue_depth', 'working_set', 'interface')
     assert [found[name] for name in names] == [True, 8, 4 * SIZE, 'posix']
@@ -153,7 +153,7 @@ def test_a_session_without_cases_has_the_columns_and_no_rows():
 
 @pytest.fixture
 def tree_plan():
-    return plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
+    return plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def create(tree_plan):
     """A launch in which two tasks make 500 files and 500 directories each, the files in two seconds."""
     rates = (rate('directory_create', 1000, 4.0, '250.0'), rate('file_create', 1000, 2.0, '500.0'))
     measurement = Measurement(rates, 2, ('node1', 'node2'), 1e-6)
-    launched = tree_plan.points[0]._replace(files_per_directory=500, empties_per_directory=500)
+    launched = tree_plan.points[0].changed(files_per_directory=500, empties_per_directory=500)
     return sample_of(tree_plan, launched, 'create', 3, measurement)._replace(point=launched)
 
 

@@ -112,7 +112,9 @@ def test_bytes_are_predicted_exactly_for_the_share_and_the_repetitions_that_were
             counted[sample.point.label] += sample.phase == case.plan.phases[0]
     assert tuple(measured_bytes(case.plan, per_task, counted)) == case.volume('measured')
     warm_ups = {
-        sample.repetition: sample.point.bytes_per_task for sample in case.records.samples if sample.stage == 'warmup'
+        sample.repetition: sample.point.data.bytes_per_task
+        for sample in case.records.samples
+        if sample.stage == 'warmup'
     }
     before = [bytes_before(case.plan, share, per_task) for share in warm_ups.values()]
     assert tuple(map(sum, zip(*before, strict=True))) == case.volume('warmup', 'prepare')

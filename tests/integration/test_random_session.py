@@ -77,7 +77,7 @@ class TestWithTheRealFio:
             for samples in measured(plan, records_in(str(case))).values():
                 for sample in samples:
                     assert sample.point == kind_of('random').resized(plan.point(sample.point.label), SHARE)
-                    assert sample.point.working_set == 2 * SHARE
+                    assert sample.point.data.working_set == 2 * SHARE
                     assert sample.measurement.seconds >= sample.point.duration_s - sample.measurement.clock_s
 
     def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(self, session):

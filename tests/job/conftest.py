@@ -87,7 +87,7 @@ class Laboratory:
             'compresses': False,
         }
         plan = plan_of(
-            workload._replace(bytes_per_task=size),
+            workload.changed(bytes_per_task=size),
             sweep,
             tasks,
             case={'check': changes.pop('check', 'Check')},

@@ -30,7 +30,7 @@ STEADY = 20 * [5000.0]
 
 TWO_TASKS = posix_semantics(), Sweep('tasks', (2,))
 
-BOTH = plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
+BOTH = plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)
 TWO = plan_of(FLAT, Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'}))))
 SEMANTICS = plan_of(*TWO_TASKS)
 

@@ -11,12 +11,14 @@ from builders import FLAT, FLAT_TREE, MFWA, plan_of, records_of
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.issued import DarshanRun
 from seatrial.model.layout import Layout
-from seatrial.model.plan import SCHEMA, TrialPlan, digest, read_plan
+from seatrial.model.plan import ALL_IN_ONE, SCHEMA, TrialPlan, digest, read_plan
+from seatrial.model.point import Point, TreePart
 from seatrial.model.record import KINDS, Sample, line_of, read_records
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
+from transcript import transcripts
 
 
 class Inner(NamedTuple):
@@ -151,8 +153,8 @@ def test_the_records_of_a_plan_come_back_from_their_lines(name):
 @pytest.mark.parametrize(
     ('change', 'said'),
     [
-        ({'schema': SCHEMA - 1}, f'schema: {SCHEMA - 1} is not {SCHEMA}, the one that is read here'),
-        ({'schema': None}, 'schema: None is not'),
+        ({'schema': 1}, f'schema: 1 is neither {SCHEMA} nor {ALL_IN_ONE}, which are read here'),
+        ({'schema': None}, 'schema: None is neither'),
         ({'axis': 'objects'}, 'axis: an object is expected, not str'),
         ({'workload': {'files': 'multiple'}}, 'workload: no such key in TrialPlan'),
     ],
@@ -161,6 +163,35 @@ def test_a_plan_of_another_form_is_refused_with_the_key(tmp_path, change, said):
     (tmp_path / 'plan.json').write_text(json.dumps({**to_json(PLANS['access']), **change}))
     with pytest.raises(FormError, match=said):
         read_plan(str(tmp_path / 'plan.json'))
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    """A genuine plan of schema 2, and two of the lines of its record."""
+    said = transcripts('seatrial')['empty-files']
+    (tmp_path / 'plan.json').write_text(said['plan.json'])
+    return read_plan(str(tmp_path / 'plan.json')), read_records(said['samples.jsonl'].splitlines())
+
+
+def test_a_plan_of_schema_2_is_read_with_the_parts_of_its_kind(earlier):
+    (point,) = earlier[0].points
+    assert point.tree == TreePart(files_per_directory=500, subtrees='private')
+    assert (point.data, point.time, point.training, point.fill) == (None, None, None, None)
+
+
+def test_a_record_of_schema_2_is_of_the_points_of_its_plan(earlier):
+    plan, records = earlier
+    assert [sample.point for sample in records.samples] == list(plan.points)
+
+
+def test_a_plan_of_schema_2_still_has_the_digest_that_its_record_names(earlier):
+    plan, records = earlier
+    assert digest(plan) == records.start.plan
+
+
+def test_a_point_in_both_forms_at_once_is_refused():
+    with pytest.raises(FormError, match='transfer_size: no such key in Point'):
+        from_json(Point, {'kind': 'access', 'phases': [], 'data': {}, 'transfer_size': 1})
 
 
 def test_the_digest_is_of_all_that_a_plan_says():

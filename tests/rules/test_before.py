@@ -41,7 +41,7 @@ def test_a_good_environment_breaks_no_rule(environment):
 
 @pytest.mark.parametrize(('used', 'refused'), [(69, False), (70, True), (None, True)])
 def test_a_fullness_that_is_there_already_is_refused(environment, used, refused):
-    points = tuple(each._replace(fullness=0.7) for each in environment.plan.points)
+    points = tuple(each.changed(fullness=0.7) for each in environment.plan.points)
     meant = environment._replace(plan=environment.plan._replace(points=points), used_percent=used)
     assert broken(meant) == [('P9c', 'refuse')] * refused
 
@@ -108,7 +108,7 @@ def test_what_is_kept_for_others_is_not_offered(environment, free, keep, said):
 
 
 def test_the_peak_of_a_file_a_task_is_all_of_them_and_of_one_that_all_read_is_one(plan):
-    points = tuple(point._replace(files='single', phases=('read',)) for point in plan.points)
+    points = tuple(point.changed(files='single', phases=('read',)) for point in plan.points)
     whole = plan._replace(points=points)
     assert 64 * MIB <= peak(whole, 64 * MIB)['bytes'] < 128 * MIB <= peak(plan, 64 * MIB)['bytes']
     assert peak(plan, 64 * MIB)['inodes'] >= 2

@@ -168,7 +168,7 @@ def first_changed(records, **fields):
     at = next(i for i, s in enumerate(records.samples) if s.stage == 'measured')
     samples = [*records.samples]
     if 'point' in fields:
-        fields['point'] = samples[at].point._replace(bytes_per_task=1, files_per_directory=1)
+        fields['point'] = samples[at].point.changed(bytes_per_task=1, files_per_directory=1)
     samples[at] = samples[at]._replace(**fields)
     return records._replace(samples=samples)
 
@@ -351,7 +351,7 @@ def test_t5_a_phase_that_was_never_measured_is_named_by_its_metrics(both_plan):
 
 
 def test_r1_and_r3_a_record_of_a_tree_with_other_files_is_invalid(tree_plan, tree_records):
-    other = tree_plan.points[0]._replace(bytes_per_file=1)
+    other = tree_plan.points[0].changed(bytes_per_file=1)
     assert broken(tree_plan._replace(points=(other,)), tree_records) == ['R1', 'R3']
 
 

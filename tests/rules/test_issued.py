@@ -24,15 +24,15 @@ SFWA = point_of('single', operations=('read',))
 CONTIGUOUS = point_of('single', 'segment', 'contiguous')
 STRIDED = point_of('single', 'segment', 'strided')
 RANDOM = point_of('single', 'segment', 'random')
-POINTS = [MFWA, SFWA, CONTIGUOUS, STRIDED, RANDOM, STRIDED._replace(interface='mpiio', collective=True)]
+POINTS = [MFWA, SFWA, CONTIGUOUS, STRIDED, RANDOM, STRIDED.changed(interface='mpiio', collective=True)]
 NAMES = ['MFWA', 'SFWA', 'contiguous', 'strided', 'random', 'collective']
 FORWARD = {'contiguous': (1.0, 1.0), 'strided': (0.0, 1.0), 'random': (0.01, 0.5), MIXED: (0.8, 1.0)}
 
 
 def done(phase, point=CONTIGUOUS, order=''):
-    following, forward = FORWARD[order or point.order]
-    transfers = point.tasks * point.transfers
-    moved, order = point.bytes_moved, order or point.order
+    following, forward = FORWARD[order or point.data.order]
+    transfers = point.tasks * point.data.transfers
+    moved, order = point.bytes_moved, order or point.data.order
     return Done(phase, moved, transfers, order, transfers - point.tasks, following, forward)
 
 
@@ -44,13 +44,13 @@ def just_so(point, phase='read', **changes):
         tasks=point.tasks,
         opened=len(files),
         files=len(files),
-        sharing=point.files,
-        extent=point.extent,
-        interface=point.interface,
-        collective=point.collective,
+        sharing=point.data.files,
+        extent=point.data.extent,
+        interface=point.data.interface,
+        collective=point.data.collective,
         size=sum(file.size for file in files),
         done=(done(phase, point),),
-        sizes=(Share(point.transfer_size, 1.0),),
+        sizes=(Share(point.data.transfer_size, 1.0),),
         alignment=4096,
         misaligned=0.0,
         partial=False,
@@ -115,7 +115,7 @@ def test_of_one_task_shared_and_own_whole_and_segment_strided_and_contiguous_are
 
 
 def test_of_one_transfer_there_is_no_order():
-    one = STRIDED._replace(transfer_size=2 * MIB)
+    one = STRIDED.changed(transfer_size=2 * MIB)
     nothing = done('read', one)._replace(order='', transitions=0)
     seen = just_so(one, done=(nothing,))
     assert [each.agrees for each in compare('read', one, seen) if each.what == 'order'] == [None]
@@ -123,8 +123,8 @@ def test_of_one_transfer_there_is_no_order():
 
 
 def test_a_few_random_accesses_may_look_like_any_order_and_many_may_not():
-    few = RANDOM._replace(transfer_size=512 * KIB)
-    contiguous = just_so(few._replace(order='contiguous'))
+    few = RANDOM.changed(transfer_size=512 * KIB)
+    contiguous = just_so(few.changed(order='contiguous'))
     assert [each.agrees for each in compare('read', few, contiguous) if each.what == 'order'] == [None]
     assert wrong(RANDOM, just_so(CONTIGUOUS)) == ['order']
 
@@ -137,7 +137,7 @@ def test_a_random_order_goes_forward_half_of_the_time(forward, said):
 
 
 def test_a_transfer_that_linux_makes_in_several_calls_is_not_compared_in_size_and_order():
-    large = STRIDED._replace(transfer_size=4096 * MIB, bytes_per_task=8192 * MIB)
+    large = STRIDED.changed(transfer_size=4096 * MIB, bytes_per_task=8192 * MIB)
     seen = just_so(large, sizes=(Share(0x7FFFF000, 0.5), Share(4096, 0.5)))
     seen = seen._replace(done=tuple(each._replace(order=MIXED) for each in seen.done))
     assert wrong(large, seen) == []
@@ -186,7 +186,7 @@ def test_p15_strided_was_declared_and_contiguous_issued(plan):
 
 
 def test_p15_compares_with_the_bytes_that_the_launch_really_had(plan):
-    half = STRIDED._replace(bytes_per_task=1 * MIB)
+    half = STRIDED.changed(bytes_per_task=1 * MIB)
     seen = launch('read', just_so(half), point=half)
     assert issued_findings(plan, traced_records(plan, seen)) == []
 
@@ -194,8 +194,8 @@ def test_p15_compares_with_the_bytes_that_the_launch_really_had(plan):
 @pytest.mark.parametrize(
     ('changes', 'said_of'),
     [
-        ({'point': CONTIGUOUS._replace(interface='hdf5')}, 'HDF5 writes and reads bytes of its own'),
-        ({'point': CONTIGUOUS._replace(interface='netcdf')}, 'NetCDF writes and reads bytes of its own'),
+        ({'point': CONTIGUOUS.changed(interface='hdf5')}, 'HDF5 writes and reads bytes of its own'),
+        ({'point': CONTIGUOUS.changed(interface='netcdf')}, 'NetCDF writes and reads bytes of its own'),
         ({'issued': just_so(CONTIGUOUS, 'write', partial=True)}, 'its log is marked as partial'),
         ({'issued': None, 'why': 'no log was left'}, 'no log was left; '),
     ],

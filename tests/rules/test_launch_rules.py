@@ -37,7 +37,7 @@ def test_a_task_that_is_nearly_as_fast_as_it_makes_its_data_is_labelled(write, s
     # 64 MiB in 51.2 ms are a quarter of 5,000 MiB/s
     tasks = tuple(task._replace(start_s=0.0, end_s=seconds) for task in write.measurement.tasks)
     launched = changed(write._replace(data_rate=data_rate), tasks=tasks)
-    assert write.point.bytes_per_task == SIZE
+    assert write.point.data.bytes_per_task == SIZE
     assert [rule for rule in broken(launched) if rule == 'P4c'] == rules
     assert 'P4c' not in broken(launched._replace(phase='read'))
 
@@ -102,7 +102,7 @@ def test_a_counter_that_has_more_than_was_read_counts_others_too(read, share, ca
 
 
 def test_a_file_that_two_tasks_of_a_node_read_is_fetched_once_and_so_half_cached(read):
-    point = read.point._replace(files='single', phases=('read',))
+    point = read.point.changed(files='single', phases=('read',))
     one = dict(read.kind.files(point))
     shared = read._replace(point=point, before=one, after=one, storage_read_bytes=SIZE)
     assert cache_state(shared) == 'cached'

@@ -151,7 +151,7 @@ def test_t17a_empty_directories_count_with_those_of_the_tree(create):
     both = create._replace(expected=Entries(1, 2000, 40))
     assert broken(both) == ['T17a']
     assert broken(both._replace(counted=FileCount(41, 2000, {0: 2000}))) == []
-    filled = create._replace(point=create.point._replace(bytes_per_file=3901))
+    filled = create._replace(point=create.point.changed(bytes_per_file=3901))
     assert broken(filled) == ['T17a']
     assert broken(filled._replace(counted=FileCount(1, 2000, {3901: 2000}))) == []
 

@@ -23,7 +23,7 @@ from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
 
-BOTH = plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
+BOTH = plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)
 
 
 def so_far(plan, figures, launches=None):

@@ -133,7 +133,7 @@ def test_an_invalid_figure_is_not_shown(ended):
 
 
 def test_the_results_have_every_metric_of_a_launch_with_its_unit(ended):
-    plan = plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
+    plan = plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)
     (case,) = ended(plan, 6 * [5000.0])[1]['cases']
     assert [each['metric'] for each in case['metrics']] == planned_metrics(plan)
     assert {each['unit'] for each in case['metrics']} == {'op/s'}

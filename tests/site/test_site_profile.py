@@ -77,7 +77,7 @@ def test_paper_uses_every_point_and_the_sources_bytes_as_they_are() -> None:
 )
 def test_no_transfer_is_larger_than_what_a_task_moves_at_first(name: str, largest: int) -> None:
     fitting = [each for each in expand(SIZES, MFWA, ALONE) if ACCESS.fits(each, PROFILES[name].effort, None)]
-    assert fitting[-1].transfer_size == largest
+    assert fitting[-1].data.transfer_size == largest
 
 
 # Metadata
@@ -97,4 +97,4 @@ def test_the_files_of_a_tree_that_scales_are_found_out_except_in_a_smoke_test(
 
 @pytest.mark.parametrize(('name', 'files'), [('smoke', 32), ('nightly', 262), ('acceptance', 1000), ('paper', 1000)])
 def test_a_tree_has_no_more_bytes_than_the_profile_allows(name: str, files: int) -> None:
-    assert TREE.adapted(FDTREE_2, PROFILES[name].effort) == FDTREE_2._replace(files_per_directory=files)
+    assert TREE.adapted(FDTREE_2, PROFILES[name].effort) == FDTREE_2.changed(files_per_directory=files)

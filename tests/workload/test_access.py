@@ -24,7 +24,7 @@ HERE = Allocation(2, 3)
 
 def placed(template, nodes=2, tasks_per_node=3, **changes):
     """The point of a template on all of an allocation."""
-    return template._replace(nodes=nodes, tasks=nodes * tasks_per_node, tasks_per_node=tasks_per_node, **changes)
+    return template.changed(nodes=nodes, tasks=nodes * tasks_per_node, tasks_per_node=tasks_per_node, **changes)
 
 
 @st.composite
@@ -50,20 +50,20 @@ def points(draw, templates=CLASSES):
 @pytest.mark.parametrize(
     ('template', 'fault'),
     [
-        (MFWA._replace(files='many'), "files: 'many' is none"),
-        (MFWA._replace(extent='half'), "extent: 'half' is none"),
-        (MFWA._replace(order='sorted'), "order: 'sorted' is none"),
-        (MFWA._replace(interface='nfs'), "interface: 'nfs' is none"),
+        (MFWA.changed(files='many'), "files: 'many' is none"),
+        (MFWA.changed(extent='half'), "extent: 'half' is none"),
+        (MFWA.changed(order='sorted'), "order: 'sorted' is none"),
+        (MFWA.changed(interface='nfs'), "interface: 'nfs' is none"),
         (MFWA._replace(phases=('read', 'write')), 'operations: '),
         (data_access('single'), 'operations: '),
-        (MFWA._replace(extent='segment'), 'extent: '),
-        (MFWA._replace(order='strided'), 'order: '),
-        (MFWA._replace(collective=True), 'collective: '),
-        (MFWA._replace(direct=True, interface='mpiio'), 'direct: '),
-        (MFWA._replace(direct=True, interface='hdf5'), 'direct: '),
-        (MFWA._replace(transfer_size=0), 'transfer_size: 0 B '),
-        (MFWA._replace(bytes_per_task=KIB), 'bytes_per_task: '),
-        (MFWA._replace(bytes_per_task=MIB + 1), 'bytes_per_task: '),
+        (MFWA.changed(extent='segment'), 'extent: '),
+        (MFWA.changed(order='strided'), 'order: '),
+        (MFWA.changed(collective=True), 'collective: '),
+        (MFWA.changed(direct=True, interface='mpiio'), 'direct: '),
+        (MFWA.changed(direct=True, interface='hdf5'), 'direct: '),
+        (MFWA.changed(transfer_size=0), 'transfer_size: 0 B '),
+        (MFWA.changed(bytes_per_task=KIB), 'bytes_per_task: '),
+        (MFWA.changed(bytes_per_task=MIB + 1), 'bytes_per_task: '),
     ],
 )
 def test_a_contradiction_is_named_with_its_field(template, fault):
@@ -130,17 +130,17 @@ def test_what_is_on_disk_is_said(template, totals):
 
 
 def test_files_of_hdf5_and_netcdf_have_its_metadata_before_their_data():
-    at = placed(MFWA, bytes_per_task=MIB)._replace(interface='hdf5')
+    at = placed(MFWA, bytes_per_task=MIB).changed(interface='hdf5')
     assert {spec.size for spec in ACCESS.files(at)} == {MIB + 2048}
-    shared = placed(CONTIGUOUS, bytes_per_task=MIB)._replace(interface='hdf5')
+    shared = placed(CONTIGUOUS, bytes_per_task=MIB).changed(interface='hdf5')
     assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
-    assert ACCESS.files(shared._replace(interface='netcdf')) == (FileSpec('data', 6 * MIB + 512),)
+    assert ACCESS.files(shared.changed(interface='netcdf')) == (FileSpec('data', 6 * MIB + 512),)
 
 
 @pytest.mark.parametrize('interface', ['hdf5', 'netcdf'])
 def test_contents_are_proved_without_a_format(interface):
-    at = placed(CONTIGUOUS)._replace(interface=interface, collective=True)
-    assert (ACCESS.as_access(at).interface, ACCESS.as_access(at).collective) == ('posix', False)
+    at = placed(CONTIGUOUS).changed(interface=interface, collective=True)
+    assert (ACCESS.as_access(at).data.interface, ACCESS.as_access(at).data.collective) == ('posix', False)
 
 
 def test_files_on_disk_are_those_of_the_class():
@@ -158,13 +158,16 @@ def test_every_task_has_its_file_among_those_on_disk(point):
 @given(points())
 def test_no_task_moves_more_than_is_on_disk_and_together_they_move_all_of_it(point):
     there = sum(file.size for file in ACCESS.files(point))
-    assert point.bytes_per_task <= there <= ACCESS.amount(point) == point.bytes_moved
+    assert point.data.bytes_per_task <= there <= ACCESS.amount(point) == point.bytes_moved
 
 
 @given(st.lists(points(), min_size=1, max_size=4))
 def test_the_footprint_of_a_case_holds_the_files_of_its_largest_point(own):
-    own = [point._replace(**{name: getattr(own[0], name) for name in ('files', 'extent', 'order')}) for point in own]
-    own = [point._replace(transfer_size=own[0].transfer_size, bytes_per_task=own[0].bytes_per_task) for point in own]
+    own = [point.changed(**{name: own[0].value(name) for name in ('files', 'extent', 'order')}) for point in own]
+    own = [
+        point.changed(transfer_size=own[0].data.transfer_size, bytes_per_task=own[0].data.bytes_per_task)
+        for point in own
+    ]
     footprint = ACCESS.footprint(own)
     for point in own:
         files = ACCESS.files(point)
@@ -201,9 +204,9 @@ def test_one_set_of_files_serves_every_point_and_is_that_of_most_tasks():
 
 def test_a_file_that_does_not_divide_between_the_tasks_is_written_by_one():
     point = placed(SFWA, transfer_size=4 * KIB, bytes_per_task=28 * KIB)
-    assert (writers(point).nodes, writers(point).tasks, writers(point).bytes_per_task) == (1, 1, 28 * KIB)
+    assert (writers(point).nodes, writers(point).tasks, writers(point).data.bytes_per_task) == (1, 1, 28 * KIB)
     point = placed(SFWA, transfer_size=4 * KIB, bytes_per_task=24 * KIB)
-    assert (writers(point).tasks, writers(point).bytes_per_task) == (6, 4 * KIB)
+    assert (writers(point).tasks, writers(point).data.bytes_per_task) == (6, 4 * KIB)
 
 
 # With another share of each task
@@ -211,11 +214,11 @@ def test_a_file_that_does_not_divide_between_the_tasks_is_written_by_one():
 
 @given(points(), st.integers(1, 100))
 def test_a_resized_point_moves_other_bytes_and_means_the_same(point, transfers):
-    share = transfers * point.transfer_size
+    share = transfers * point.data.transfer_size
     new = ACCESS.resized(point, share)
-    assert new._replace(bytes_per_task=point.bytes_per_task) == point
-    assert exact_bytes(new) == new.bytes_per_task == share
-    assert new.transfers == transfers == new.segments * new.block_size // new.transfer_size
+    assert new.changed(bytes_per_task=point.data.bytes_per_task) == point
+    assert exact_bytes(new) == new.data.bytes_per_task == share
+    assert new.data.transfers == transfers == new.data.segments * new.data.block_size // new.data.transfer_size
     assert fault_of(new) is None
 
 
@@ -227,10 +230,10 @@ def test_bytes_that_do_not_divide_are_an_error():
 @given(points(), st.integers(1, 1 << 40))
 def test_the_share_for_a_working_set_is_the_least_with_which_the_files_have_it(point, working_set):
     share = share_for(point, working_set)
-    one = point._replace(transfer_size=1)
+    one = point.changed(transfer_size=1)
 
     def there(size):
-        return sum(file.size for file in ACCESS.files(one._replace(bytes_per_task=size)))
+        return sum(file.size for file in ACCESS.files(one.changed(bytes_per_task=size)))
 
     assert there(share) >= working_set > there(share - 1)
 
@@ -277,7 +280,7 @@ def test_a_check_that_does_not_scale_has_its_own_share_in_every_profile(pinned):
     own = [placed(data_access('multiple', bytes_per_task='40MiB', scales=False))]
     sizing = ACCESS.sizing(own, SOME, pinned)
     assert (sizing.first, sizing.pinned) == (40 * MIB, 40 * MIB)
-    assert ACCESS.fits(own[0]._replace(transfer_size=40 * MIB), SOME._replace(first_bytes=1), 1)
+    assert ACCESS.fits(own[0].changed(transfer_size=40 * MIB), SOME._replace(first_bytes=1), 1)
     assert ACCESS.resized(own[0], MIB) == own[0]
 
 
@@ -287,7 +290,7 @@ def test_a_share_that_a_site_fixes_is_rounded_down_to_whole_transfers_of_each_po
     assert fitting == own[:2]
     sizing = ACCESS.sizing(fitting, SOME, 8 * MIB)
     rounded = [ACCESS.resized(point, sizing.first) for point in fitting]
-    assert [point.bytes_per_task for point in rounded] == [8160 * KIB, 8 * MIB]
+    assert [point.data.bytes_per_task for point in rounded] == [8160 * KIB, 8 * MIB]
     assert ACCESS.footprint(rounded).bytes == 8 * MIB * HERE.tasks
     assert [ACCESS.fits(point._replace(phases=('read',)), SOME, 8 * MIB) for point in own] == [False, True, False]
 
@@ -300,7 +303,7 @@ def test_whatever_share_a_site_fixes_no_point_that_is_measured_is_impossible(val
     for point in own:
         resized = ACCESS.resized(point, ACCESS.sizing(own, SOME, pinned).first)
         assert fault_of(resized) is None
-        assert 0.95 * pinned <= resized.bytes_per_task <= pinned
+        assert 0.95 * pinned <= resized.data.bytes_per_task <= pinned
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def drawn(point, rank=0):
 def test_a_tree_follows_from_seed_and_task_alone():
     assert drawn(POINT) == drawn(POINT._replace(label='other', nodes=2, tasks_per_node=2))
     assert drawn(POINT) != drawn(POINT, rank=1)
-    assert drawn(POINT) != drawn(POINT._replace(seed=2))
+    assert drawn(POINT) != drawn(POINT.changed(seed=2))
 
 
 def test_a_tree_is_the_same_on_every_version_of_python():
@@ -54,12 +54,12 @@ def test_depth_files_and_sizes_stay_within_those_of_the_source():
     assert {each.depth for each in every} == set(range(1, 11))
     assert {1, 100} <= {len(each.sizes) for each in every} <= set(range(1, 101))
     sizes = {size for each in every for size in each.sizes}
-    assert sizes <= set(POINT.sizes) and min(sizes) >= KIB and max(sizes) <= LARGEST == 8 * MIB
+    assert sizes <= set(POINT.fill.sizes) and min(sizes) >= KIB and max(sizes) <= LARGEST == 8 * MIB
 
 
 @pytest.mark.parametrize('inodes', [4, 5, 7, 8, 9, 100, 1001, 20_000])
 def test_the_inodes_are_those_that_were_asked_for_less_one_a_task(inodes):
-    entries, _ = total(POINT._replace(inodes=inodes))
+    entries, _ = total(POINT.changed(inodes=inodes))
     assert inodes - POINT.tasks <= entries.inodes <= inodes
 
 
@@ -95,16 +95,16 @@ def test_a_distribution_without_logs_is_a_pareto_cut_as_the_source_cuts_it():
 
 def test_a_profile_makes_fewer_inodes_and_the_paper_has_its_own():
     smoke = KIND.sizing([POINT], Effort(files=500, tree_bytes=128 * MIB), None)
-    assert smoke.fixed and KIND.resized(POINT, smoke.first).inodes == 4 * 500
+    assert smoke.fixed and KIND.resized(POINT, smoke.first).fill.inodes == 4 * 500
     assert KIND.resized(POINT, KIND.sizing([POINT], Effort(), None).first) == POINT
     assert KIND.sizing([POINT], Effort(files=500), 70).pinned == 70
     assert KIND.sizing([POINT], Effort(files=10**9), None).first == 5000
-    assert KIND.sizing([POINT], Effort(files=500, tree_bytes=sum(POINT.sizes)), None).first == 100
+    assert KIND.sizing([POINT], Effort(files=500, tree_bytes=sum(POINT.fill.sizes)), None).first == 100
 
 
 def test_bytes_a_second_are_a_figure_only_where_files_are_synced():
     assert [each.name for each in metrics_at(POINT)] == ['fill_files', 'fill', 'remove']
-    assert [each.name for each in metrics_at(POINT._replace(fsync=False))] == ['fill_files', 'remove']
+    assert [each.name for each in metrics_at(POINT.changed(fsync=False))] == ['fill_files', 'remove']
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_bytes_a_second_are_a_figure_only_where_files_are_synced():
     ],
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
-    assert fault_of(POINT._replace(**changes)).startswith(fault)
+    assert fault_of(POINT.changed(**changes)).startswith(fault)
 
 
 def test_trees_that_are_kept_are_filled_alone():
@@ -135,7 +135,7 @@ def test_trees_that_are_kept_are_filled_alone():
 @pytest.mark.parametrize('tasks', [1, 3])
 def test_trees_take_the_room_that_is_meant_and_no_more(room, tasks):
     def taken(share):
-        point = KIND.resized(POINT._replace(tasks=tasks, fullness=0.7), share)
+        point = KIND.resized(POINT.changed(tasks=tasks, fullness=0.7), share)
         return KIND.footprint([point]).bytes + BLOCK * total(point)[0].directories
 
     share = share_within(POINT._replace(tasks=tasks), room)
@@ -148,7 +148,7 @@ def test_trees_of_one_size_take_exactly_the_room_that_is_meant():
 
 
 def test_a_fullness_has_a_warm_up_of_the_profile_and_no_share_of_the_site():
-    full = POINT._replace(fullness=0.7)
+    full = POINT.changed(fullness=0.7)
     assert KIND.sizing([full], Effort(files=100), 70) == KIND.sizing([POINT], Effort(files=100), None)
     assert KIND.sizing([full], Effort(), None).first == FIRST
     assert 'to 70% of the file system, and' in KIND.sentence([full])

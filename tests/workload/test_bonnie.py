@@ -26,7 +26,7 @@ KIND = kind_of('bonnie')
 )
 def test_what_contradicts_itself_is_refused_with_its_field(change, field):
     assert fault_of(POINT) is None
-    assert fault_of(POINT._replace(**change)).partition(':')[0] == field
+    assert fault_of(POINT.changed(**change)).partition(':')[0] == field
 
 
 def test_its_file_is_there_while_it_runs_and_not_afterwards():
@@ -52,5 +52,5 @@ def test_a_launch_lasts_as_long_as_its_parts_together():
 
 
 def test_each_transfer_is_sought_once_on_average_and_each_seeker_has_one():
-    assert seeks_of(POINT) == POINT.transfers
-    assert seeks_of(POINT._replace(bytes_per_task=POINT.transfer_size)) == SEEKERS
+    assert seeks_of(POINT) == POINT.data.transfers
+    assert seeks_of(POINT.changed(bytes_per_task=POINT.data.transfer_size)) == SEEKERS

@@ -37,11 +37,11 @@ def test_a_state_of_100_gib_takes_100_s_at_1_gib_a_second_and_costs_a_tenth_of_t
 
 @given(st.integers(1, 2**50), st.floats(1.0, 1e6))
 def test_the_share_that_is_lost_is_one_and_grows_with_the_state_and_with_the_number_of_checkpoints(state, interval_s):
-    point = OWN._replace(working_set=state, interval_s=interval_s)
+    point = OWN.changed(working_set=state, interval_s=interval_s)
     lost = derived('write', MIB, point)['training_lost']
     assert 0 < lost < 1
-    assert derived('write', MIB, point._replace(working_set=2 * state))['training_lost'] > lost
-    assert derived('write', MIB, point._replace(interval_s=interval_s / 2))['training_lost'] > lost
+    assert derived('write', MIB, point.changed(working_set=2 * state))['training_lost'] > lost
+    assert derived('write', MIB, point.changed(interval_s=interval_s / 2))['training_lost'] > lost
 
 
 @pytest.mark.parametrize('phase', ['write', 'read'])
@@ -66,7 +66,7 @@ def test_of_a_launch_that_took_no_time_nothing_follows():
 def test_a_state_is_written_as_a_file_a_task_or_into_one_file():
     assert (len(KIND.files(OWN)), len(KIND.files(SHARED))) == (8, 1)
     assert KIND.files(SHARED)[0].size == 8 * 12 * GIB
-    assert KIND.resized(SHARED, GIB).working_set == 100 * GIB
+    assert KIND.resized(SHARED, GIB).data.working_set == 100 * GIB
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_a_state_is_written_as_a_file_a_task_or_into_one_file():
     ],
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
-    assert fault_of(OWN._replace(**changes)).startswith(fault)
+    assert fault_of(OWN.changed(**changes)).startswith(fault)

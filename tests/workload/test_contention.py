@@ -55,4 +55,4 @@ def test_there_is_room_for_every_record_and_every_counter():
     ],
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(does, changes, fault):
-    assert fault_of(POINTS[does]._replace(**changes)).startswith(fault)
+    assert fault_of(POINTS[does].changed(**changes)).startswith(fault)

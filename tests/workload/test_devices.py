@@ -6,7 +6,7 @@ from seatrial.workload.devices import bytes_of_each, part_of, raw_devices
 from seatrial.workload.registry import fault_of, kind_of
 
 KIND = kind_of('device')
-POINT = raw_devices()._replace(
+POINT = raw_devices().changed(
     devices=('/dev/sda', '/dev/sdb'), nodes=1, tasks=4, tasks_per_node=4, transfer_size=2**20, bytes_per_task=2**30
 )
 
@@ -28,7 +28,7 @@ def test_the_files_stay_while_devices_are_read_and_a_device_is_no_file_of_a_cach
 
 def test_contents_are_proved_on_files_alone():
     proved = KIND.as_access(POINT)
-    assert (proved.kind, proved.phases, proved.devices) == ('access', ('write', 'read'), ())
+    assert (proved.kind, proved.phases, proved.data.devices) == ('access', ('write', 'read'), ())
     assert fault_of(proved) is None
 
 
@@ -44,4 +44,4 @@ def test_contents_are_proved_on_files_alone():
 )
 def test_what_cannot_be_is_refused(changes, said):
     assert fault_of(POINT) is None
-    assert said in fault_of(POINT._replace(**changes))
+    assert said in fault_of(POINT.changed(**changes))

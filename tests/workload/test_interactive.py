@@ -59,4 +59,4 @@ def test_there_is_room_for_the_trees_of_all_tasks():
     ],
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
-    assert fault_of(POINT._replace(**changes)).startswith(fault)
+    assert fault_of(POINT.changed(**changes)).startswith(fault)

@@ -37,7 +37,7 @@ KIND = kind_of('io500')
 )
 def test_what_contradicts_itself_is_refused_with_its_field(change, field):
     assert fault_of(POINT) is None
-    assert fault_of(POINT._replace(**change)).partition(':')[0] == field
+    assert fault_of(POINT.changed(**change)).partition(':')[0] == field
 
 
 def test_a_night_has_no_time_for_the_rules_and_so_no_score():

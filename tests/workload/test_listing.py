@@ -28,9 +28,9 @@ POINTS = examples(SIZES, listing(1))
         (listing(1, (1.0, 1.0)), 'pauses_s: [1.0, 1.0]; they are times'),
         (listing(1, (float('nan'),)), 'pauses_s: [nan]; they are times'),
         (listing(1, (float('inf'),)), 'pauses_s: [inf]; they are times'),
-        (listing(1, ('1s',)), 'pauses_s[0]: float is expected, not str'),
-        (listing(1)._replace(depth=1), 'depth: the listing of a directory has no such parameter'),
-        (listing(1)._replace(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
+        (listing(1, ('1s',)), 'time.pauses_s[0]: float is expected, not str'),
+        (listing(1).changed(depth=1), 'depth: the listing of a directory has no such parameter'),
+        (listing(1).changed(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
     ],
 )
 def test_a_contradiction_is_named_with_its_field(point, fault):
@@ -98,7 +98,7 @@ def test_directories_that_are_too_large_for_a_profile_are_left_out(entries, fits
 @pytest.mark.parametrize(('pause_s', 'kept'), [(0.0, PAUSES), (1.0, (0.5, 1.0)), (0.1, ())])
 def test_pauses_that_are_too_long_for_a_profile_are_left_out(pause_s, kept):
     point = listing(891, PAUSES)
-    assert LISTING.adapted(point, Effort(pause_s=pause_s)) == point._replace(pauses_s=kept)
+    assert LISTING.adapted(point, Effort(pause_s=pause_s)) == point.changed(pauses_s=kept)
 
 
 def test_a_listing_is_as_the_check_says_in_every_profile():

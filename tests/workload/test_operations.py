@@ -19,8 +19,8 @@ POINT = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
         (posix_operations(0, 0), 'files_per_directory: POSIX operations needs at least one file'),
         (posix_operations(1, -1), 'bytes_per_file: -1 is too few; it is 0 or more'),
         (posix_operations(1, 0, 'own'), "subtrees: 'own' is none; it can be shared or private"),
-        (POINT._replace(depth=1), 'depth: POSIX operations has no such parameter'),
-        (POINT._replace(empties_per_directory=1), 'empties_per_directory: POSIX operations has no such parameter'),
+        (POINT.changed(depth=1), 'depth: POSIX operations has no such parameter'),
+        (POINT.changed(empties_per_directory=1), 'empties_per_directory: POSIX operations has no such parameter'),
     ],
 )
 def test_a_contradiction_is_named_with_its_field(point, fault):

@@ -78,7 +78,7 @@ def templates(draw):
     ],
 )
 def test_what_contradicts_itself_is_a_sentence_with_its_field(changes, fault):
-    assert (fault_of(READ._replace(**changes)) or '').startswith(fault)
+    assert (fault_of(READ.changed(**changes)) or '').startswith(fault)
 
 
 # What is on disk
@@ -89,9 +89,9 @@ def test_every_task_has_its_whole_share_of_the_working_set_on_disk(template, tas
     points, _ = expanded(template, Sweep('queue_depth', (1, 2)), tasks)
     for point in points:
         files = RANDOM.files(point)
-        assert len(files) == (1 if point.files == 'single' else tasks)
-        assert sum(file.size for file in files) == point.working_set == tasks * point.bytes_per_task
-        assert point.bytes_per_task % point.transfer_size == 0
+        assert len(files) == (1 if point.data.files == 'single' else tasks)
+        assert sum(file.size for file in files) == point.data.working_set == tasks * point.data.bytes_per_task
+        assert point.data.bytes_per_task % point.data.transfer_size == 0
         assert fault_of(point) is None
 
 
@@ -100,7 +100,7 @@ def test_the_files_are_written_in_full_and_in_order_before_by_as_many_tasks(temp
     """P10: a hole is read at no cost."""
     points, _ = expanded(template, Sweep('queue_depth', (1, 2)), tasks)
     (launch,) = RANDOM.preparations(points)
-    assert (launch.phase, launch.point.order, launch.point.tasks) == ('write', 'contiguous', tasks)
+    assert (launch.phase, launch.point.data.order, launch.point.tasks) == ('write', 'contiguous', tasks)
     assert kind_of(launch.point.kind).files(launch.point) == RANDOM.files(points[0])
     assert fault_of(launch.point) is None
 
@@ -122,7 +122,7 @@ def test_one_set_of_files_serves_every_point():
 )
 def test_a_profile_says_how_long_and_how_much_there_is_time_to_write(profile, share, duration_s):
     points, sizing = expanded(effort=profile.effort)
-    assert {(point.bytes_per_task, point.duration_s) for point in points} == {(share, duration_s)}
+    assert {(point.data.bytes_per_task, point.duration_s) for point in points} == {(share, duration_s)}
     assert sizing.first == share
 
 
@@ -154,7 +154,7 @@ def long_records(plan):
 
 def test_a_share_that_the_site_fixes_is_taken_as_it_is():
     points, sizing = expanded(effort=ACCEPTANCE.effort, pinned=96 * MIB)
-    assert {point.bytes_per_task for point in points} == {96 * MIB}
+    assert {point.data.bytes_per_task for point in points} == {96 * MIB}
     assert (sizing.pinned, sizing.fixed) == (96 * MIB, True)
 
 
@@ -166,7 +166,7 @@ def test_a_share_that_holds_no_whole_transfers_is_refused_with_both_sizes():
 @given(st.lists(st.integers(1, 512), min_size=1, max_size=4, unique=True))
 def test_a_share_is_a_multiple_of_every_transfer(blocks):
     points, sizing = expanded(sweep=Sweep('transfer_size', tuple(4096 * each for each in sorted(blocks))))
-    assert all(sizing.granule % point.transfer_size == 0 for point in points)
+    assert all(sizing.granule % point.data.transfer_size == 0 for point in points)
 
 
 # What it measures
@@ -242,12 +242,12 @@ def test_the_share_of_its_time_that_a_task_waits_for_storage_is_what_it_does_not
     metrics = [Metric('randread_latency', 0.001, 's', LOWER, 10.0, operations)]
     (waiting,) = RANDOM.derived(skim, 'randread', Measurement(tuple(metrics), 1, ('node1',)))
     assert (waiting.name, waiting.value, waiting.seconds) == ('randread_waiting', pytest.approx(0.1), 10.0)
-    assert RANDOM.derived(skim._replace(think_s=0.0), 'randread', Measurement(tuple(metrics), 1, ('node1',))) == ()
+    assert RANDOM.derived(skim.changed(think_s=0.0), 'randread', Measurement(tuple(metrics), 1, ('node1',))) == ()
     assert [each.name for each in RANDOM.metrics(skim, 'randread')][-1] == 'randread_waiting'
 
 
 def test_a_skim_says_how_long_it_thinks():
-    said = RANDOM.sentence([READ._replace(direct=False, files='several', think_s=0.005)])
+    said = RANDOM.sentence([READ.changed(direct=False, files='several', think_s=0.005)])
     assert said.endswith(
         'random places of its file and of those of 9 others, for 30 s, through the page cache, with '
         '5 ms of think time after each'

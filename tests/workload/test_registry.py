@@ -4,8 +4,9 @@ import pytest
 
 from builders import plan_of
 from seatrial.model.action import Planned
+from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import HIGHER, LOWER
-from seatrial.model.point import Point
+from seatrial.model.point import PART_OF, PARTS, Point, TreePart
 from seatrial.model.units import MIB, UNITS
 from seatrial.workload import (
     access,
@@ -105,10 +106,20 @@ def test_a_template_has_the_kind_and_the_phases_of_its_points(point, kind):
     assert fault_of(point) is None
 
 
-def test_its_parameters_are_fields_of_a_point_that_are_not_those_of_all_kinds(kind):
-    of_all = Point._fields[: Point._fields.index('files')]
-    assert set(kind.parameters) <= set(Point._fields) - set(of_all)
+def test_its_parameters_lie_in_parts_of_a_point_and_each_is_named_once(kind):
+    assert set(kind.parameters) <= PART_OF.keys()
     assert len(set(kind.parameters)) == len(kind.parameters)
+
+
+@pytest.mark.parametrize(
+    'point',
+    [*POINTS.values(), listing.listing(10), contention.contention('open', 0, '4KiB', 7)],
+    ids=lambda point: f'{point.kind} {point.label}',
+)
+def test_a_point_with_all_parameters_beside_each_other_is_read_with_the_parts_of_its_kind(point):
+    flat = Point.as_earlier(to_json(point))
+    assert not flat.keys() & PARTS.keys()
+    assert from_json(Point, flat) == point
 
 
 def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
@@ -116,8 +127,8 @@ def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
     values = {int: 7, float: 0.5, bool: True, str: 'single', tuple: (1.0,)}
     for field in others:
         own = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,), 'devices': ('/dev/sda',)}
-        value = own.get(field, values[type(getattr(point, field))])
-        changed = point._replace(**{field: value})
+        value = own.get(field, values[type(getattr(PARTS[PART_OF[field]](), field))])
+        changed = point.changed(**{field: value})
         assert fault_of(changed) == f'{field}: {kind.words} has no such parameter'
 
 
@@ -196,12 +207,14 @@ def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind
         (Point('elsewhere', ('read',)), "kind: 'elsewhere' is not a kind of workload; it can be access, checkpoint,"),
         (Point(None, ('read',)), 'kind: str is expected, not null'),
         (POINTS['access']._replace(phases='write'), 'phases: a list is expected, not str'),
-        (POINTS['access']._replace(transfer_size='1MiB'), 'transfer_size: int is expected, not str'),
-        (POINTS['access']._replace(direct=1), 'direct: bool is expected, not int'),
+        (POINTS['access'].changed(transfer_size='1MiB'), 'data.transfer_size: int is expected, not str'),
+        (POINTS['access'].changed(direct=1), 'data.direct: bool is expected, not int'),
         (POINTS['access']._replace(tasks=-1), f'tasks: -1 cannot be; write 1 to {MAX_TASKS}, or 0 for all of the'),
         (POINTS['access']._replace(tasks=MAX_TASKS + 1), f'tasks: {MAX_TASKS + 1} cannot be'),
-        (POINTS['access']._replace(queue_depth=2), 'queue_depth: data access has no such parameter'),
+        (POINTS['access'].changed(queue_depth=2), 'queue_depth: data access has no such parameter'),
         (POINTS['access']._replace(layout='wide'), 'layout: an object is expected, not str'),
+        (POINTS['access']._replace(data=None), 'data: missing, and data access has parameters of it'),
+        (POINTS['access']._replace(tree=TreePart()), 'tree: data access has no parameters of it'),
     ],
 )
 def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fault):
@@ -216,9 +229,9 @@ def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fa
         (POINTS['access'], 'read', (0, POINTS['access'].bytes_moved)),
         (POINTS['random'], 'randread', (0, None)),
         (POINTS['random'], 'randrw', (None, None)),
-        (POINTS['tree']._replace(bytes_per_file=100), 'create', (1000 * POINTS['tree'].tasks, 0)),
-        (POINTS['tree']._replace(bytes_per_file=100), 'stat', (0, 0)),
-        (POINTS['tree']._replace(bytes_per_file=100), 'read', (0, 1000 * POINTS['tree'].tasks)),
+        (POINTS['tree'].changed(bytes_per_file=100), 'create', (1000 * POINTS['tree'].tasks, 0)),
+        (POINTS['tree'].changed(bytes_per_file=100), 'stat', (0, 0)),
+        (POINTS['tree'].changed(bytes_per_file=100), 'read', (0, 1000 * POINTS['tree'].tasks)),
         (POINTS['listing'], 'list', (0, 0)),
         (POINTS['operations'], 'fileop', (None, None)),
         (POINTS['semantics'], 'probe', (None, None)),

@@ -25,7 +25,7 @@ POINT = file_reuse([each.name for each in KIND.phases])._replace(nodes=1, tasks=
 )
 def test_what_contradicts_itself_is_refused_with_its_field(change, field):
     assert fault_of(POINT) is None
-    assert fault_of(POINT._replace(**change)).partition(':')[0] == field
+    assert fault_of(POINT.changed(**change)).partition(':')[0] == field
 
 
 def test_an_update_reads_and_writes_all_bytes_and_a_second_read_forgets_nothing():

@@ -31,7 +31,7 @@ def test_the_tasks_are_on_two_nodes_where_there_are(nodes, per_node):
 
 
 def test_it_has_no_parameter_but_its_tasks():
-    assert fault_of(placed(1)._replace(bytes_per_file=1)) == 'bytes_per_file: POSIX semantics has no such parameter'
+    assert fault_of(placed(1).changed(bytes_per_file=1)) == 'bytes_per_file: POSIX semantics has no such parameter'
 
 
 def test_it_needs_a_handful_of_inodes_and_nothing_before_it():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.model.layout import Layout
-from seatrial.model.point import Allocation, Point
+from seatrial.model.point import PART_OF, Allocation, Point
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.access import data_access
 from seatrial.workload.base import MAX_TASKS
@@ -65,7 +65,7 @@ ALLOCATIONS = st.builds(Allocation, st.integers(1, 50), st.integers(1, 50))
 
 def test_the_transfer_sizes_of_the_source_are_11_points_with_the_same_bytes():
     points = expand(SIZES, MFWA, Allocation(40, 1))
-    assert [point.transfers for point in points] == [2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2]
+    assert [point.data.transfers for point in points] == [2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2]
     assert {point.bytes_moved for point in points} == {40 * 2 * GIB}
     assert [(point.label, point.at) for point in (points[0], points[-1])] == [('1MiB', MIB), ('1GiB', GIB)]
 
@@ -73,7 +73,7 @@ def test_the_transfer_sizes_of_the_source_are_11_points_with_the_same_bytes():
 def test_the_numbers_of_tasks_of_the_source_keep_the_transfer_size():
     points = expand(TASKS, data_access('multiple', transfer_size='64MiB'), Allocation(40, 1))
     assert [(point.tasks, point.nodes) for point in points] == [(n, n) for n in TASKS.values]
-    assert {(point.transfers, point.transfer_size) for point in points} == {(32, 64 * MIB)}
+    assert {(point.data.transfers, point.data.transfer_size) for point in points} == {(32, 64 * MIB)}
     assert [point.label for point in points[:3]] == ['1task', '2tasks', '4tasks']
 
 
@@ -85,7 +85,7 @@ def test_numbers_of_tasks_that_do_not_fit_are_left_out():
 def test_a_tree_differs_in_what_its_pair_says_and_in_nothing_else():
     shared, private = expand(TREES, FLAT, Allocation(2, 4))
     assert (shared.label, private.label, private.at) == ('shared', 'private', 1.0)
-    assert private._replace(subtrees='shared', label='shared', at=0.0) == shared
+    assert private.changed(subtrees='shared', label='shared', at=0.0) == shared
 
 
 @pytest.mark.parametrize(
@@ -221,16 +221,16 @@ def test_an_impossible_sweep_is_a_sentence(sweep, fault):
     assert (sweep_fault(sweep) or '').startswith(fault)
 
 
+PARAMETERS = st.sampled_from(sorted(PART_OF))
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(Layout()) | st.binary(),
     lambda inner: (
         st.lists(inner)
         | st.tuples(inner, inner)
-        | st.dictionaries(st.sampled_from(Point._fields) | st.text() | st.integers(), inner)
+        | st.dictionaries(PARAMETERS | st.sampled_from(Point._fields) | st.text() | st.integers(), inner)
     ),
     max_leaves=6,
 )
-PARAMETERS = st.sampled_from(Point._fields[Point._fields.index('files') :])
 VALUES = st.one_of(
     st.lists(ANYTHING).map(tuple),
     st.lists(st.integers(), min_size=1, unique=True).map(tuple),
@@ -295,7 +295,7 @@ def test_numbers_of_tasks_by_file_sizes_are_one_sweep_of_which_only_what_fits_is
     sweep = tasks_by_sizes((1, 4), ('1MiB', '1GiB'))
     assert labels(sweep) == ['1task-1MiB', '1task-1GiB', '4tasks-1MiB', '4tasks-1GiB']
     placed = expand(sweep, MFWA, Allocation(2, 2))
-    assert [(each.nodes, each.tasks, each.bytes_per_task) for each in placed] == [
+    assert [(each.nodes, each.tasks, each.data.bytes_per_task) for each in placed] == [
         (1, 1, MIB),
         (1, 1, GIB),
         (2, 4, MIB),

@@ -37,7 +37,7 @@ def test_the_tasks_share_the_files_of_the_data_set_out():
 
 def test_a_profile_that_begins_with_less_than_two_batches_has_smaller_ones_of_the_same_pace():
     night = KIND.adapted(UNET, NIGHT)
-    assert (night.batch, night.think_s) == (1, pytest.approx(0.323 / 7))
+    assert (night.training.batch, night.time.think_s) == (1, pytest.approx(0.323 / 7))
     assert KIND.adapted(UNET, NIGHT._replace(working_set=True)) == UNET
     assert KIND.adapted(RESNET, NIGHT) == RESNET
 
@@ -78,7 +78,7 @@ def test_a_share_that_a_site_fixes_is_refused_where_no_epoch_can_have_it(share, 
     ],
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
-    assert fault_of(UNET._replace(**changes)).startswith(fault)
+    assert fault_of(UNET.changed(**changes)).startswith(fault)
 
 
 def test_a_node_holds_a_sample_for_each_thread_of_its_tasks():

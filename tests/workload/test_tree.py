@@ -56,13 +56,13 @@ def walk(tree, tasks):
     def inside(level, makers):
         yield 'directory', level
         for _ in range(makers):
-            yield from [('file', level)] * tree.files_per_directory
-            yield from [('empty', level)] * tree.empties_per_directory
-        if level < tree.depth:
-            for _ in range(tree.branching):
+            yield from [('file', level)] * tree.tree.files_per_directory
+            yield from [('empty', level)] * tree.tree.empties_per_directory
+        if level < tree.tree.depth:
+            for _ in range(tree.tree.branching):
                 yield from inside(level + 1, makers)
 
-    if tree.subtrees == 'shared':
+    if tree.tree.subtrees == 'shared':
         return list(inside(0, tasks))
     return [entry for _ in range(tasks) for entry in inside(0, 1)]
 
@@ -75,7 +75,7 @@ def test_the_levels_are_those_of_a_recursion(tree, tasks):
     made = walk(tree, tasks)
     assert levels(tree, tasks) == tuple(
         Entries(*(made.count((kind, level)) for kind in ('directory', 'file', 'empty')))
-        for level in range(tree.depth + 1)
+        for level in range(tree.tree.depth + 1)
     )
 
 
@@ -87,7 +87,7 @@ def test_the_inodes_are_the_entries_of_a_recursion(tree, tasks):
 
 @pytest.mark.parametrize(('size', 'takes'), [(0, 0), (1, 4096), (4096, 4096), (4097, 8192)])
 def test_a_small_file_takes_whole_blocks(size, takes):
-    point = placed(PLAIN._replace(bytes_per_file=size), tasks=2)
+    point = placed(PLAIN.changed(bytes_per_file=size), tasks=2)
     assert TREE.footprint([point]).bytes == 2 * 1000 * takes
 
 
@@ -131,13 +131,13 @@ def test_the_scenarios_of_the_sources_are_exact_to_the_file(tree, there, size):
     ],
 )
 def test_a_phase_measures_a_rate_of_each_kind_of_entry(phase, names):
-    point = placed(FDTREE_1._replace(empties_per_directory=3))
+    point = placed(FDTREE_1.changed(empties_per_directory=3))
     assert TREE.metrics(point, phase) == tuple(MetricType(name, 'op/s') for name in names)
 
 
 def test_a_root_that_stands_alone_is_no_metric_nor_are_directories_where_there_are_files_alone():
     assert operations(PLAIN, 'create', 2) == {'directory_create': 2000, 'file_create': 2000}
-    assert operations(FDTREE_2._replace(subtrees='shared'), 'create', 2) == {'file_create': 4000}
+    assert operations(FDTREE_2.changed(subtrees='shared'), 'create', 2) == {'file_create': 4000}
 
 
 @pytest.mark.parametrize(('branching', 'counts'), [(98, False), (99, True)])
@@ -157,7 +157,7 @@ def test_a_tree_is_a_metric_from_its_hundredth_directory_on(branching, counts):
         FDTREE_2,
         PLAIN,
         PLAIN._replace(phases=('stat',)),
-        PLAIN._replace(fsync=True, bytes_per_file=1),
+        PLAIN.changed(fsync=True, bytes_per_file=1),
         metadata_tree(('create', 'stat', 'remove'), empties_per_directory=1),
         metadata_tree(('create', 'remove'), depth=2, branching=10),
         metadata_tree(('create', 'remove'), depth=MAX_DEPTH, branching=5),
@@ -170,15 +170,15 @@ def test_the_trees_of_the_sources_contradict_nothing(tree):
 @pytest.mark.parametrize(
     ('tree', 'fault'),
     [
-        (PLAIN._replace(depth=-1), 'depth: -1 '),
-        (PLAIN._replace(depth=MAX_DEPTH + 1), 'depth: 101 '),
-        (FDTREE_1._replace(branching=0), 'branching: 0 '),
-        (PLAIN._replace(files_per_directory=-1), 'files_per_directory: -1 '),
-        (PLAIN._replace(empties_per_directory=-1), 'empties_per_directory: -1 '),
-        (PLAIN._replace(bytes_per_file=-1), 'bytes_per_file: -1 '),
-        (PLAIN._replace(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
+        (PLAIN.changed(depth=-1), 'depth: -1 '),
+        (PLAIN.changed(depth=MAX_DEPTH + 1), 'depth: 101 '),
+        (FDTREE_1.changed(branching=0), 'branching: 0 '),
+        (PLAIN.changed(files_per_directory=-1), 'files_per_directory: -1 '),
+        (PLAIN.changed(empties_per_directory=-1), 'empties_per_directory: -1 '),
+        (PLAIN.changed(bytes_per_file=-1), 'bytes_per_file: -1 '),
+        (PLAIN.changed(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
         (PLAIN._replace(phases=('stat', 'create')), "phases: ['stat', 'create']; they are drawn from create, stat,"),
-        (PLAIN._replace(branching=2), 'branching: 2, and depth 0 leaves the root alone'),
+        (PLAIN.changed(branching=2), 'branching: 2, and depth 0 leaves the root alone'),
         (metadata_tree(empties_per_directory=1, bytes_per_file=1), 'bytes_per_file: '),
         (metadata_tree(empties_per_directory=1, fsync=True), 'fsync: '),
         (metadata_tree(empties_per_directory=1), 'phases: there is nothing to read'),
@@ -207,7 +207,7 @@ def test_nothing_else_of_a_tree_changes_with_its_share_and_the_share_before_leav
     new = TREE.resized(TREE.resized(point, before), share)
     assert new == TREE.resized(point, share)
     same = ('files_per_directory', 'empties_per_directory')
-    assert new._replace(**{name: getattr(point, name) for name in same}) == point
+    assert new.changed(**{name: point.value(name) for name in same}) == point
 
 
 @pytest.mark.parametrize('tree', [FDTREE_1._replace(scales=True), PLAIN._replace(scales=False)])
@@ -259,14 +259,14 @@ def test_a_tree_that_does_not_scale_has_the_files_of_the_check_whatever_the_site
 )
 def test_a_tree_is_shrunk_to_the_bytes_of_a_profile_as_little_as_possible(tree_bytes, tree):
     taken = TREE.adapted(tree, Effort(tree_bytes=tree_bytes))
-    assert 1 <= taken.files_per_directory <= tree.files_per_directory
-    assert taken._replace(files_per_directory=tree.files_per_directory) == tree
+    assert 1 <= taken.tree.files_per_directory <= tree.tree.files_per_directory
+    assert taken.changed(files_per_directory=tree.tree.files_per_directory) == tree
     if not tree_bytes:
         assert taken == tree
-    elif taken.files_per_directory > 1:
+    elif taken.tree.files_per_directory > 1:
         assert TREE.moved(placed(taken, 1), 'create')[0] <= tree_bytes
     if taken != tree:
-        more = taken._replace(files_per_directory=taken.files_per_directory + 1)
+        more = taken.changed(files_per_directory=taken.tree.files_per_directory + 1)
         assert TREE.moved(placed(more, 1), 'create')[0] > tree_bytes
 
 

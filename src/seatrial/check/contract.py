@@ -230,8 +230,8 @@ def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
         return 'it is not of this contract'
     asked = workload.asked
     for field, value in asked.items():
-        if getattr(point, field) != value:
-            said = (show(_in_words(field, each)) for each in (point._replace(**asked), point))
+        if point.value(field) != value:
+            said = (show(_in_words(field, each)) for each in (point.changed(**asked), point))
             return _otherwise(number, ('workload', _key_of(field)), *said)
     budget_s, planned_s = procedure.trial.budget, plan.stopping.budget_s
     if budget_s not in (None, planned_s):
@@ -485,7 +485,7 @@ def _as_asked(
         sentence = f'does not measure {entry.metric} here; write one of {_names(key, named)}'
         raise _Refused(['workload', key], sentence)
     for field, value in workload.asked.items():
-        kept = [each for each in left if getattr(each.point, field) == value]
+        kept = [each for each in left if each.point.value(field) == value]
         if not kept:
             there = list(filter(None, dict.fromkeys(_in_words(field, each.point) for each in left)))
             instead = f'there is {joined(there, "and")}' if there else 'see seatrial list'
@@ -509,15 +509,17 @@ def _names(key: str, candidates: Sequence[_Candidate]) -> str:
 def _plain(point: Point) -> Point:
     """What is measured, apart from its place in a sweep, the other phases, and what profiles choose."""
     plain = point._replace(label='', at=0.0, phases=())
-    return plain._replace(bytes_per_task=0, files_per_directory=0, working_set=0) if point.scales else plain
+    return plain.changed(bytes_per_task=0, files_per_directory=0, working_set=0) if point.scales else plain
 
 
 def _in_words(field: str, point: Point) -> str:
     """The value of a parameter as the contract writes it."""
     if field in ('files', 'extent', 'order'):
-        own = {name: getattr(point, name) for name in ('files', 'extent', 'order')}
+        own = {name: point.value(name) for name in ('files', 'extent', 'order')}
         return next((word for word, fields in ACCESSES.items() if fields == own), '')
-    value = getattr(point, field)
+    value = point.value(field)
+    if value is None:
+        return ''
     if field in ('transfer_size', 'bytes_per_file'):
         return format_size(value)
     return value if isinstance(value, str) else show(value)

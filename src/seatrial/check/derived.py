@@ -86,13 +86,14 @@ class {name}(Check):
 
 def check_text(derived: Derived, name: str) -> str:
     point = derived.point
-    fields = [f"files='{point.files}'", f"extent='{point.extent}'", f"order='{point.order}'"]
+    data = point.data
+    fields = [f"files='{data.files}'", f"extent='{data.extent}'", f"order='{data.order}'"]
     fields.append(f'operations={point.phases!r}')
-    fields.append(f"bytes_per_task='{format_size(point.bytes_per_task)}'")
-    if point.interface != 'posix':
-        fields += [f"interface='{point.interface}'", f'collective={point.collective}']
+    fields.append(f"bytes_per_task='{format_size(data.bytes_per_task)}'")
+    if data.interface != 'posix':
+        fields += [f"interface='{data.interface}'", f'collective={data.collective}']
     tasks = f'{point.tasks} task{"s" if point.tasks > 1 else ""}'
-    size = format_size(point.transfer_size)
+    size = format_size(point.data.transfer_size)
     return _CHECK.format(
         title='What an application does to its files, from the counters of a Darshan log.',
         kind='access',
@@ -101,7 +102,7 @@ def check_text(derived: Derived, name: str) -> str:
         name=name,
         what=f'{name_of(point)}: {tasks} with transfers of {size} (a Darshan log).',
         fields=''.join(f'\n        {each},' for each in fields) + '\n    ',
-        sweep=f"'transfer_size', ({point.transfer_size},)",
+        sweep=f"'transfer_size', ({point.data.transfer_size},)",
     )
 
 
@@ -161,7 +162,7 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
         f'    file_systems: [{next(iter(site.trial_file.file_systems))}]\n'
         f'    nodes: [{nodes}]\n'
         f'    max_tasks: {point.tasks}\n'
-        f'    bytes_per_task: {format_size(point.bytes_per_task)}\n'
+        f'    bytes_per_task: {format_size(point.data.bytes_per_task)}\n'
     )
 
 
@@ -231,7 +232,7 @@ def _remarks(derived: Derived, parts: Sequence[Issued], log: DarshanLog) -> list
     bytes_each = {each.bytes_moved for each in issued.done}
     if bytes_each != {derived.point.bytes_moved}:
         exact = ', '.join(f'{each.operation} {each.bytes_moved} B' for each in issued.done)
-        remarks.append(f'It moved {exact}; here every task moves {format_size(derived.point.bytes_per_task)}.')
+        remarks.append(f'It moved {exact}; here every task moves {format_size(derived.point.data.bytes_per_task)}.')
     if issued.misaligned > 1 - NEARLY_ALL:
         unit = format_size(issued.alignment)
         remarks.append(f'{100 * issued.misaligned:.0f} % of its transfers began off multiples of {unit}.')

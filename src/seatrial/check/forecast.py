@@ -319,7 +319,7 @@ def _read_share(point: Point, phase: str) -> float:
     """The share of the bytes of a launch that are read."""
     does = phase_of(point, phase)
     if does.mixed:
-        return point.read_share or 0.5
+        return point.data.read_share or 0.5
     return float(does.reads)
 
 

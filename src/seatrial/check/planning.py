@@ -124,7 +124,7 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
     largest = session.site.allocation(case, overrides)
-    workload = _with_devices(session, declared.workload, case, largest.tasks)._replace(**fixed)
+    workload = _with_devices(session, declared.workload, case, largest.tasks).changed(**fixed)
     if declared.axis.equals == 'node' and case.layout == DEFAULT_LAYOUT:
         # Else the node whose files lie on a slow target is the slow one.
         workload = workload._replace(layout=by_type(session.site.file_system(case.file_system).type).alike)
@@ -136,7 +136,7 @@ def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> 
     devices = session.site.file_system(case.file_system).devices
     if not _on_devices(workload) or not devices:
         return workload
-    return workload._replace(devices=devices, tasks=tasks - tasks % len(devices))
+    return workload.changed(devices=devices, tasks=tasks - tasks % len(devices))
 
 
 def _on_devices(workload: Point) -> bool:

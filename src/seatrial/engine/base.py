@@ -173,10 +173,11 @@ def measured(engine: Engine, phase: str, point: Point, command: Command, outcome
 
 def immovable(point: Point) -> Optional[str]:
     """Why a point is not moved one transfer after the other, with a call each, as half a sentence, or None."""
-    if point.transfer_size > MAX_BYTES_PER_CALL:
-        return f'cannot move {point.transfer_size} bytes in one call'
-    if point.direct and point.transfer_size % DIRECT_BYTES:
-        return f'cannot move {point.transfer_size} bytes at a time with O_DIRECT: only multiples of {DIRECT_BYTES}'
+    data = point.data
+    if data.transfer_size > MAX_BYTES_PER_CALL:
+        return f'cannot move {data.transfer_size} bytes in one call'
+    if data.direct and data.transfer_size % DIRECT_BYTES:
+        return f'cannot move {data.transfer_size} bytes at a time with O_DIRECT: only multiples of {DIRECT_BYTES}'
     return None
 
 

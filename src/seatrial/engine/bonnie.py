@@ -80,13 +80,14 @@ class BonnieEngine(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why Bonnie++ cannot carry the point out exactly, as half a sentence, or None if it can."""
-        size = point.transfer_size
+        data = point.data
+        size = data.transfer_size
         if size & (size - 1) or not MIN_CHUNK <= size <= MAX_CHUNK:
             return f'cannot move {size} bytes at a time: its chunks are powers of two, 256 B to 1 MiB'
-        if point.bytes_per_task % MIB:
-            return f'cannot write {point.bytes_per_task} bytes: its files are whole MiB'
-        if max(point.transfers, point.bytes_per_task // MIB) > MAX_SIZE:
-            return f'cannot count {point.transfers} transfers'
+        if data.bytes_per_task % MIB:
+            return f'cannot write {data.bytes_per_task} bytes: its files are whole MiB'
+        if max(data.transfers, data.bytes_per_task // MIB) > MAX_SIZE:
+            return f'cannot count {data.transfers} transfers'
         return None
 
     def version_argv(self, program: str) -> List[str]:
@@ -109,7 +110,7 @@ class BonnieEngine(Engine):
 
         As root it wants to be told as whom it shall run (-u).
         """
-        size = f'{point.bytes_per_task // MIB}:{point.transfer_size}:{seeks_of(point)}:{SEEKERS}'
+        size = f'{point.data.bytes_per_task // MIB}:{point.data.transfer_size}:{seeks_of(point)}:{SEEKERS}'
         argv = [program, '-d', '.', '-s', size, '-n', '0', '-f', '-q', '-x', '1', '-r', '0', '-m', 'seatrial']
         argv += ['-z', str(randseed_of(seed, raw) % SEEDS)]
         argv += ['-u', '0'] if os.geteuid() == 0 else []
@@ -174,7 +175,7 @@ def _figure(fields: 'dict[str, str]', name: str) -> Figure:
 
 
 def _check_run(run: BonnieRun, point: Point) -> None:
-    size = point.bytes_per_task // MIB
+    size = point.data.bytes_per_task // MIB
     meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', seeks_of(point), SEEKERS)
     had = (run.file_size, run.seeks_meant, run.seekers)
     if had != meant:

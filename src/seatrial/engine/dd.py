@@ -31,12 +31,12 @@ class Dd(Engine):
 
         It says nothing of a preparation: those are writes, and dd makes them.
         """
-        if point.interface in LIBRARIES:
-            return f'cannot do {LIBRARIES[point.interface]}'
-        if point.opening:
+        if point.data.interface in LIBRARIES:
+            return f'cannot do {LIBRARIES[point.data.interface]}'
+        if point.data.opening:
             return UNTIMED_OPEN
-        if point.order != 'contiguous':
-            return f'cannot go through a file in {point.order} order'
+        if point.data.order != 'contiguous':
+            return f'cannot go through a file in {point.data.order} order'
         if does(point, WRITE):
             return 'cannot write incompressible data faster than /dev/urandom gives it'
         if point.nodes > 1:
@@ -61,11 +61,11 @@ class Dd(Engine):
         """
         argvs: List[Tuple[str, ...]] = []
         how: Tuple[str, ...]
-        size = (f'bs={point.transfer_size}', f'count={point.transfers}')
-        direct = (_DIRECT[phase],) if point.direct else ()
+        size = (f'bs={point.data.transfer_size}', f'count={point.data.transfers}')
+        direct = (_DIRECT[phase],) if point.data.direct else ()
         for rank in range(point.tasks):
             name = file_name(point, rank)
-            blocks_before = rank * point.transfers if point.extent == 'segment' else 0
+            blocks_before = rank * point.data.transfers if point.data.extent == 'segment' else 0
             if phase_of(point, phase).writes:
                 # /dev/urandom gives less than a large block asks for; only a full one is put in its place.
                 how = ('if=/dev/urandom', f'of={name}', f'seek={blocks_before}', 'iflag=fullblock', _SYNCED)
@@ -132,11 +132,11 @@ def _said(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Said:
         raise EngineError('E1', f"the report of task {rank}'s dd is cut short: '{' / '.join(lines)}'")
     moved, timed_s = int(copied.group(1)), float(copied.group(2))
     counts = {(int(match.group(1)), int(match.group(2))) for match in records}
-    if moved != point.bytes_per_task or counts != {(point.transfers, 0)}:
+    if moved != point.data.bytes_per_task or counts != {(point.data.transfers, 0)}:
         raise EngineError(
             'T18',
-            f'task {rank} moved {moved} bytes ({lines[0]}, {lines[1]}) instead of {point.bytes_per_task} '
-            f'in {point.transfers} whole blocks',
+            f'task {rank} moved {moved} bytes ({lines[0]}, {lines[1]}) instead of {point.data.bytes_per_task} '
+            f'in {point.data.transfers} whole blocks',
         )
     lived_s = process.end_s - process.start_s
     if timed_s > lived_s * 1.01 + 0.001:

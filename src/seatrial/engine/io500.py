@@ -86,8 +86,8 @@ class Io500Engine(Engine):
                 'dataPacketType': 'random',
             },
             'debug': {'stonewall-time': stone_wall_s(point)},
-            'ior-easy': {'blockSize': point.bytes_per_task},
-            'ior-hard': {'segmentCount': max(1, point.bytes_per_task // HARD_BYTES)},
+            'ior-easy': {'blockSize': point.data.bytes_per_task},
+            'ior-hard': {'segmentCount': max(1, point.data.bytes_per_task // HARD_BYTES)},
             'mdtest-easy': {'n': files_per_task(point)},
             'mdtest-hard': {'n': files_per_task(point)},
         }
@@ -156,8 +156,8 @@ def _check_plan(sections: Dict[str, Section], point: Point) -> None:
     mode, wall = _said(sections, 'run', 'mode'), stone_wall_s(point)
     files = files_per_task(point)
     for section, meant in (
-        ('ior-easy-write', f' -t 2m -b {point.bytes_per_task} -F -w -D {wall} '),
-        ('ior-hard-write', f' -s {max(1, point.bytes_per_task // HARD_BYTES)} -w -D {wall} '),
+        ('ior-easy-write', f' -t 2m -b {point.data.bytes_per_task} -F -w -D {wall} '),
+        ('ior-hard-write', f' -s {max(1, point.data.bytes_per_task // HARD_BYTES)} -w -D {wall} '),
         ('mdtest-easy-write', f' -n {files} '),
         ('mdtest-hard-write', f' -n {files} '),
     ):

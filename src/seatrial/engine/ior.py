@@ -185,21 +185,22 @@ class Ior(Engine):
         Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
         all offsets to the ranks at random, in unequal numbers.
         """
+        data = point.data
         if any(each.mixed for each in phases_of(point)):
             return 'cannot read and write back in place'
-        if point.transfer_size % WORD:
-            return f'cannot move {point.transfer_size} bytes at a time: it moves multiples of {WORD}'
-        if point.collective and point.extent == 'whole':
+        if data.transfer_size % WORD:
+            return f'cannot move {data.transfer_size} bytes at a time: it moves multiples of {WORD}'
+        if data.collective and data.extent == 'whole':
             return 'cannot open a whole file collectively: with -F every task opens its file alone'
-        if point.interface == 'hdf5' and (point.order != 'contiguous' or shared_whole(point)):
+        if data.interface == 'hdf5' and (data.order != 'contiguous' or shared_whole(point)):
             return 'cannot go through HDF5 in any other way than contiguous files and segments'
-        if point.interface == 'netcdf' and (point.extent == 'whole' or point.order == 'random'):
+        if data.interface == 'netcdf' and (data.extent == 'whole' or data.order == 'random'):
             return 'cannot go through NetCDF in any other way than segments of one file, contiguous or strided'
-        if point.interface == 'netcdf' and point.transfers > NCMPI_INT // gcd(NCMPI_INT, _step(point)):
+        if data.interface == 'netcdf' and data.transfers > NCMPI_INT // gcd(NCMPI_INT, _step(point)):
             return "cannot write NetCDF to 4 GiB past a task's first byte: it defines its variable again, and fails"
-        if point.order == 'random' and point.extent == 'segment':
+        if data.order == 'random' and data.extent == 'segment':
             return 'cannot keep the tasks to their segments in random order: -z deals the offsets out unequally'
-        if point.order == 'random' and point.transfers < 2:
+        if data.order == 'random' and data.transfers < 2:
             return 'cannot shuffle a single transfer'
         return immovable(point)
 
@@ -209,8 +210,8 @@ class Ior(Engine):
 
     def repeats(self, point: Point) -> str:
         """After how much of a task's data its offsets come to a seed again, of which 27 bits count."""
-        own = point.bytes_per_task
-        after = SEEDS // gcd(SEEDS, _step(point)) * point.transfer_size
+        own = point.data.bytes_per_task
+        after = SEEDS // gcd(SEEDS, _step(point)) * point.data.transfer_size
         if own <= after:
             return ''
         return (
@@ -251,7 +252,7 @@ class Ior(Engine):
         argv += ['-E'] if setup.existing_files else []
         argv += ['-F'] if setup.file_per_process else []
         argv += ['-c'] if setup.collective else []
-        argv += [DIRECT] if point.direct else []
+        argv += [DIRECT] if point.data.direct else []
         argv += ['-C'] if setup.shifted else []
         # The order of a read is another than that of the write: a file system that writes to a log laid the file
         # out in the order of the write.
@@ -292,7 +293,7 @@ class Ior(Engine):
         _check_placement(summary.tests[0], point)
         _check_setup(summary.tests[0].setup, setup_of(point, phase))
         direct = DIRECT in summary.command_line.split()
-        if direct != point.direct:
+        if direct != point.data.direct:
             how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
             raise EngineError('P15', f'{DIRECT} was {how}')
         seconds = _seconds(result, total, point)
@@ -302,7 +303,7 @@ class Ior(Engine):
         _check_clocks(ranks, point, seconds)
         check_life('IOR', seconds, outcome.processes[0])
         named = _hosts_of(outcome, summary, point)
-        opening = (_opening(phase, result, seconds),) if point.opening else ()
+        opening = (_opening(phase, result, seconds),) if point.data.opening else ()
         return Measurement(
             metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)), *opening),
             world_size=summary.tests[0].tasks,
@@ -311,7 +312,7 @@ class Ior(Engine):
             clock_s=float(PRINTED_S),
             bytes_moved=point.bytes_moved,
             tasks=tuple(
-                TaskTime(r.rank, named[r.rank] if named else '', point.bytes_per_task, 0.0, r.with_open_s)
+                TaskTime(r.rank, named[r.rank] if named else '', point.data.bytes_per_task, 0.0, r.with_open_s)
                 for r in ranks
             ),
             fsync=bool(summary.tests[0].setup.fsync),
@@ -330,22 +331,23 @@ def setup_of(point: Point, phase: str) -> IorSetup:
     A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
     nothing (rule T3), nor with NCMPI, and a file that all read in full has nothing to shift.
     """
+    data = point.data
     does = phase_of(point, phase)
     linked, write = shared_whole(point), does.writes
     if linked and write:
         raise ValueError('IOR cannot write the whole of one file from all tasks')
     return IorSetup(
-        api={'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5', 'netcdf': 'NCMPI'}[point.interface],
-        file_per_process=int(point.extent == 'whole'),
-        collective=int(point.collective),
-        random_order=int(point.order == 'random'),
-        shifted=int(not write and point.nodes > 1 and not linked and point.interface != 'netcdf'),
+        api={'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5', 'netcdf': 'NCMPI'}[data.interface],
+        file_per_process=int(data.extent == 'whole'),
+        collective=int(data.collective),
+        random_order=int(data.order == 'random'),
+        shifted=int(not write and point.nodes > 1 and not linked and data.interface != 'netcdf'),
         write=int(write),
         read=int(not write),
         fsync=int(write),
-        segments=point.segments,
-        block_bytes=point.block_size,
-        transfer_bytes=point.transfer_size,
+        segments=data.segments,
+        block_bytes=data.block_size,
+        transfer_bytes=data.transfer_size,
         existing_files=int(write and does.needs),
     )
 
@@ -499,13 +501,13 @@ def _hash(seed: int, salt: str, below: int) -> int:
 
 def _step(point: Point) -> int:
     """Bytes from one transfer of a task to its next."""
-    return point.transfer_size * (point.tasks if point.order == 'strided' else 1)
+    return point.data.transfer_size * (point.tasks if point.data.order == 'strided' else 1)
 
 
 def _links(point: Point) -> Tuple[Tuple[str, str], ...]:
     if not shared_whole(point):
         return ()
-    own = point._replace(files='multiple')
+    own = point.changed(files='multiple')
     return tuple((file_name(own, rank), file_name(point, rank)) for rank in range(point.tasks))
 
 
@@ -651,7 +653,7 @@ def _opening(phase: str, result: Result, seconds: float) -> Metric:
 
 def _check_figures(result: Result, total: Total, point: Point) -> None:
     """What IOR says twice. Raises EngineError T1: printed are four decimals, so products lie between their halves."""
-    half, kib, transfers = PRINTED_S / 2, Decimal(1024), point.tasks * point.transfers
+    half, kib, transfers = PRINTED_S / 2, Decimal(1024), point.tasks * point.data.transfers
     said: Tuple[Tuple[str, Any, Any], ...] = (
         ('tasks', total.tasks, point.tasks),
         ('repetitions', total.repetitions, 1),
@@ -664,8 +666,8 @@ def _check_figures(result: Result, total: Total, point: Point) -> None:
         if figure != meant:
             raise EngineError('T1', f'IOR reports {what} {figure}, where it is {meant}')
     for what, printed, size in (
-        ('block', result.block_kib, point.block_size),
-        ('transfer', result.transfer_kib, point.transfer_size),
+        ('block', result.block_kib, point.data.block_size),
+        ('transfer', result.transfer_kib, point.data.transfer_size),
     ):
         if abs(printed - size / kib) > half:
             raise EngineError('T1', f'IOR reports a {what} of {printed} KiB, where it is {size / kib} KiB')
@@ -685,9 +687,9 @@ def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds:
         if not 0 < rank.with_open_s <= seconds + float(PRINTED_S):
             raise EngineError('T1', f'rank {rank.rank} took {rank.with_open_s} s of {seconds:.4f} s in all')
         for rate, time_s in ((rank.with_open_throughput, rank.with_open_s), (rank.throughput, rank.transfer_s)):
-            if abs(rate * time_s - point.bytes_per_task) > RANK_SLACK * point.bytes_per_task:
+            if abs(rate * time_s - point.data.bytes_per_task) > RANK_SLACK * point.data.bytes_per_task:
                 raise EngineError(
-                    'T1', f'rank {rank.rank} claims {rate:.6g} B/s for {point.bytes_per_task} B in {time_s} s'
+                    'T1', f'rank {rank.rank} claims {rate:.6g} B/s for {point.data.bytes_per_task} B in {time_s} s'
                 )
 
 

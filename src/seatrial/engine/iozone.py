@@ -72,14 +72,15 @@ class Iozone(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why IOzone cannot carry the point out exactly, as half a sentence, or None if it can."""
+        data = point.data
         if point.nodes > 1:
             return f'cannot start tasks on {point.nodes} nodes: its -+m logs in to them by rsh or ssh'
         if point.tasks > MAX_TASKS:
             return f'cannot start {point.tasks} tasks: {MAX_TASKS} at most'
         if any(each.mixed for each in phases_of(point)):
             return 'cannot read and write back in place'
-        if point.transfer_size % KIB or not MIN_RECORD <= point.transfer_size <= MAX_RECORD:
-            return f'cannot move {point.transfer_size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'
+        if data.transfer_size % KIB or not MIN_RECORD <= data.transfer_size <= MAX_RECORD:
+            return f'cannot move {data.transfer_size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'
         return None
 
     def version_argv(self, program: str) -> List[str]:
@@ -105,8 +106,8 @@ class Iozone(Engine):
         argv += ['-e'] if does.writes else []
         argv += ['-+w', '0', '-+S', str(1 + randseed_of(seed, raw) % SEEDS)]
         argv += ['-+N'] if does.writes and does.needs else []
-        argv += ['-I'] if point.direct else []
-        argv += ['-s', f'{point.bytes_per_task // KIB}k', '-r', f'{point.transfer_size // KIB}k', '-F']
+        argv += ['-I'] if point.data.direct else []
+        argv += ['-s', f'{point.data.bytes_per_task // KIB}k', '-r', f'{point.data.transfer_size // KIB}k', '-F']
         return Command('node', ((*argv, *(file_name(point, rank) for rank in range(point.tasks))),), {}, ())
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
@@ -138,7 +139,7 @@ class Iozone(Engine):
             clock_s=CLOCK_S,
             bytes_moved=point.bytes_moved,
             tasks=tuple(
-                TaskTime(rank, process.host, point.bytes_per_task, 0.0, child.bytes_moved / child.throughput)
+                TaskTime(rank, process.host, point.data.bytes_per_task, 0.0, child.bytes_moved / child.throughput)
                 for rank, child in enumerate(run.children)
             ),
             fsync='Include fsync in write timing' in run.notes,
@@ -200,6 +201,7 @@ def _kib(figure: str) -> float:
 
 
 def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> None:
+    data = point.data
     what = _WRITERS if phase_of(point, phase).writes else _READERS
     if (run.processes, len(run.children)) != (point.tasks, point.tasks):
         raise EngineError('T9', f'IOzone ran {run.processes} processes instead of {point.tasks}')
@@ -211,13 +213,13 @@ def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> No
     for note, meant in (
         ('Stonewall disabled', True),
         ('Include fsync in write timing', what == _WRITERS),
-        ('O_DIRECT feature enabled', point.direct),
+        ('O_DIRECT feature enabled', data.direct),
     ):
         if (note in run.notes) != meant:
             raise EngineError('P15', f"IOzone {'did not say' if meant else 'said'} '{note}'")
     for rank, child in enumerate(run.children):
-        if child.bytes_moved != point.bytes_per_task:
-            raise EngineError('T18', f'task {rank} moved {child.bytes_moved:.0f} bytes, not {point.bytes_per_task}')
+        if child.bytes_moved != data.bytes_per_task:
+            raise EngineError('T18', f'task {rank} moved {child.bytes_moved:.0f} bytes, not {data.bytes_per_task}')
         if child.throughput <= 0:
             raise EngineError('T12', f'task {rank} is too short to measure: IOzone gives it no throughput')
     own = [child.throughput for child in run.children]

@@ -131,16 +131,17 @@ class Mdtest(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why mdtest cannot carry the point out exactly, as half a sentence, or None if it can."""
+        tree = point.tree
         if does(point, FIND):
             return 'cannot find files: IO500 has another program for that'
-        if point.files_per_directory and point.empties_per_directory not in (0, point.files_per_directory):
+        if tree.files_per_directory and tree.empties_per_directory not in (0, tree.files_per_directory):
             return 'cannot make other numbers of files and of directories: -I counts both'
-        if point.fsync and not point.bytes_per_file:
+        if tree.fsync and not tree.bytes_per_file:
             return 'cannot sync a file to which it writes nothing'
-        if point.bytes_per_file > MAX_BYTES_PER_CALL:
-            return f'cannot write {point.bytes_per_file} bytes in one call'
+        if tree.bytes_per_file > MAX_BYTES_PER_CALL:
+            return f'cannot write {tree.bytes_per_file} bytes in one call'
         directories = levels_total(point, 1).directories
-        if point.branching * directories > MAX_DIRECTORIES:
+        if tree.branching * directories > MAX_DIRECTORIES:
             return f'cannot number {directories} directories'
         if _longest_path(point) > MAX_PATH:
             return f'cannot handle paths of {_longest_path(point)} characters'
@@ -149,7 +150,7 @@ class Mdtest(Engine):
     def repeats(self, point: Point) -> str:
         """The seed of a file is its number and its rank together: as many differ as there are sums of the two."""
         files = levels_total(point, point.tasks).files
-        if not point.bytes_per_file or point.tasks == 1 or not files:
+        if not point.tree.bytes_per_file or point.tasks == 1 or not files:
             return ''
         twice = files - (files // point.tasks + point.tasks - 1)
         return f'{twice} of {files} files have the bytes of one that another rank makes' if twice > 0 else ''
@@ -176,7 +177,7 @@ class Mdtest(Engine):
         """The launch of one phase; it leaves raw + '.csv', the times of the ranks."""
         ranks = raw + '.csv'
         argv = [program, *options_of(phase, point)]
-        if phase_of(point, phase).makes and point.bytes_per_file:
+        if phase_of(point, phase).makes and point.tree.bytes_per_file:
             # Without -G the data begin at the second of the clock, and neighbouring launches share most of them.
             offset = 1 + int(hashlib.sha256(f'{seed} {raw}'.encode()).hexdigest(), 16) % 2**30
             argv += ['--dataPacketType=random', '-G', str(offset)]
@@ -234,16 +235,17 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     which counts nodes). Never in private trees: the directory is shifted by one step more than the name in it, so
     that no entry is found, exit 0 (seen in 4.0.0 and 4.1.0+dev).
     """
-    files, empties, size = point.files_per_directory, point.empties_per_directory, point.bytes_per_file
+    tree = point.tree
+    files, empties, size = tree.files_per_directory, tree.empties_per_directory, tree.bytes_per_file
     options = ['-a', 'POSIX', '-i', '1', '-d', '.', _PHASES[phase]]
-    options += ['-u'] if point.subtrees == 'private' else []
+    options += ['-u'] if tree.subtrees == 'private' else []
     options += ['-F'] if not empties else ['-D'] if not files else []
-    options += ['-z', str(point.depth), '-b', str(point.branching), '-I'] if point.depth else ['-n']
+    options += ['-z', str(tree.depth), '-b', str(tree.branching), '-I'] if tree.depth else ['-n']
     options += [str(files or empties)]
     own = phase_of(point, phase)
     options += [_BYTES[phase], str(size)] if size and own.moves else []
-    options += ['-y'] if point.fsync and own.makes else []
-    shifted = point.subtrees == 'shared' and point.nodes >= SHIFT_NODES and own.needs
+    options += ['-y'] if tree.fsync and own.makes else []
+    shifted = tree.subtrees == 'shared' and point.nodes >= SHIFT_NODES and own.needs
     return (*options, '-N', '1') if shifted else tuple(options)
 
 
@@ -359,7 +361,7 @@ def _longest_path(point: Point) -> int:
     own = levels_total(point, 1)
     rank, directory, entry = (len(str(number)) for number in (point.tasks, own.directories, own.inodes))
     level = len('//mdtest_tree..') + rank + directory
-    return len('./test-dir.0-0/') + (point.depth + 1) * level + len('/file.mdtest..') + rank + entry
+    return len('./test-dir.0-0/') + (point.tree.depth + 1) * level + len('/file.mdtest..') + rank + entry
 
 
 def _refuse_version(version: str) -> None:
@@ -485,7 +487,7 @@ def _only_table(said: MdtestSummary, phase: str, point: Point) -> Table:
         raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(tables)} others')
     _check_run(said.runs[0], point)
     reads = READ in phase_of(point, phase).does
-    if said.opens_only != (reads and not point.bytes_per_file):
+    if said.opens_only != (reads and not point.tree.bytes_per_file):
         raise EngineError('P15', 'mdtest read nothing' if said.opens_only else 'mdtest read what was to be opened')
     planned = {_METRICS[metric] for metric in operations(point, phase)}
     ran = {row.operation for row in tables[0].rows if row.ran}

@@ -10,10 +10,11 @@ import polars as pl
 
 from seatrial.model.metric import HIGHER, LOWER, MetricType
 from seatrial.model.plan import TrialPlan, metric
-from seatrial.model.point import Point
+from seatrial.model.point import DataPart, Point
 from seatrial.model.quoted_value import show
 from seatrial.model.record import Records, Sample
 from seatrial.model.units import UNITS
+from seatrial.workload.base import Entries
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
@@ -303,15 +304,16 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
 
 def _parameters(point: Point) -> dict[str, Any]:
     """Of the point as it was launched; None for what its kind does not have."""
-    is_data, own = kind_of(point.kind).moves_data, levels_total(point, 1)
+    is_data, data = kind_of(point.kind).moves_data, point.data or DataPart()
+    own = levels_total(point, 1) if point.tree else Entries(0, 0, 0)
     return {
         'tasks_per_node': point.tasks_per_node,
-        'transfer_size': point.transfer_size or None,
-        'bytes_per_task': point.bytes_per_task or None,
+        'transfer_size': data.transfer_size or None,
+        'bytes_per_task': data.bytes_per_task or None,
         'files_per_task': own.files or own.empties or None,
-        'interface': point.interface or None,
-        'direct': point.direct if is_data else None,
-        'queue_depth': point.queue_depth if is_data else None,
-        'working_set': point.working_set or None,
-        'bytes_per_file': point.bytes_per_file if own.files else None,
+        'interface': data.interface or None,
+        'direct': data.direct if is_data else None,
+        'queue_depth': data.queue_depth if is_data else None,
+        'working_set': data.working_set or None,
+        'bytes_per_file': point.tree.bytes_per_file if own.files else None,
     }

@@ -1,6 +1,7 @@
 """The JSON form of the plain values: a NamedTuple is an object whose keys are its fields.
 
-A field that is as its class has it by default can be left out.
+A field that is as its class has it by default can be left out. A class that was written otherwise once has
+`from_earlier`, which makes JSON of that form into today's.
 """
 
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
@@ -41,11 +42,16 @@ _NO_DEFAULT = object()
 
 
 class _Form(NamedTuple):
-    """What of a class is asked for by every line of a record. defaults: of each field, in their order."""
+    """What of a class is asked for by every line of a record.
+
+    defaults: of each field, in their order
+    from_earlier: the function that makes JSON of an earlier form into today's; None where there was none
+    """
 
     hints: Dict[str, Any]
     defaults: Tuple[Any, ...]
     needed: FrozenSet[str]
+    from_earlier: Any
 
 
 _FORMS: Dict[Any, _Form] = {}
@@ -55,7 +61,8 @@ def _form_of(kind: Any) -> _Form:
     if kind not in _FORMS:
         defaults = getattr(kind, '_field_defaults', {})
         of_each = tuple(defaults.get(name, _NO_DEFAULT) for name in kind._fields)
-        _FORMS[kind] = _Form(get_type_hints(kind), of_each, frozenset(kind._fields) - frozenset(defaults))
+        needed = frozenset(kind._fields) - frozenset(defaults)
+        _FORMS[kind] = _Form(get_type_hints(kind), of_each, needed, getattr(kind, 'from_earlier', None))
     return _FORMS[kind]
 
 
@@ -85,7 +92,9 @@ def _decode(kind: Any, data: Any, where: Any) -> Any:
 def _decode_fields(kind: Any, data: Any, where: Any) -> Any:
     if not isinstance(data, dict):
         raise FormError(f'{_said(where) or kind.__name__}: an object is expected, not {_name(data)}')
-    hints, _, needed = _form_of(kind)
+    hints, _, needed, from_earlier = _form_of(kind)
+    if from_earlier is not None:
+        data = from_earlier(data)
     if not data.keys() <= hints.keys():
         raise FormError(f'{_said((where, min(data.keys() - hints.keys())))}: no such key in {kind.__name__}')
     if not needed <= data.keys():

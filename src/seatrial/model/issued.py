@@ -18,7 +18,7 @@ class Share(NamedTuple):
 class Done(NamedTuple):
     """One operation over all files of the launch.
 
-    order:       'contiguous', 'strided' or 'random' as in Point; 'mixed' for none of them; empty where undecided
+    order:       'contiguous', 'strided' or 'random' as in DataPart; 'mixed' for none of them; empty where undecided
     transitions: how many transfers had one of the same task before them in the same file; only these have an order
     following:   the share of these that began where that one had ended
     forward:     the share of these that began anywhere behind it
@@ -41,7 +41,7 @@ class Issued(NamedTuple):
     files:      those in which bytes were moved
     sharing:    'single' for one file of several tasks, 'multiple' where every file has one task, 'mixed' for
                 neither; empty where no bytes were moved
-    extent:     'whole' or 'segment' as in Point; empty for neither
+    extent:     'whole' or 'segment' as in DataPart; empty for neither
     size:       bytes of the files together, up to the last byte that was touched
     sizes:      of the transfers, the most frequent first
     alignment:  bytes, of the file system; 0 is unknown; misaligned: the share of transfers that began off it

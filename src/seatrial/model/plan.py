@@ -10,7 +10,9 @@ from seatrial.model.foreign import read_json
 from seatrial.model.layout import Layout
 from seatrial.model.point import Axis, Point
 
-SCHEMA = 2
+SCHEMA = 3
+ALL_IN_ONE = 2
+"""The schema of plans whose points have no parts: all parameters stand beside each other."""
 
 
 class Case(NamedTuple):
@@ -210,14 +212,17 @@ class TrialPlan(NamedTuple):
 def read_plan(path: str) -> TrialPlan:
     """The plan in this file. Raises NotReadable, FormError for any other form or schema, OSError."""
     data = read_json(path)
-    if isinstance(data, dict) and data.get('schema') != SCHEMA:
-        raise FormError(f'schema: {data.get("schema")} is not {SCHEMA}, the one that is read here')
+    if isinstance(data, dict) and data.get('schema') not in (SCHEMA, ALL_IN_ONE):
+        raise FormError(f'schema: {data.get("schema")} is neither {SCHEMA} nor {ALL_IN_ONE}, which are read here')
     return from_json(TrialPlan, data)
 
 
 def digest(plan: TrialPlan) -> str:
-    """What ties a record to its plan: the SHA-256 of the canonical JSON of all that the plan states."""
-    return hashlib.sha256(json.dumps(to_json(plan), sort_keys=True).encode('utf-8')).hexdigest()
+    """What ties a record to its plan: the SHA-256 of the canonical JSON of the plan, in its own schema."""
+    data = to_json(plan)
+    if plan.schema == ALL_IN_ONE:
+        data['points'] = [Point.as_earlier(each) for each in data['points']]
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode('utf-8')).hexdigest()
 
 
 def metric(name: str, label: str) -> str:

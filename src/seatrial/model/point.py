@@ -4,7 +4,7 @@ A check declares one as a template and a sweep over one of its parameters; what 
 reported afterwards is a point and nothing else. Its `kind` names the file in workload/ that knows what it means.
 """
 
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from seatrial.model.action import Planned
 from seatrial.model.layout import Layout
@@ -46,19 +46,9 @@ class Allocation(NamedTuple):
         return self.nodes * self.tasks_per_node
 
 
-class Point(NamedTuple):
-    """Sizes in bytes, times in seconds. A parameter that its kind does not have is as its default.
+class DataPart(NamedTuple):
+    """What is moved, and how it lies in the files. Sizes in bytes.
 
-    kind:     the kind of workload, by its name in workload/registry.py
-    label:    its name in the sweep, the part of a metric's name behind the @: '64KiB'
-    at:       where it lies on the axis of its sweep; its place where points have names
-    phases:   the launches of one repetition, in their order
-    nodes, tasks, tasks_per_node: tasks are the processes (ranks) of all nodes together
-    first_node: the nodes are those of the allocation, in their order, from this one on
-    layout:   of its own files, in place of the case's; None: the case's
-    scales:   whether profile and site choose how much each task does; else it does exactly this
-
-    Of data:
     files:    one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
     extent:   every task touches the whole file, or only a segment of its own
     order:    of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
@@ -70,39 +60,10 @@ class Point(NamedTuple):
     bytes_per_task: what a task moves in one phase; of a time-based workload its share of the working set
     working_set:    of all files together, where it is declared apart from what is moved; 0: it is what is moved
     queue_depth:    transfers in flight for each task
-    duration_s:     of a time-based workload; 0: it ends with its bytes
-    actions:        of a scenario, in their order
     devices:        raw devices, by their paths on the node
     read_share:     reads in a mixed phase, as a fraction
-    interval_s:     of training between two checkpoints
-    think_s:        that a task does nothing after each transfer; of a training the time of a batch on its accelerator
-    samples_per_file, batch: of a training: samples, of transfer_size each, in a file and in a full batch
-    prefetch:       of a training: batches that are read ahead of the one that its accelerator works on
-
-    Of metadata:
-    depth:    levels of directories below the root of a tree; 0 is the root alone
-    branching: directories in each directory above the last level
-    files_per_directory, empties_per_directory: what each task puts into every directory: files, and directories
-              that stay empty
-    bytes_per_file: written when a file is created, read in the phase 'read'; 0: it is only opened and closed
-    subtrees: all tasks work in one tree ('shared') or each in one of its own ('private')
-    fsync:    whether each file is synced before it is closed
-    pauses_s: of a listing: times without any call, each before one more listing
-    inodes, sizes, seed: of an ageing: inodes of all tasks together, sizes of files, each as likely as any other, and
-              what its trees are drawn from; its depth and files_per_directory are the most that are drawn
-    fullness: of an ageing: the share of the file system's bytes up to which its trees fill it; 0: to its inodes
     """
 
-    kind: str
-    phases: Tuple[str, ...]
-    label: str = ''
-    at: float = 0.0
-    nodes: int = 1
-    tasks: int = 0
-    tasks_per_node: int = 0
-    first_node: int = 0
-    layout: Optional[Layout] = None
-    scales: bool = True
     files: str = ''
     extent: str = ''
     order: str = ''
@@ -114,27 +75,8 @@ class Point(NamedTuple):
     bytes_per_task: int = 0
     working_set: int = 0
     queue_depth: int = 1
-    duration_s: float = 0.0
     devices: Tuple[str, ...] = ()
     read_share: float = 0.0
-    interval_s: float = 0.0
-    think_s: float = 0.0
-    samples_per_file: int = 0
-    batch: int = 0
-    prefetch: int = 0
-    actions: Tuple[Planned, ...] = ()
-    depth: int = 0
-    branching: int = 1
-    files_per_directory: int = 0
-    empties_per_directory: int = 0
-    bytes_per_file: int = 0
-    subtrees: str = ''
-    fsync: bool = False
-    pauses_s: Tuple[float, ...] = ()
-    inodes: int = 0
-    sizes: Tuple[int, ...] = ()
-    seed: int = 0
-    fullness: float = 0.0
 
     @property
     def transfers(self) -> int:
@@ -151,7 +93,178 @@ class Point(NamedTuple):
         """IOR's -b: bytes of a task that lie together in the file."""
         return self.bytes_per_task // self.segments
 
+
+class TreePart(NamedTuple):
+    """Directories and what lies in them; of an ageing depth and files_per_directory are the most that are drawn.
+
+    depth:    levels of directories below the root of a tree; 0 is the root alone
+    branching: directories in each directory above the last level
+    files_per_directory, empties_per_directory: what each task puts into every directory: files, and directories
+              that stay empty
+    bytes_per_file: written when a file is created, read in the phase 'read'; 0: it is only opened and closed
+    subtrees: all tasks work in one tree ('shared') or each in one of its own ('private')
+    fsync:    whether each file is synced before it is closed
+    """
+
+    depth: int = 0
+    branching: int = 1
+    files_per_directory: int = 0
+    empties_per_directory: int = 0
+    bytes_per_file: int = 0
+    subtrees: str = ''
+    fsync: bool = False
+
+
+class TimePart(NamedTuple):
+    """What of a workload is given in seconds.
+
+    duration_s: of a time-based workload; 0: it ends with its bytes
+    interval_s: of training between two checkpoints
+    think_s:    that a task does nothing after each transfer; of a training the time of a batch on its accelerator
+    pauses_s:   of a listing: times without any call, each before one more listing
+    actions:    of a scenario, in their order
+    """
+
+    duration_s: float = 0.0
+    interval_s: float = 0.0
+    think_s: float = 0.0
+    pauses_s: Tuple[float, ...] = ()
+    actions: Tuple[Planned, ...] = ()
+
+
+class TrainingPart(NamedTuple):
+    """How the samples of a training, of transfer_size each, lie in files and are read.
+
+    samples_per_file, batch: samples in a file and in a full batch
+    prefetch: batches that are read ahead of the one that the accelerator works on
+    """
+
+    samples_per_file: int = 0
+    batch: int = 0
+    prefetch: int = 0
+
+
+class FillPart(NamedTuple):
+    """What a file system is filled with, by an ageing or up to a limit.
+
+    inodes:   of all tasks together
+    sizes:    of files in bytes, each as likely as any other
+    seed:     what the trees are drawn from
+    fullness: the share of the file system's bytes up to which the trees fill it; 0: to its inodes
+    """
+
+    inodes: int = 0
+    sizes: Tuple[int, ...] = ()
+    seed: int = 0
+    fullness: float = 0.0
+
+
+PARTS: Dict[str, Any] = {
+    'data': DataPart,
+    'tree': TreePart,
+    'time': TimePart,
+    'training': TrainingPart,
+    'fill': FillPart,
+}
+"""The parts that a point can have, by the names of its fields."""
+
+PART_OF = {field: part for part, form in PARTS.items() for field in form._fields}
+"""The part that has a parameter, by the name of the parameter."""
+
+
+class Point(NamedTuple):
+    """Where a workload runs, which every kind has, and the parts that its own kind has; the others are None.
+
+    kind:     the kind of workload, by its name in workload/registry.py
+    label:    its name in the sweep, the part of a metric's name behind the @: '64KiB'
+    at:       where it lies on the axis of its sweep; its place where points have names
+    phases:   the launches of one repetition, in their order
+    nodes, tasks, tasks_per_node: tasks are the processes (ranks) of all nodes together
+    first_node: the nodes are those of the allocation, in their order, from this one on
+    layout:   of its own files, in place of the case's; None: the case's
+    scales:   whether profile and site choose how much each task does; else it does exactly this
+    """
+
+    kind: str
+    phases: Tuple[str, ...]
+    label: str = ''
+    at: float = 0.0
+    nodes: int = 1
+    tasks: int = 0
+    tasks_per_node: int = 0
+    first_node: int = 0
+    layout: Optional[Layout] = None
+    scales: bool = True
+    # Typed as if every part were there: who reads one knows that its kind has it, or has asked whether it is None.
+    data: DataPart = None  # type: ignore[assignment]
+    tree: TreePart = None  # type: ignore[assignment]
+    time: TimePart = None  # type: ignore[assignment]
+    training: TrainingPart = None  # type: ignore[assignment]
+    fill: FillPart = None  # type: ignore[assignment]
+
     @property
     def bytes_moved(self) -> int:
-        """By all tasks together in one phase."""
-        return self.tasks * self.bytes_per_task
+        """By all tasks together in one phase; 0 without data."""
+        return self.tasks * self.data.bytes_per_task if self.data else 0
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds after which a launch ends; 0: it ends with its bytes or entries."""
+        return self.time.duration_s if self.time else 0.0
+
+    @property
+    def pauses_s(self) -> Tuple[float, ...]:
+        """Of a listing, in seconds; none of any other kind."""
+        return self.time.pauses_s if self.time else ()
+
+    @property
+    def actions(self) -> Tuple[Planned, ...]:
+        """Of a scenario; none of any other kind."""
+        return self.time.actions if self.time else ()
+
+    @property
+    def fullness(self) -> float:
+        """The share of the file system's bytes that is to be filled; 0: no such share is meant."""
+        return self.fill.fullness if self.fill else 0.0
+
+    def value(self, name: str) -> Any:
+        """A field or parameter by its name, whichever part has it; None where the point has no such part."""
+        part = getattr(self, PART_OF[name]) if name in PART_OF else self
+        return None if part is None else getattr(part, name)
+
+    def changed(self, **values: Any) -> 'Point':
+        """The point with other values of fields and parameters, whichever part has each.
+
+        A part that it lacks is made for a value that is not as by default.
+        """
+        own = {name: value for name, value in values.items() if name not in PART_OF}
+        for name in values.keys() - own.keys():
+            part = PART_OF[name]
+            plain = PARTS[part]()
+            before = own.get(part) or getattr(self, part)
+            if before or values[name] != getattr(plain, name):
+                own[part] = (before or plain)._replace(**{name: values[name]})
+        return self._replace(**own)
+
+    @staticmethod
+    def from_earlier(data: Dict[str, Any]) -> Dict[str, Any]:
+        """Its JSON in parts. In plans of schema 2 and their records all parameters stand beside each other."""
+        if not data.keys() & PART_OF.keys() or data.keys() & PARTS.keys():
+            return data
+        found = {name: value for name, value in data.items() if name not in PART_OF}
+        found.update({part: {} for part in _MAY_BE_DEFAULT.get(str(data.get('kind')), ())})
+        for name in data.keys() & PART_OF.keys():
+            found.setdefault(PART_OF[name], {})[name] = data[name]
+        return found
+
+    @staticmethod
+    def as_earlier(data: Dict[str, Any]) -> Dict[str, Any]:
+        """Its JSON as in plans of schema 2: what from_earlier makes parts of."""
+        found = {name: value for name, value in data.items() if name not in PARTS}
+        for part in data.keys() & PARTS.keys():
+            found.update(data[part])
+        return found
+
+
+_MAY_BE_DEFAULT = {'listing': ('time',), 'contention': ('tree',), 'limits': ('data', 'fill')}
+"""Parts of which a plan of schema 2 may say nothing, by the kinds that have them: every value is as by default."""

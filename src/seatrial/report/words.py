@@ -278,7 +278,7 @@ def lasted(evidence: SessionEvidence) -> timedelta | None:
 def facts(case: CaseEvidence) -> list[str]:
     """What is asked first of its figures: transfers, files, layout, nodes and tasks, caches, engine."""
     points = case.points
-    transfers = {point.transfer_size for point in points} - {0}
+    transfers = {point.value('transfer_size') for point in points} - {0, None}
     sizes = {file.size for point in points for file in kind_of(point.kind).files(point)}
     on_disk = dict.fromkeys(said for _, said in totals(case))
     said = [f'transfers of {_sizes(transfers)}'] if transfers else []

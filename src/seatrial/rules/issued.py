@@ -53,7 +53,7 @@ def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
         moved = done.bytes_moved
         aspects.append(Aspect('bytes', str(point.bytes_moved), str(moved), moved == point.bytes_moved))
     aspects.append(_transfer_size(point, issued))
-    calls = _calls(point.interface, point.collective)
+    calls = _calls(point.data.interface, point.data.collective)
     issued_calls = _calls(issued.interface, issued.collective)
     aspects.append(Aspect('calls', calls, issued_calls, calls == issued_calls if issued.done else None))
     if phase_of(point, phase).writes and issued.syncs is not None:
@@ -112,8 +112,9 @@ def _comparison(seen: DarshanLaunch) -> Comparison:
     launch = metric(seen.phase, seen.point.label)
     if seen.issued is None:
         return Comparison(launch, (), seen.why)
-    if seen.point.interface in METADATA:
-        return Comparison(launch, (), f'{LIBRARIES[seen.point.interface]} writes and reads bytes of its own, too')
+    interface = seen.point.data.interface
+    if interface in METADATA:
+        return Comparison(launch, (), f'{LIBRARIES[interface]} writes and reads bytes of its own, too')
     if seen.issued.partial:
         return Comparison(launch, (), PARTIAL)
     return Comparison(launch, compare(seen.phase, seen.point, seen.issued))
@@ -121,8 +122,8 @@ def _comparison(seen: DarshanLaunch) -> Comparison:
 
 def _files(point: Point, issued: Issued) -> Aspect:
     number = len(kind_of(point.kind).files(point))
-    agrees = issued.files == number and (point.tasks == 1 or issued.sharing == point.files)
-    return Aspect('files', _file_words(number, point.files), _file_words(issued.files, issued.sharing), agrees)
+    agrees = issued.files == number and (point.tasks == 1 or issued.sharing == point.data.files)
+    return Aspect('files', _file_words(number, point.data.files), _file_words(issued.files, issued.sharing), agrees)
 
 
 def _file_words(number: int, sharing: str) -> str:
@@ -132,14 +133,14 @@ def _file_words(number: int, sharing: str) -> str:
 
 def _extent(point: Point, issued: Issued) -> Aspect:
     size = sum(file.size for file in kind_of(point.kind).files(point))
-    meant = 'whole' if point.tasks == 1 else point.extent
+    meant = 'whole' if point.tasks == 1 else point.data.extent
     agrees = issued.extent == meant and issued.size == size
     return Aspect('extent', f'{meant}, {size} B', f'{issued.extent or "in part"}, {issued.size} B', agrees)
 
 
 def _order(point: Point, done: Done) -> Aspect:
-    meant = 'contiguous' if point.tasks == 1 and point.order == 'strided' else point.order
-    if not done.order or point.transfers == 1 or point.transfer_size > MAX_BYTES_A_CALL:
+    meant = 'contiguous' if point.tasks == 1 and point.data.order == 'strided' else point.data.order
+    if not done.order or point.data.transfers == 1 or point.data.transfer_size > MAX_BYTES_A_CALL:
         return Aspect('order', meant, 'undecided', None)
     following, forward = f'{100 * done.following:.0f} %', f'{100 * done.forward:.0f} %'
     shown = f'{done.order} ({following} right behind the one before, {forward} anywhere behind it)'
@@ -153,7 +154,7 @@ def _is_random(point: Point, done: Done) -> Optional[bool]:
     Eulerian distribution). Whether a task's first transfer is counted among them is not known.
     """
     half, tasks = done.transitions / 2, point.tasks
-    off = RANDOM_SIGMAS * math.sqrt(tasks * (point.transfers + 1) / 12)
+    off = RANDOM_SIGMAS * math.sqrt(tasks * (point.data.transfers + 1) / 12)
     if half + off + tasks >= done.transitions:
         return None
     forward = done.forward * done.transitions
@@ -161,15 +162,15 @@ def _is_random(point: Point, done: Done) -> Optional[bool]:
 
 
 def _transfer_size(point: Point, issued: Issued) -> Aspect:
-    share = sum(each.share for each in issued.sizes if each.size == point.transfer_size)
+    share = sum(each.share for each in issued.sizes if each.size == point.data.transfer_size)
     shown = ', '.join(f'{format_size(each.size)} ({100 * each.share:.0f} %)' for each in issued.sizes[:2]) or 'none'
-    agrees = share >= NEARLY_ALL if point.transfer_size <= MAX_BYTES_A_CALL else None
-    return Aspect('transfer size', format_size(point.transfer_size), shown, agrees)
+    agrees = share >= NEARLY_ALL if point.data.transfer_size <= MAX_BYTES_A_CALL else None
+    return Aspect('transfer size', format_size(point.data.transfer_size), shown, agrees)
 
 
 def _synced(point: Point, syncs: int) -> Aspect:
     """Every task syncs what it has written; of a file that all open by MPI-IO one of them may for all."""
-    least = len(kind_of(point.kind).files(point)) if point.interface == 'mpiio' else point.tasks
+    least = len(kind_of(point.kind).files(point)) if point.data.interface == 'mpiio' else point.tasks
     return Aspect('fsync', f'{least} or more', str(syncs), syncs >= least)
 
 

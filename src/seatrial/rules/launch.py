@@ -620,7 +620,7 @@ def entries_in_full(launched: Launched) -> Optional[str]:
     directories = wanted.directories + wanted.empties
     if counted.directories != directories:
         return f'{after} there are {counted.directories} directories, not {directories}'
-    sizes = launched.point.sizes or (launched.point.bytes_per_file,)
+    sizes = launched.kind.file_sizes(launched.point)
     others = {each: number for each, number in (counted.sizes or {}).items() if each not in sizes}
     if others:
         said = f'{sizes[0]} B' if len(sizes) == 1 else f'one of {len(sizes)} sizes'

@@ -10,7 +10,7 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Point
+from seatrial.model.point import DataPart, Point
 from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import counted, joined
@@ -30,7 +30,8 @@ that of PnetCDF's nc_var_align_size (seen with 1.12.3)."""
 OPENING, OF_A_NODE = '_open_share', '_per_node'
 """Behind the operation: the share of the time in which files were being opened, and the bandwidth over the nodes."""
 
-OF_FILES = ('files', 'extent', 'order', 'interface', 'collective', 'direct', 'transfer_size', 'bytes_per_task')
+FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
+OF_FILES = (*FORM, 'collective', 'direct')
 
 MIN_GRANULE = 16 * MIB
 """Bytes. The share of a task is a multiple of it, so that it is a round figure."""
@@ -53,7 +54,7 @@ def data_access(
     tasks: int = 0,
     scales: bool = True,
 ) -> Point:
-    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
+    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in DataPart.
 
     operations: measured in this order; a workload that only reads gets its files prepared first
     bytes_per_task: the source's own value; unless `scales` is False, profiles and sites choose another
@@ -63,15 +64,17 @@ def data_access(
         tuple(operations),
         tasks=tasks,
         scales=scales,
-        files=files,
-        extent=extent,
-        order=order,
-        interface=interface,
-        collective=collective,
-        direct=direct,
-        opening=opening,
-        transfer_size=in_bytes(transfer_size),
-        bytes_per_task=in_bytes(bytes_per_task),
+        data=DataPart(
+            files=files,
+            extent=extent,
+            order=order,
+            interface=interface,
+            collective=collective,
+            direct=direct,
+            opening=opening,
+            transfer_size=in_bytes(transfer_size),
+            bytes_per_task=in_bytes(bytes_per_task),
+        ),
     )
 
 
@@ -97,8 +100,8 @@ class Access(Kind):
 
     def fault(self, point: Point) -> Optional[str]:
         for field, allowed in (('files', FILES), ('extent', EXTENTS), ('order', ORDERS), ('interface', INTERFACES)):
-            if getattr(point, field) not in allowed:
-                return f"{field}: '{getattr(point, field)}' is none; it can be {' or '.join(allowed)}"
+            if getattr(point.data, field) not in allowed:
+                return f"{field}: '{getattr(point.data, field)}' is none; it can be {' or '.join(allowed)}"
         if point.phases == ('read', 'write'):
             return 'operations: a file is read before it is written; write comes first'
         return _sharing_fault(point) or _size_fault(point)
@@ -106,11 +109,11 @@ class Access(Kind):
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A bandwidth, named as the operation; with `opening` also that of a node, and the share of opening files."""
         own = self.phase(phase).metrics
-        return tuple(each for each in own if point.opening or not each.name.endswith((OF_A_NODE, OPENING)))
+        return tuple(each for each in own if point.data.opening or not each.name.endswith((OF_A_NODE, OPENING)))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         own = measurement.metric(phase)
-        if not point.opening or own is None:
+        if not point.data.opening or own is None:
             return ()
         return (Metric(phase + OF_A_NODE, own.value / point.nodes, 'B/s', seconds=own.seconds),)
 
@@ -120,7 +123,7 @@ class Access(Kind):
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         does = joined([self.phase(name).words for name in point.phases], 'and')
-        order = ', in random order' if point.order == 'random' else ''
+        order = ', in random order' if point.data.order == 'random' else ''
         return f'Every task {does} {_what(point)}{order}{through(point)}'
 
     def title_of(self, point: Point) -> str:
@@ -133,13 +136,13 @@ class Access(Kind):
         """The granule divides by the transfer size of every point, if a fixed share does."""
         divisor = 1
         for point in points:
-            divisor = divisor * point.transfer_size // gcd(divisor, point.transfer_size)
+            divisor = divisor * point.data.transfer_size // gcd(divisor, point.data.transfer_size)
         scales = points[0].scales
-        own = pinned if pinned is not None and scales else points[0].bytes_per_task
+        own = pinned if pinned is not None and scales else points[0].data.bytes_per_task
         if pinned is not None or not effort.first_bytes or not scales:
             fixed = pinned if scales else own
             target_s = effort.target_s if effort.first_bytes else 0.0
-            largest = max(point.transfer_size for point in points)
+            largest = max(point.data.transfer_size for point in points)
             granule = largest if own % divisor else divisor
             return Sizing(own, granule, target_s, effort.min_s, effort.working_set, fixed)
         granule = round_up(MIN_GRANULE, divisor)
@@ -152,18 +155,18 @@ class Access(Kind):
         Where each point writes files of its own, MAX_ROUNDED of the share may be left over.
         """
         chosen = (pinned or effort.first_bytes) if point.scales else 0
-        share = chosen or point.bytes_per_task
-        rest = 0 if chosen and not pinned else share % point.transfer_size
-        return point.transfer_size <= share and rest <= (MAX_ROUNDED * share if 'write' in point.phases else 0)
+        share = chosen or point.data.bytes_per_task
+        rest = 0 if chosen and not pinned else share % point.data.transfer_size
+        return point.data.transfer_size <= share and rest <= (MAX_ROUNDED * share if 'write' in point.phases else 0)
 
     def resized(self, point: Point, share: int) -> Point:
         """The bytes of a task, in whole transfers; files that every point reads have all of the share."""
         if not point.scales:
             return point
-        rest = share % point.transfer_size
+        rest = share % point.data.transfer_size
         if rest and 'write' not in point.phases:
-            raise ValueError(f'{share} bytes a task do not divide by {point.transfer_size}')
-        return point._replace(bytes_per_task=share - rest)
+            raise ValueError(f'{share} bytes a task do not divide by {point.data.transfer_size}')
+        return point.changed(bytes_per_task=share - rest)
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """One file set serves every point of a workload that only reads."""
@@ -174,11 +177,11 @@ class Access(Kind):
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
         if self.phase(point.phases[0]).removes:
             return ()
-        metadata = METADATA.get(point.interface, 0)
-        if point.files == 'multiple':
-            size = point.bytes_per_task + metadata
+        metadata = METADATA.get(point.data.interface, 0)
+        if point.data.files == 'multiple':
+            size = point.data.bytes_per_task + metadata
             return tuple(FileSpec(file_name(point, rank), size) for rank in range(point.tasks))
-        size = point.bytes_per_task if point.extent == 'whole' else point.bytes_moved
+        size = point.data.bytes_per_task if point.data.extent == 'whole' else point.bytes_moved
         return (FileSpec(file_name(point, 0), size + metadata),)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
@@ -190,17 +193,18 @@ class Access(Kind):
 
     def as_access(self, point: Point) -> Point:
         """Never in a format of its own, which would not be what was written."""
-        plain = point._replace(interface='posix', collective=False) if point.interface in METADATA else point
+        plain = point.changed(interface='posix', collective=False) if point.data.interface in METADATA else point
         return plain if 'write' in plain.phases else writers(plain)
 
 
 def name_of(point: Point) -> str:
     """The literature's name for the class, with what people call it."""
-    letters = {'single': 'SF', 'multiple': 'MF'}[point.files] + {'whole': 'WA', 'segment': 'SA'}[point.extent]
+    data = point.data
+    letters = {'single': 'SF', 'multiple': 'MF'}[data.files] + {'whole': 'WA', 'segment': 'SA'}[data.extent]
     known = {'SFWA': 'SFWA (whole shared file)', 'MFWA': 'MFWA (file per process)'}
-    if point.order == 'contiguous' and letters in known:
+    if data.order == 'contiguous' and letters in known:
         return known[letters]
-    return f'{letters} {point.order} ({"single shared file" if point.files == "single" else "file per process"})'
+    return f'{letters} {data.order} ({"single shared file" if data.files == "single" else "file per process"})'
 
 
 FILE_NAMES = (r'data(\.\d{8,})?',)
@@ -209,7 +213,7 @@ FILE_NAMES = (r'data(\.\d{8,})?',)
 
 def file_name(point: Point, rank: int) -> str:
     """The file that a rank works on."""
-    return f'data.{rank:08d}' if point.files == 'multiple' else 'data'
+    return f'data.{rank:08d}' if point.data.files == 'multiple' else 'data'
 
 
 def writer_of(point: Point, rank: int) -> int:
@@ -222,7 +226,7 @@ def writer_of(point: Point, rank: int) -> int:
 
 def shared_whole(point: Point) -> bool:
     """Whether every task goes through the whole of one file."""
-    return point.files == 'single' and point.extent == 'whole'
+    return point.data.files == 'single' and point.data.extent == 'whole'
 
 
 def writers(point: Point) -> Point:
@@ -231,25 +235,38 @@ def writers(point: Point) -> Point:
     A file that all tasks share is written in equal segments, or by one task where it does not divide.
     """
     if not shared_whole(point):
-        return point._replace(order='contiguous', phases=('write',))
-    size = point.bytes_per_task
-    divides = size % (point.tasks * point.transfer_size) == 0
+        return point.changed(order='contiguous', phases=('write',))
+    size = point.data.bytes_per_task
+    divides = size % (point.tasks * point.data.transfer_size) == 0
     placed = point if divides else point._replace(nodes=1, tasks=1, tasks_per_node=1)
     share = size // placed.tasks
-    return placed._replace(
+    return placed.changed(
         extent='segment',
         order='contiguous',
         phases=('write',),
         bytes_per_task=share,
-        transfer_size=MIB if share % MIB == 0 else point.transfer_size,
+        transfer_size=MIB if share % MIB == 0 else point.data.transfer_size,
     )
+
+
+def writing(point: Point, transfer_size: int, bytes_per_task: int, shared: bool = False) -> Point:
+    """The data access that writes a file a task, or segments of a shared one, where the tasks of the point run."""
+    own = data_access(
+        'single' if shared else 'multiple',
+        'segment' if shared else 'whole',
+        operations=('write',),
+        transfer_size=transfer_size,
+        bytes_per_task=bytes_per_task,
+    )
+    placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
+    return own._replace(**placed)
 
 
 def through(point: Point) -> str:
     """By which interface, as the end of a sentence."""
-    how = [', with O_DIRECT'] if point.direct else []
-    if point.interface in LIBRARIES:
-        how.append(f', {"collectively " if point.collective else ""}through {LIBRARIES[point.interface]}')
+    how = [', with O_DIRECT'] if point.data.direct else []
+    if point.data.interface in LIBRARIES:
+        how.append(f', {"collectively " if point.data.collective else ""}through {LIBRARIES[point.data.interface]}')
     return ''.join(how)
 
 
@@ -262,34 +279,36 @@ def file_totals(files: Sequence[FileSpec]) -> str:
 
 
 def _sharing_fault(point: Point) -> Optional[str]:
+    data = point.data
     if shared_whole(point) and 'write' in point.phases:
         return 'operations: all tasks would write the whole of one file over each other'
-    if point.files == 'multiple' and point.extent == 'segment':
+    if data.files == 'multiple' and data.extent == 'segment':
         return 'extent: a file a task has no segments'
-    if point.extent == 'whole' and point.order == 'strided':
+    if data.extent == 'whole' and data.order == 'strided':
         return 'order: a whole file is not strided between tasks'
-    if point.collective and point.interface not in LIBRARIES:
+    if data.collective and data.interface not in LIBRARIES:
         return 'collective: collective access exists only through MPI-IO'
-    if point.direct and point.interface in LIBRARIES:
+    if data.direct and data.interface in LIBRARIES:
         return 'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix'
     return None
 
 
 def _size_fault(point: Point) -> Optional[str]:
-    if point.transfer_size < 1:
-        return f'transfer_size: {point.transfer_size} B cannot be moved; write a size from 1 B'
-    if point.bytes_per_task < point.transfer_size:
-        return f'bytes_per_task: {point.bytes_per_task} B are less than one transfer of {point.transfer_size} B'
-    if point.bytes_per_task % point.transfer_size:
-        return f'bytes_per_task: {point.bytes_per_task} B do not divide by transfers of {point.transfer_size} B'
+    data = point.data
+    if data.transfer_size < 1:
+        return f'transfer_size: {data.transfer_size} B cannot be moved; write a size from 1 B'
+    if data.bytes_per_task < data.transfer_size:
+        return f'bytes_per_task: {data.bytes_per_task} B are less than one transfer of {data.transfer_size} B'
+    if data.bytes_per_task % data.transfer_size:
+        return f'bytes_per_task: {data.bytes_per_task} B do not divide by transfers of {data.transfer_size} B'
     return None
 
 
 def _what(point: Point) -> str:
-    if point.files == 'multiple':
+    if point.data.files == 'multiple':
         return 'a file of its own'
-    if point.extent == 'whole':
+    if point.data.extent == 'whole':
         return 'the whole of one shared file'
     return {'strided': 'blocks of one shared file, dealt round-robin'}.get(
-        point.order, 'its segment of one shared file'
+        point.data.order, 'its segment of one shared file'
     )

@@ -14,7 +14,7 @@ from typing import Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.metric import Histogram, MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Point
+from seatrial.model.point import FillPart, Point, TreePart
 from seatrial.model.units import KIB, MIB, approximate_size, round_up
 from seatrial.workload.base import CREATE, REMOVE, Effort, Entries, Footprint, Phase
 from seatrial.workload.tree import BLOCK, MAX_DEPTH, Tree, who
@@ -80,13 +80,8 @@ def ageing(
         'ageing',
         (FILL,) if keep else (FILL, REMOVE),
         tasks=tasks,
-        inodes=inodes,
-        sizes=tuple(sizes) or pareto(),
-        depth=depth,
-        files_per_directory=files_per_directory,
-        seed=seed,
-        fsync=fsync,
-        fullness=fullness,
+        tree=TreePart(depth=depth, files_per_directory=files_per_directory, fsync=fsync),
+        fill=FillPart(inodes, tuple(sizes) or pareto(), seed, fullness),
     )
 
 
@@ -111,23 +106,23 @@ class Ageing(Tree):
         if point.phases not in ((FILL, REMOVE), (FILL,)):
             return f'phases: {list(point.phases)}; they are {FILL} and {REMOVE}, or {FILL} alone'
         for field, most in (('inodes', 2**40), ('depth', MAX_DEPTH), ('files_per_directory', 2**40)):
-            if not 1 <= getattr(point, field) <= most:
-                return f'{field}: {getattr(point, field)} cannot be; write 1 to {most}'
+            if not 1 <= point.value(field) <= most:
+                return f'{field}: {point.value(field)} cannot be; write 1 to {most}'
         if not 0 <= point.fullness <= FULLEST:
             return f'fullness: {point.fullness} cannot be; write 0 to {FULLEST}'
-        if not point.sizes or min(point.sizes) < 0:
+        if not point.fill.sizes or min(point.fill.sizes) < 0:
             return 'sizes: they are numbers of bytes, one at least'
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """Files a second and, where they are synced, bytes; of the removal entries, directories among them."""
-        return tuple(each for each in self.phase(phase).metrics if each.unit != 'B/s' or point.fsync)
+        return tuple(each for each in self.phase(phase).metrics if each.unit != 'B/s' or point.tree.fsync)
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        deep, held = counted(point.depth, 'level'), counted(point.files_per_directory, 'file')
-        most = approximate_size(max(point.sizes))
-        inodes = f'{grouped(max(each.inodes for each in points))} inodes in all'
+        deep, held = counted(point.tree.depth, 'level'), counted(point.tree.files_per_directory, 'file')
+        most = approximate_size(max(point.fill.sizes))
+        inodes = f'{grouped(max(each.fill.inodes for each in points))} inodes in all'
         end = f'{point.fullness:.0%} of the file system' if point.fullness else inodes
         return (
             f'{who(points)} fills directories 1 to {deep} deep with 1 to {held} each, of up to {most}, '
@@ -149,16 +144,20 @@ class Ageing(Tree):
             pinned, effort = None, effort._replace(files=effort.files or FIRST)
         if pinned is not None or not effort.files:
             return Sizing(pinned or 0, 1, 0.0, 0.0, pinned=pinned)
-        share = min([effort.files, *(point.inodes // max(1, point.tasks) for point in points)])
+        share = min([effort.files, *(point.fill.inodes // max(1, point.tasks) for point in points)])
         if effort.tree_bytes:
-            share = min(share, *(effort.tree_bytes * len(each.sizes) // (sum(each.sizes) or 1) for each in points))
+            sizes = [each.fill.sizes for each in points]
+            share = min(share, *(effort.tree_bytes * len(each) // (sum(each) or 1) for each in sizes))
         return Sizing(max(1, share), 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:
-        return point._replace(inodes=share * point.tasks) if share else point
+        return point.changed(inodes=share * point.tasks) if share else point
 
     def entries(self, point: Point) -> Entries:
         return total(point)[0]
+
+    def file_sizes(self, point: Point) -> Tuple[int, ...]:
+        return point.fill.sizes
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of each file whole blocks, as file systems give them out."""
@@ -190,8 +189,8 @@ Parameters = Tuple[int, int, int, int, int, Tuple[int, ...]]
 
 def of_task(point: Point, rank: int) -> Parameters:
     """All that a task's tree follows from: seed, rank, its inodes, and of all trees depth, files and sizes."""
-    own = point.inodes // point.tasks + (rank < point.inodes % point.tasks)
-    return point.seed, rank, own, point.depth, point.files_per_directory, point.sizes
+    own = point.fill.inodes // point.tasks + (rank < point.fill.inodes % point.tasks)
+    return point.fill.seed, rank, own, point.tree.depth, point.tree.files_per_directory, point.fill.sizes
 
 
 def batches(tree: Parameters) -> Iterator[Batch]:
@@ -232,7 +231,7 @@ def share_within(point: Point, room: int) -> int:
 
     Files take whole blocks, and a directory one.
     """
-    endless = point._replace(inodes=point.tasks * ENDLESS)
+    endless = point.changed(inodes=point.tasks * ENDLESS)
     for number, size in heapq.merge(*(_blocks(of_task(endless, rank)) for rank in range(point.tasks))):
         room -= size
         if room < 0:
@@ -270,7 +269,7 @@ def histograms(point: Point, counts: Sequence[Counts]) -> Tuple[Histogram, ...]:
     """Those of all tasks together, beside the shares that the distribution has."""
     found = []
     for name, ends in _ends(point).items():
-        drawn = sorted(point.sizes) if name == SIZE else range(1, ends[-1] + 1)
+        drawn = sorted(point.fill.sizes) if name == SIZE else range(1, ends[-1] + 1)
         below = [sum(value <= end for value in drawn) / len(drawn) for end in ends]
         targets = tuple(upto - before for before, upto in zip([0.0, *below], below))
         numbers = tuple(sum(each.get(name, {}).get(str(end), 0) for each in counts) for end in ends)
@@ -280,11 +279,11 @@ def histograms(point: Point, counts: Sequence[Counts]) -> Tuple[Histogram, ...]:
 
 def _ends(point: Point) -> Dict[str, Tuple[int, ...]]:
     """The upper ends of the classes: each depth, tenths of the files of a directory, sizes from 1 KiB on by fours."""
-    files, size = point.files_per_directory, [KIB]
-    while size[-1] < max(point.sizes):
+    files, size = point.tree.files_per_directory, [KIB]
+    while size[-1] < max(point.fill.sizes):
         size.append(4 * size[-1])
     return {
-        DEPTH: tuple(range(1, point.depth + 1)),
+        DEPTH: tuple(range(1, point.tree.depth + 1)),
         IN_DIRECTORY: tuple(sorted({-(-files * part // 10) for part in range(1, 11)})),
         SIZE: tuple(size),
     }

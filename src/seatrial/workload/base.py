@@ -170,7 +170,7 @@ class Kind:
     title:     over the table of its cases in a report, which those of another kind with this title share
     columns:   of that table, each with the metrics that can stand in it, of which the first that a case has does;
                none: every metric has its own
-    parameters: the fields of a point that it has, beside those that every kind has; a sweep can vary no other
+    parameters: those of a point's parts that it has, by their names; a sweep can vary no other
     of_trial:  those of them that a trial of a site may fix, because no check is about them
     moves_data: whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16)
                are asked of it; else of entries (T4, T17a, P16a)
@@ -269,6 +269,10 @@ class Kind:
     def entries(self, point: Point) -> Entries:
         """What is on disk, below the data directory, before a phase that needs it; of data its files."""
         return Entries(0, len(self.files(point)), 0)
+
+    def file_sizes(self, point: Point) -> Tuple[int, ...]:
+        """Bytes that a file can have, where `entries` count."""
+        return ()
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The most that these points have on disk at once."""

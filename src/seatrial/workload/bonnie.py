@@ -53,11 +53,12 @@ class Bonnie(Access):
     )
 
     def fault(self, point: Point) -> Optional[str]:
+        data = point.data
         if point.tasks != 1:
             return f"tasks: {point.tasks}; Bonnie's file is that of one task"
-        if point.phases != (PHASE,) or point.direct:
+        if point.phases != (PHASE,) or data.direct:
             return f'phases: {list(point.phases)}; all is one phase, {PHASE}, through the page cache'
-        if (point.files, point.extent, point.order, point.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
+        if (data.files, data.extent, data.order, data.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
             return 'files: the task has a file of its own, and goes through it in order with POSIX calls'
         return super().fault(point._replace(phases=('write',)))
 
@@ -85,4 +86,4 @@ class Bonnie(Access):
 
 def seeks_of(point: Point) -> int:
     """As many as the file has transfers, so that they take their time of a file of any size; each seeker has one."""
-    return max(SEEKERS, point.transfers)
+    return max(SEEKERS, point.data.transfers)

@@ -64,12 +64,13 @@ class Burst(Training):
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The data set, and a checkpoint beside it."""
         plain, saves = super().footprint(points), max(halves(point.tasks)[1] for point in points)
-        return Footprint(plain.bytes + saves * max(point.bytes_per_task for point in points), plain.inodes + saves)
+        share = max(point.data.bytes_per_task for point in points)
+        return Footprint(plain.bytes + saves * share, plain.inodes + saves)
 
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
         if phase != PHASE:
             return super().moved(point, phase)
-        return 2 * halves(point.tasks)[1] * point.bytes_per_task, None
+        return 2 * halves(point.tasks)[1] * point.data.bytes_per_task, None
 
     def cache_of(self, metric: str, launch: str) -> str:
         """What a checkpoint writes was in no cache before."""

@@ -20,14 +20,14 @@ def checkpoint(
     files: str = 'multiple',
     transfer_size: Union[int, str] = '1MiB',
 ) -> Point:
-    """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in Point.
+    """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in DataPart.
 
     state:          of all tasks of the training together, for which the times are given
     interval_s:     of training between two checkpoints
     bytes_per_task: the source's own value; profiles and sites choose another
     """
     extent = 'whole' if files == 'multiple' else 'segment'
-    return data_access(files, extent, transfer_size=transfer_size, bytes_per_task=bytes_per_task)._replace(
+    return data_access(files, extent, transfer_size=transfer_size, bytes_per_task=bytes_per_task).changed(
         kind='checkpoint', working_set=in_bytes(state), interval_s=interval_s
     )
 
@@ -53,24 +53,24 @@ class Checkpoint(Access):
     )
 
     def fault(self, point: Point) -> Optional[str]:
-        if point.working_set < 1:
-            return f'working_set: a state of {point.working_set} B is none; write its size'
-        if not 0 < point.interval_s < inf:
-            return f'interval_s: {point.interval_s:g} s never begin or never end; write a time above 0'
+        if point.data.working_set < 1:
+            return f'working_set: a state of {point.data.working_set} B is none; write its size'
+        if not 0 < point.time.interval_s < inf:
+            return f'interval_s: {point.time.interval_s:g} s never begin or never end; write a time above 0'
         return super().fault(point)
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         own = next((each for each in measurement.metrics if each.name == phase and phase in point.phases), None)
         if own is None or not own.value:
             return ()
-        time_s = point.working_set / own.value
+        time_s = point.data.working_set / own.value
         times = (Metric(_TIMES[phase], time_s, 's', LOWER, own.seconds),)
-        share = time_s / (point.interval_s + time_s)
+        share = time_s / (point.time.interval_s + time_s)
         return (*times, Metric(_LOST, share, '', LOWER, own.seconds)) if phase == 'write' else times
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        state = f'{approximate_size(point.working_set)} every {duration(point.interval_s)}'
+        state = f'{approximate_size(point.data.working_set)} every {duration(point.time.interval_s)}'
         return f'{super().sentence(points)}, as a checkpoint of {state}'
 
     def metric_words(self, metric: str) -> str:

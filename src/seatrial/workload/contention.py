@@ -2,7 +2,7 @@
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
-from seatrial.model.point import Point
+from seatrial.model.point import DataPart, Point, TreePart
 from seatrial.model.units import in_bytes, round_up
 from seatrial.workload.base import Footprint, Phase, rates
 from seatrial.workload.semantics import DOES, Semantics
@@ -40,9 +40,8 @@ def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_file
         (does,),
         tasks=tasks,
         scales=False,
-        transfer_size=size,
-        working_set=calls * size,
-        files_per_directory=open_files,
+        data=DataPart(transfer_size=size, working_set=calls * size),
+        tree=TreePart(files_per_directory=open_files),
     )
 
 
@@ -61,21 +60,22 @@ class Contention(Semantics):
     phases = tuple(Phase(name, DOES, metrics=rates(calls), title=_TITLES[name]) for name, calls in CALLS.items())
 
     def fault(self, point: Point) -> Optional[str]:
+        data = point.data
         if len(point.phases) != 1:
             return f'phases: {list(point.phases)}; contention has one of {", ".join(CALLS)}'
-        if point.transfer_size < 1 or (APPEND in point.phases and point.transfer_size < HEAD):
-            return f'transfer_size: a record of {point.transfer_size} B cannot be numbered; write {HEAD} B or more'
-        if (OPEN in point.phases) != (point.files_per_directory > 0):
-            return f'files_per_directory: {point.files_per_directory} files are held open; {OPEN} alone has some'
-        if OPEN not in point.phases and point.working_set < point.transfer_size:
-            return f'working_set: {point.working_set} B are no call of {point.transfer_size} B'
+        if data.transfer_size < 1 or (APPEND in point.phases and data.transfer_size < HEAD):
+            return f'transfer_size: a record of {data.transfer_size} B cannot be numbered; write {HEAD} B or more'
+        if (OPEN in point.phases) != (point.tree.files_per_directory > 0):
+            return f'files_per_directory: {point.tree.files_per_directory} files are held open; {OPEN} alone has some'
+        if OPEN not in point.phases and data.working_set < data.transfer_size:
+            return f'working_set: {data.working_set} B are no call of {data.transfer_size} B'
         return None
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        size = exact_size(point.transfer_size)
+        size = exact_size(point.data.transfer_size)
         if OPEN in point.phases:
-            held = counted(point.files_per_directory, 'file')
+            held = counted(point.tree.files_per_directory, 'file')
             return f'{who(points)} holds {held} open and writes records of {size} to one after the other'
         calls = grouped(max(map(calls_of, points)))
         if APPEND in point.phases:
@@ -84,16 +84,17 @@ class Contention(Semantics):
 
     def totals(self, point: Point) -> str:
         if OPEN in point.phases:
-            return counted(point.tasks * point.files_per_directory, 'file')
+            return counted(point.tasks * point.tree.files_per_directory, 'file')
         return f'1 file of {exact_size(self.footprint([point]).bytes)}'
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         point = max(points, key=lambda each: each.tasks)
         if OPEN in point.phases:
-            size, files = round_up(ROUNDS * point.transfer_size, BLOCK), point.tasks * point.files_per_directory
+            size = round_up(ROUNDS * point.data.transfer_size, BLOCK)
+            files = point.tasks * point.tree.files_per_directory
             return Footprint(files * size, files + point.tasks)
         slots = point.tasks + 1 if LOCK in point.phases else point.tasks * calls_of(point)
-        return Footprint(slots * point.transfer_size, 1)
+        return Footprint(slots * point.data.transfer_size, 1)
 
     def amount(self, point: Point) -> int:
         return point.tasks * calls_of(point)
@@ -102,8 +103,8 @@ class Contention(Semantics):
 def calls_of(point: Point) -> int:
     """Of each task, in one phase."""
     if OPEN in point.phases:
-        return ROUNDS * point.files_per_directory
-    return max(LEAST, point.working_set // point.transfer_size // max(1, point.tasks))
+        return ROUNDS * point.tree.files_per_directory
+    return max(LEAST, point.data.working_set // point.data.transfer_size // max(1, point.tasks))
 
 
 HEAD = 32

@@ -33,23 +33,23 @@ class Devices(Access):
     phases = (*Access.phases, Phase(DEVICE, (DEVICE,), metrics=(MetricType(DEVICE, 'B/s'),)))
 
     def fault(self, point: Point) -> Optional[str]:
-        if point.phases != PHASES or not point.direct:
+        if point.phases != PHASES or not point.data.direct:
             return f'phases: {list(point.phases)}; they are {", ".join(PHASES)}, all with O_DIRECT'
         if point.nodes > 1:
             return f'nodes: {point.nodes}; devices are read on one node, which has them all'
-        if point.devices and point.tasks % len(point.devices):
-            return f'tasks: {point.tasks} cannot be dealt to {counted(len(point.devices), "device")} alike'
+        if point.data.devices and point.tasks % len(point.data.devices):
+            return f'tasks: {point.tasks} cannot be dealt to {counted(len(point.data.devices), "device")} alike'
         return super().fault(point._replace(phases=PHASES[:2]))
 
     def sentence(self, points: Sequence[Point]) -> str:
-        devices = joined(list(points[0].devices) or ['its devices'], 'and')
+        devices = joined(list(points[0].data.devices) or ['its devices'], 'and')
         return f'{super().sentence([points[0]._replace(phases=PHASES[:2])])}; then as many tasks read {devices}'
 
     def title_of(self, point: Point) -> str:
         return 'raw devices beside files'
 
     def as_access(self, point: Point) -> Point:
-        return point._replace(kind='access', phases=PHASES[:2], devices=())
+        return point.changed(kind='access', phases=PHASES[:2], devices=())
 
     def metric_words(self, metric: str) -> str:
         return _WORDS.get(metric, metric)
@@ -60,10 +60,15 @@ _WORDS: Dict[str, str] = {'device': 'devices, read'}
 
 def part_of(point: Point, rank: int) -> Tuple[str, int]:
     """The device that a task reads, and the byte at which it begins: tasks of one device read on from each other."""
-    turn, which = divmod(rank, len(point.devices))
-    return point.devices[which], turn * point.bytes_per_task
+    turn, which = divmod(rank, len(point.data.devices))
+    return point.data.devices[which], turn * point.data.bytes_per_task
+
+
+def devices_of(point: Point) -> Tuple[str, ...]:
+    """The raw devices that are read; none of any other kind."""
+    return point.data.devices if point.data else ()
 
 
 def bytes_of_each(point: Point) -> int:
     """What is read of each device, from its beginning."""
-    return point.bytes_moved // len(point.devices) if point.devices else 0
+    return point.bytes_moved // len(devices_of(point)) if devices_of(point) else 0

@@ -2,7 +2,7 @@
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
-from seatrial.model.point import Point
+from seatrial.model.point import Point, TreePart
 from seatrial.model.units import MIB, in_bytes
 from seatrial.workload.base import Footprint, Phase, rates
 from seatrial.workload.operations import DOES, Operations
@@ -55,11 +55,13 @@ def interactive_use(
         (does,),
         tasks=tasks,
         scales=False,
-        depth=depth,
-        branching=branching,
-        files_per_directory=files_per_directory,
-        bytes_per_file=in_bytes(bytes_per_file),
-        subtrees='private',
+        tree=TreePart(
+            depth=depth,
+            branching=branching,
+            files_per_directory=files_per_directory,
+            bytes_per_file=in_bytes(bytes_per_file),
+            subtrees='private',
+        ),
     )
 
 
@@ -74,9 +76,9 @@ class Interactive(Operations):
     def fault(self, point: Point) -> Optional[str]:
         if len(point.phases) != 1:
             return f'phases: {list(point.phases)}; interactive use has one of {", ".join(STEPS)}'
-        if point.subtrees != 'private':
-            return f"subtrees: '{point.subtrees}' trees are not unpacked and removed by each task; write private"
-        if point.files_per_directory < 1:
+        if point.tree.subtrees != 'private':
+            return f"subtrees: '{point.tree.subtrees}' trees are not unpacked and removed by each task; write private"
+        if point.tree.files_per_directory < 1:
             return 'files_per_directory: interactive use needs at least one file in each directory'
         return shape_fault(point)
 

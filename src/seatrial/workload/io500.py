@@ -10,9 +10,9 @@ from typing import Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Point
+from seatrial.model.point import DataPart, Point, TimePart
 from seatrial.model.units import GIB, KIB, MIB, approximate_size, in_bytes
-from seatrial.workload.access import Access
+from seatrial.workload.access import Access, writing
 from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, Footprint, Phase
 
 PHASE = 'io500'
@@ -52,9 +52,8 @@ def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> 
     return Point(
         'io500',
         (PHASE,),
-        transfer_size=TRANSFER_SIZE,
-        bytes_per_task=in_bytes(bytes_per_task),
-        duration_s=float(WALLS * stone_wall_s),
+        data=DataPart(transfer_size=TRANSFER_SIZE, bytes_per_task=in_bytes(bytes_per_task)),
+        time=TimePart(duration_s=float(WALLS * stone_wall_s)),
     )
 
 
@@ -81,14 +80,15 @@ class Io500(Access):
     phases = (Phase(PHASE, (CREATE, WRITE, READ, REMOVE), metrics=_METRICS, in_turn=(*BANDWIDTHS, BESIDE, *RATES)),)
 
     def fault(self, point: Point) -> Optional[str]:
+        data = point.data
         if point.phases != (PHASE,):
             return f'phases: {list(point.phases)}; all is one phase, {PHASE}'
-        if point.transfer_size != TRANSFER_SIZE:
-            return f'transfer_size: {point.transfer_size} B; the rules have {TRANSFER_SIZE} B'
-        if point.bytes_per_task < TRANSFER_SIZE or point.bytes_per_task % TRANSFER_SIZE:
-            return f'bytes_per_task: {point.bytes_per_task} B are no whole number of transfers of {TRANSFER_SIZE} B'
-        if not WALLS <= point.duration_s <= WALLS * 10 * STONE_WALL_S:
-            return f'duration_s: {point.duration_s:g} s; it is {WALLS} times the stone wall, of 1 s or more'
+        if data.transfer_size != TRANSFER_SIZE:
+            return f'transfer_size: {data.transfer_size} B; the rules have {TRANSFER_SIZE} B'
+        if data.bytes_per_task < TRANSFER_SIZE or data.bytes_per_task % TRANSFER_SIZE:
+            return f'bytes_per_task: {data.bytes_per_task} B are no whole number of transfers of {TRANSFER_SIZE} B'
+        if not WALLS <= point.time.duration_s <= WALLS * 10 * STONE_WALL_S:
+            return f'duration_s: {point.time.duration_s:g} s; it is {WALLS} times the stone wall, of 1 s or more'
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
@@ -126,23 +126,23 @@ class Io500(Access):
         return f'{words} (not a submission)' if metric == SCORE else words
 
     def totals(self, point: Point) -> str:
-        return f'at most {approximate_size(point.bytes_per_task)} a task in each of two ways, and small files'
+        return f'at most {approximate_size(point.data.bytes_per_task)} a task in each of two ways, and small files'
 
     def adapted(self, point: Point, effort: Effort) -> Point:
         """The stone wall of a profile whose launches are shorter."""
-        return point._replace(duration_s=min(point.duration_s, WALLS * (effort.target_s or STONE_WALL_S)))
+        return point.changed(duration_s=min(point.time.duration_s, WALLS * (effort.target_s or STONE_WALL_S)))
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        return (pinned or point.bytes_per_task) % TRANSFER_SIZE == 0
+        return (pinned or point.data.bytes_per_task) % TRANSFER_SIZE == 0
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """Its time ends a phase: the bytes are what it may need at most."""
-        own = points[0].bytes_per_task if pinned is None else pinned
+        own = points[0].data.bytes_per_task if pinned is None else pinned
         return Sizing(own, TRANSFER_SIZE, 0.0, 0.0, pinned=own)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of both IORs and both mdtests at once."""
-        tasks, share = max((point.tasks, point.bytes_per_task) for point in points)
+        tasks, share = max((point.tasks, point.data.bytes_per_task) for point in points)
         files = 2 * tasks * files_per_task(points[0])
         return Footprint(2 * tasks * share + files * SMALL_BYTES, files + 4 * tasks + 16)
 
@@ -152,18 +152,17 @@ class Io500(Access):
         return launch if writes else UNKNOWN
 
     def as_access(self, point: Point) -> Point:
-        plain = point._replace(kind='access', phases=('write',), duration_s=0.0)
-        return plain._replace(files='multiple', extent='whole', order='contiguous', interface='posix')
+        return writing(point, TRANSFER_SIZE, point.data.bytes_per_task)
 
 
 def stone_wall_s(point: Point) -> int:
     """Seconds after which a phase that writes stops, but for its wear-out."""
-    return int(point.duration_s // WALLS)
+    return int(point.time.duration_s // WALLS)
 
 
 def files_per_task(point: Point) -> int:
     """Files of a task in each of both mdtests, at most."""
-    return max(1, point.bytes_per_task // FILE_SHARE)
+    return max(1, point.data.bytes_per_task // FILE_SHARE)
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -6,7 +6,7 @@ What a limit leaves is asked when the case begins, and stands in the point. One 
 from typing import Dict, Sequence
 
 from seatrial.model.metric import LOWER, MetricType
-from seatrial.model.point import Point
+from seatrial.model.point import DataPart, FillPart, Point, TimePart
 from seatrial.model.units import MIB, duration
 from seatrial.workload.base import Footprint, Phase
 from seatrial.workload.semantics import DOES, HOLDING, Semantics
@@ -30,7 +30,8 @@ OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
 
 def until(limit: str, within_s: float = 600.0) -> Point:
     """The workload: all tasks write until the limit refuses more; within_s: after which they give up."""
-    return Point('limits', (limit,), scales=False, duration_s=within_s)
+    time = TimePart(duration_s=within_s)
+    return Point('limits', (limit,), scales=False, data=DataPart(), time=time, fill=FillPart())
 
 
 def of_quota(phase: str) -> bool:
@@ -45,7 +46,7 @@ def counted_in(phase: str) -> str:
 
 def room_of(point: Point) -> int:
     """What the limit leaves all tasks together, in bytes or inodes."""
-    return point.working_set if counted_in(point.phases[0]) == 'bytes' else point.inodes
+    return point.data.working_set if counted_in(point.phases[0]) == 'bytes' else point.fill.inodes
 
 
 class WriteLimits(Semantics):
@@ -76,7 +77,7 @@ class WriteLimits(Semantics):
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         what = 'writes' if counted_in(point.phases[0]) == 'bytes' else 'makes files'
-        within = duration(point.duration_s)
+        within = duration(point.time.duration_s)
         return f'Every task {what} until {WORDS[point.phases[0]]} allows no more, for {within} at most'
 
     def totals(self, point: Point) -> str:
@@ -85,8 +86,8 @@ class WriteLimits(Semantics):
     def resized(self, point: Point, share: int) -> Point:
         """The share is what the limit leaves all tasks together, not one of them."""
         if counted_in(point.phases[0]) == 'bytes':
-            return point._replace(working_set=share)
-        return point._replace(inodes=share)
+            return point.changed(working_set=share)
+        return point.changed(inodes=share)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """None: P9b compares what the limit leaves when the case begins."""

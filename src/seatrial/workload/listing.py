@@ -3,7 +3,7 @@
 from typing import List, Optional, Sequence, Tuple
 
 from seatrial.model.metric import MetricType
-from seatrial.model.point import Point
+from seatrial.model.point import Point, TimePart, TreePart
 from seatrial.workload.base import CREATE, LIST, LISTED_BEFORE, Effort, Footprint, Launch, Phase, rates
 from seatrial.workload.operations import flat_fault
 from seatrial.workload.tree import Tree, levels_total
@@ -27,9 +27,8 @@ def listing(files_per_directory: int, pauses_s: Sequence[float] = ()) -> Point:
         (PHASE,),
         tasks=1,
         scales=False,
-        files_per_directory=files_per_directory,
-        subtrees='shared',
-        pauses_s=tuple(pauses_s),
+        tree=TreePart(files_per_directory=files_per_directory, subtrees='shared'),
+        time=TimePart(pauses_s=tuple(pauses_s)),
     )
 
 
@@ -45,34 +44,35 @@ class Listing(Tree):
     phases = (Phase(MAKING, (CREATE,)), Phase(PHASE, (LIST,)))
 
     def fault(self, point: Point) -> Optional[str]:
+        time = point.time
         if point.tasks != 1:
             return f'tasks: one task lists, not {point.tasks}'
-        names = listing_metrics(point.pauses_s)
-        if not all(0 < pause < MAX_PAUSE_S for pause in point.pauses_s) or len(set(names)) < len(names):
-            return f'pauses_s: {list(point.pauses_s)}; they are times above 0 s and below {MAX_PAUSE_S} s, each once'
+        names = listing_metrics(time.pauses_s)
+        if not all(0 < pause < MAX_PAUSE_S for pause in time.pauses_s) or len(set(names)) < len(names):
+            return f'pauses_s: {list(time.pauses_s)}; they are times above 0 s and below {MAX_PAUSE_S} s, each once'
         return flat_fault(point, self.words)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A rate of entries for each listing, or for each part of one."""
-        return rates(listing_metrics(point.pauses_s)) if phase == PHASE else ()
+        return rates(listing_metrics(point.time.pauses_s)) if phase == PHASE else ()
 
     def sentence(self, points: Sequence[Point]) -> str:
-        numbers = sorted({point.files_per_directory for point in points})
+        numbers = sorted({point.tree.files_per_directory for point in points})
         what = f'a directory of {grouped(numbers[0])} files'
         if len(numbers) > 1:
             what = f'directories of {grouped(numbers[0])} to {grouped(numbers[-1])} files'
-        if not points[0].pauses_s:
+        if not points[0].time.pauses_s:
             return f'One task lists {what} twice, each time first the names and then the attributes of all'
-        pauses = joined([f'{pause:g}' for pause in points[0].pauses_s], 'and')
+        pauses = joined([f'{pause:g}' for pause in points[0].time.pauses_s], 'and')
         again = f'four times in a row and again after {pauses} s without a call'
         return f'One task lists {what} with all attributes, {again}'
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        return not effort.entries or point.pauses_s != () or point.files_per_directory <= effort.entries
+        return not effort.entries or point.time.pauses_s != () or point.tree.files_per_directory <= effort.entries
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        kept = [pause for pause in point.pauses_s if not effort.pause_s or pause <= effort.pause_s]
-        return point._replace(pauses_s=tuple(kept))
+        kept = [pause for pause in point.time.pauses_s if not effort.pause_s or pause <= effort.pause_s]
+        return point.changed(pauses_s=tuple(kept))
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """Every point has a directory of its own."""

@@ -2,7 +2,7 @@
 
 from typing import Optional, Sequence, Tuple, Union
 
-from seatrial.model.point import Point
+from seatrial.model.point import Point, TreePart
 from seatrial.model.units import in_bytes
 from seatrial.workload.base import CREATE, READ, REMOVE, Footprint, Phase, rates
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
@@ -39,9 +39,9 @@ def posix_operations(
         (PHASE,),
         tasks=tasks,
         scales=False,
-        files_per_directory=files_per_directory,
-        bytes_per_file=in_bytes(bytes_per_file),
-        subtrees=subtrees,
+        tree=TreePart(
+            files_per_directory=files_per_directory, bytes_per_file=in_bytes(bytes_per_file), subtrees=subtrees
+        ),
     )
 
 
@@ -69,6 +69,6 @@ class Operations(Tree):
 
 def flat_fault(point: Point, words: str) -> Optional[str]:
     """Why the point is not one directory with files, as 'field: sentence', or None."""
-    if point.files_per_directory < 1:
+    if point.tree.files_per_directory < 1:
         return f'files_per_directory: {words} needs at least one file'
     return shape_fault(point)

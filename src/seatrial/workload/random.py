@@ -5,9 +5,9 @@ from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType, percentile_name
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Point
+from seatrial.model.point import DataPart, Point, TimePart
 from seatrial.model.units import MIB, in_bytes, round_up
-from seatrial.workload.access import FILES, Access, data_access, file_name, file_totals
+from seatrial.workload.access import FILES, Access, file_name, file_totals, writing
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
 
@@ -44,7 +44,7 @@ def random_access(
     think_s: float = 0.0,
     interface: str = '',
 ) -> Point:
-    """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
+    """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in point.py.
 
     working_set: of all tasks together; profiles and sites choose another, and another duration
     """
@@ -52,15 +52,16 @@ def random_access(
         'random',
         tuple(phases),
         tasks=tasks,
-        files=files,
-        direct=direct,
-        transfer_size=in_bytes(transfer_size),
-        working_set=in_bytes(working_set),
-        queue_depth=queue_depth,
-        duration_s=duration_s,
-        read_share=read_share,
-        think_s=think_s,
-        interface=interface,
+        data=DataPart(
+            files=files,
+            interface=interface,
+            direct=direct,
+            transfer_size=in_bytes(transfer_size),
+            working_set=in_bytes(working_set),
+            queue_depth=queue_depth,
+            read_share=read_share,
+        ),
+        time=TimePart(duration_s=duration_s, think_s=think_s),
     )
 
 
@@ -121,23 +122,24 @@ class Random(Kind):
     )
 
     def fault(self, point: Point) -> Optional[str]:
-        if point.files not in (*FILES, 'several'):
-            return f"files: '{point.files}' is none; it can be {', '.join(FILES)} or several"
-        if not 0 < point.transfer_size <= point.working_set // max(1, point.tasks):
-            return f'working_set: {point.working_set} B hold no transfer of {point.transfer_size} B for each task'
-        if point.direct and point.transfer_size % ALIGNMENT:
-            return f'transfer_size: O_DIRECT wants multiples of {ALIGNMENT} B, not {point.transfer_size}'
-        if point.interface not in INTERFACES:
-            return f"interface: '{point.interface}' is none of random I/O; it can be mmap, or empty for calls"
-        if point.interface and (point.direct or point.queue_depth > 1):
+        data, time = point.data, point.time
+        if data.files not in (*FILES, 'several'):
+            return f"files: '{data.files}' is none; it can be {', '.join(FILES)} or several"
+        if not 0 < data.transfer_size <= data.working_set // max(1, point.tasks):
+            return f'working_set: {data.working_set} B hold no transfer of {data.transfer_size} B for each task'
+        if data.direct and data.transfer_size % ALIGNMENT:
+            return f'transfer_size: O_DIRECT wants multiples of {ALIGNMENT} B, not {data.transfer_size}'
+        if data.interface not in INTERFACES:
+            return f"interface: '{data.interface}' is none of random I/O; it can be mmap, or empty for calls"
+        if data.interface and (data.direct or data.queue_depth > 1):
             return 'interface: a mapped file knows neither O_DIRECT nor several transfers in flight'
-        if point.queue_depth < 1:
-            return f'queue_depth: {point.queue_depth} transfers in flight are none; write a number from 1'
-        if not 0 < point.duration_s < inf:
-            return f'duration_s: {point.duration_s:g} s never begin or never end; write a time above 0'
-        if not 0 <= point.think_s < inf or (point.think_s and point.queue_depth > 1):
-            return f'think_s: {point.think_s:g} s; write a time from 0, and above 0 with one transfer in flight alone'
-        if ('randrw' in point.phases) != (0 < point.read_share < 1):
+        if data.queue_depth < 1:
+            return f'queue_depth: {data.queue_depth} transfers in flight are none; write a number from 1'
+        if not 0 < time.duration_s < inf:
+            return f'duration_s: {time.duration_s:g} s never begin or never end; write a time above 0'
+        if not 0 <= time.think_s < inf or (time.think_s and data.queue_depth > 1):
+            return f'think_s: {time.think_s:g} s; write a time from 0, and above 0 with one transfer in flight alone'
+        if ('randrw' in point.phases) != (0 < data.read_share < 1):
             return 'read_share: a mixed phase has a share of reads between 0 and 1, and no other phase has one'
         return None
 
@@ -147,11 +149,11 @@ class Random(Kind):
         With think time also the share of their time that the tasks waited for transfers: the rest is no storage's.
         """
         own = self.phase(phase).metrics
-        return own if point.think_s else own[:-1]
+        return own if point.time.think_s else own[:-1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         latencies = [each for each in measurement.metrics if each.name.endswith('_latency')]
-        if not point.think_s or not latencies:
+        if not point.time.think_s or not latencies:
             return ()
         seconds = latencies[0].seconds
         waited_s = sum(each.value * each.operations for each in latencies)
@@ -159,15 +161,16 @@ class Random(Kind):
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
+        data = point.data
         does = joined([self.phase(name).words for name in point.phases], 'and then')
-        share = f' ({100 * point.read_share:.0f} % reads)' if point.read_share else ''
-        where = _WHERE[point.files]
-        sizes = joined(list(dict.fromkeys(exact_size(each.transfer_size) for each in points)), 'or')
-        depths = {each.queue_depth for each in points}
-        deep = f', {point.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
-        through = 'with O_DIRECT' if point.direct else 'by mmap(2)' if point.interface else 'through the page cache'
-        how = f'for {point.duration_s:g} s, {through}'
-        how += f', with {1000 * point.think_s:g} ms of think time after each' if point.think_s else ''
+        share = f' ({100 * data.read_share:.0f} % reads)' if data.read_share else ''
+        where = _WHERE[data.files]
+        sizes = joined(list(dict.fromkeys(exact_size(each.data.transfer_size) for each in points)), 'or')
+        depths = {each.data.queue_depth for each in points}
+        deep = f', {data.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
+        through = 'with O_DIRECT' if data.direct else 'by mmap(2)' if data.interface else 'through the page cache'
+        how = f'for {point.time.duration_s:g} s, {through}'
+        how += f', with {1000 * point.time.think_s:g} ms of think time after each' if point.time.think_s else ''
         return f'Every task {does}{share} {sizes} at random places of {where}{deep}, {how}'
 
     def totals(self, point: Point) -> str:
@@ -175,22 +178,22 @@ class Random(Kind):
 
     def adapted(self, point: Point, effort: Effort) -> Point:
         """The working set that a profile has time to write, and its time."""
-        share = min(point.working_set // point.tasks, effort.first_bytes or point.working_set)
-        return self.resized(point._replace(duration_s=effort.target_s or point.duration_s), share)
+        share = min(point.data.working_set // point.tasks, effort.first_bytes or point.data.working_set)
+        return self.resized(point.changed(duration_s=effort.target_s or point.time.duration_s), share)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """The working set of each task is fixed, or what no cache holds (P16): what is moved ends with its time."""
         granule = MIB
         for point in points:
-            granule = granule * point.transfer_size // gcd(granule, point.transfer_size)
+            granule = granule * point.data.transfer_size // gcd(granule, point.data.transfer_size)
         if pinned is not None and pinned % granule:
             raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
-        own = round_up(min(point.bytes_per_task for point in points), granule) if pinned is None else pinned
+        own = round_up(min(point.data.bytes_per_task for point in points), granule) if pinned is None else pinned
         target_s = effort.target_s if effort.working_set else 0.0
         return Sizing(own, granule, target_s, effort.min_s, effort.working_set, pinned)
 
     def resized(self, point: Point, share: int) -> Point:
-        return point._replace(bytes_per_task=share, working_set=share * point.tasks)
+        return point.changed(bytes_per_task=share, working_set=share * point.tasks)
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """The whole working set, in order: holes and data that were never written are read at no cost (P10)."""
@@ -212,21 +215,12 @@ class Random(Kind):
 
 def prepared(point: Point) -> Point:
     """The data access that writes the working set."""
-    single = point.files == 'single'
-    written = data_access(
-        'single' if single else 'multiple',
-        'segment' if single else 'whole',
-        operations=('write',),
-        transfer_size=MIB,
-        bytes_per_task=point.bytes_per_task,
-    )
-    placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
-    return written._replace(**placed)
+    return writing(point, MIB, point.data.bytes_per_task, shared=point.data.files == 'single')
 
 
 def files_of(point: Point, rank: int) -> List[str]:
     """Those that a task goes through: of several its own, and those of the next tasks."""
-    number = min(SEVERAL, point.tasks) if point.files == 'several' else 1
+    number = min(SEVERAL, point.tasks) if point.data.files == 'several' else 1
     return [file_name(prepared(point), (rank + each) % point.tasks) for each in range(number)]
 
 

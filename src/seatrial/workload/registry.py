@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import TrialPlan, metric
-from seatrial.model.point import Point
+from seatrial.model.point import PART_OF, PARTS, Point
 from seatrial.model.units import approximate_size
 from seatrial.workload.access import Access, shared_whole
 from seatrial.workload.ageing import Ageing
@@ -79,9 +79,6 @@ def does(point: Point, what: str) -> bool:
     return any(what in each.does for each in phases_of(point))
 
 
-_OF_ALL_KINDS = Point._fields[: Point._fields.index('files')]
-
-
 def form_fault(point: Point) -> Optional[str]:
     """What no point of its kind can have, as 'field: sentence', or None: a wrong type, another kind's parameter."""
     try:
@@ -96,11 +93,21 @@ def form_fault(point: Point) -> Optional[str]:
         return f'phases: {list(point.phases)}; {kind.words} has {", ".join(names)}, each once at most'
     if not 0 <= point.tasks <= MAX_TASKS:
         return f'tasks: {point.tasks} cannot be; write 1 to {MAX_TASKS}, or 0 for all of the allocation'
-    plain, own = Point(point.kind, point.phases), (*_OF_ALL_KINDS, *kind.parameters)
-    strange = [
-        field for field in Point._fields if field not in own and getattr(point, field) != getattr(plain, field)
-    ]
-    return f'{strange[0]}: {kind.words} has no such parameter' if strange else None
+    return _parts_fault(point, kind)
+
+
+def _parts_fault(point: Point, kind: Kind) -> Optional[str]:
+    needed = {PART_OF[name] for name in kind.parameters}
+    for name, form in PARTS.items():
+        part = getattr(point, name)
+        if part is None and name in needed:
+            return f'{name}: missing, and {kind.words} has parameters of it'
+        for field, value, default in zip(form._fields, part or (), form()):
+            if value != default and field not in kind.parameters:
+                return f'{field}: {kind.words} has no such parameter'
+        if part is not None and name not in needed:
+            return f'{name}: {kind.words} has no parameters of it'
+    return None
 
 
 def fault_of(point: Point) -> Optional[str]:
@@ -145,7 +152,7 @@ def hurts(point: Point) -> str:
 
 def exact_bytes(point: Point) -> Optional[int]:
     """Bytes that each task moves in one phase; None where its time ends it."""
-    return None if kind_of(point.kind).by_time else point.bytes_per_task
+    return None if kind_of(point.kind).by_time else point.data.bytes_per_task
 
 
 def entries_after(point: Point, phase: str) -> Entries:
@@ -155,8 +162,10 @@ def entries_after(point: Point, phase: str) -> Entries:
 
 def share_for(point: Point, working_set: int) -> int:
     """The share of a task with which all files together have at least so many bytes; 0: none has."""
+    if not kind_of(point.kind).moves_data:
+        return 0
     tasks = 1 if shared_whole(point) else point.tasks
-    return -(-working_set // tasks) if kind_of(point.kind).moves_data else 0
+    return -(-working_set // tasks)
 
 
 def share_words(kind: Kind, share: int) -> str:
@@ -169,5 +178,5 @@ def share_words(kind: Kind, share: int) -> str:
 def weight(point: Point) -> Tuple[int, int]:
     """Orders the points of a case: the least has the shortest timed region."""
     heavier = kind_of(point.kind).heavier
-    value: int = getattr(point, heavier.lstrip('-')) if heavier else 0
+    value: int = point.value(heavier.lstrip('-')) if heavier else 0
     return point.tasks, -value if heavier.startswith('-') else value

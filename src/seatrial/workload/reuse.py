@@ -55,11 +55,12 @@ class Reuse(Access):
     )
 
     def fault(self, point: Point) -> Optional[str]:
+        data = point.data
         if point.phases[0] != 'write':
             return f'phases: {list(point.phases)}; they begin with write'
         if 'reread' in point.phases and point.phases[point.phases.index('reread') - 1] != 'read':
             return 'phases: reread follows read'
-        if (point.files, point.extent, point.order, point.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
+        if (data.files, data.extent, data.order, data.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
             return 'files: each task has a file of its own, and goes through it in order with POSIX calls'
         return super().fault(point._replace(phases=('write',)))
 

@@ -7,7 +7,7 @@ from typing import Optional, Sequence, Union
 
 from seatrial.model.action import Planned
 from seatrial.model.metric import LOWER, MetricType
-from seatrial.model.point import Point
+from seatrial.model.point import DataPart, Point, TimePart
 from seatrial.model.units import approximate_size, duration, in_bytes
 from seatrial.workload.base import VERIFY, WRITE, Entries, Footprint, Kind, Phase
 from seatrial.workload.words import counted
@@ -42,11 +42,12 @@ def scenario(
         'scenario',
         (PHASE,),
         scales=False,
-        transfer_size=in_bytes(transfer_size),
-        bytes_per_task=in_bytes(bytes_per_task),
-        duration_s=float(times * each_s),
-        think_s=think_s,
-        actions=tuple(Planned('', float(number * each_s + before_s), float(action_s)) for number in range(times)),
+        data=DataPart(transfer_size=in_bytes(transfer_size), bytes_per_task=in_bytes(bytes_per_task)),
+        time=TimePart(
+            duration_s=float(times * each_s),
+            think_s=think_s,
+            actions=tuple(Planned('', float(number * each_s + before_s), float(action_s)) for number in range(times)),
+        ),
     )
 
 
@@ -76,34 +77,35 @@ class Scenario(Kind):
     )
 
     def fault(self, point: Point) -> Optional[str]:
-        if point.transfer_size < 1 or point.bytes_per_task < point.transfer_size:
-            return f'transfer_size: {point.transfer_size} B do not fit into a file of {point.bytes_per_task} B'
-        if point.bytes_per_task % point.transfer_size:
-            return f'bytes_per_task: {point.bytes_per_task} B are no whole number of transfers'
+        data = point.data
+        if data.transfer_size < 1 or data.bytes_per_task < data.transfer_size:
+            return f'transfer_size: {data.transfer_size} B do not fit into a file of {data.bytes_per_task} B'
+        if data.bytes_per_task % data.transfer_size:
+            return f'bytes_per_task: {data.bytes_per_task} B are no whole number of transfers'
         if not point.actions:
             return 'actions: a scenario without any has nothing to compare; write one'
-        if not point.duration_s <= MAX_S:
-            return f'duration_s: {point.duration_s:g} s are more than {MAX_S:g} s; write a shorter one'
+        if not point.time.duration_s <= MAX_S:
+            return f'duration_s: {point.time.duration_s:g} s are more than {MAX_S:g} s; write a shorter one'
         end_s = 0.0
         for each in point.actions:
             if not (each.at_s >= end_s + MIN_BEFORE_S and each.for_s > 0):
                 return f'actions: one at {each.at_s:g} s leaves less than {MIN_BEFORE_S:g} s of load before it'
             end_s = each.at_s + each.for_s
-        if not point.duration_s >= end_s + MIN_AFTER_S:
-            return f'duration_s: {point.duration_s:g} s end less than {MIN_AFTER_S:g} s after the last action'
+        if not point.time.duration_s >= end_s + MIN_AFTER_S:
+            return f'duration_s: {point.time.duration_s:g} s end less than {MIN_AFTER_S:g} s after the last action'
         return None
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         times = counted(len(point.actions), 'action')
-        record = approximate_size(point.transfer_size)
+        record = approximate_size(point.data.transfer_size)
         return (
             f'Every task writes, syncs and reads back records of {record} in a file of its own for '
-            f'{duration(point.duration_s)}, with {times}'
+            f'{duration(point.time.duration_s)}, with {times}'
         )
 
     def totals(self, point: Point) -> str:
-        return f'{counted(point.tasks, "file")} of {approximate_size(point.bytes_per_task)}'
+        return f'{counted(point.tasks, "file")} of {approximate_size(point.data.bytes_per_task)}'
 
     def entries(self, point: Point) -> Entries:
         return Entries(0, point.tasks, 0)

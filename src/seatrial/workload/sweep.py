@@ -4,7 +4,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.model.layout import Layout
-from seatrial.model.point import Allocation, Axis, Point
+from seatrial.model.point import PART_OF, Allocation, Axis, Point
 from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
@@ -38,7 +38,7 @@ _FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has a
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
 _OF_SITE = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.equals))
 # What a tree or a variant may differ in; of the others every point of a sweep has the same, or the sweep says it.
-_OF_TREES = ('tasks', *Point._fields[Point._fields.index('files') :])
+_OF_TREES = ('tasks', *PART_OF)
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
 _MOST = {'tasks': MAX_TASKS}
 
@@ -272,7 +272,7 @@ def _point(axis: str, template: Point, value: Value, place: int) -> Point:
         value = name, {'actions': tuple(each._replace(name=name) for each in template.actions)}
     label, changes = _labelled(axis, value)
     at = float(value) if isinstance(value, int) else float(place)
-    return template._replace(label=label, at=at, **changes)
+    return template.changed(label=label, at=at, **changes)
 
 
 def _placed(point: Point, largest: Allocation) -> Optional[Point]:

@@ -10,9 +10,9 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Point
+from seatrial.model.point import Point, TrainingPart
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.access import Access, data_access
+from seatrial.workload.access import FORM, Access, data_access, writing
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Phase
 from seatrial.workload.words import counted
 
@@ -40,7 +40,7 @@ def training(
     interface: str = 'posix',
     bytes_per_task: Union[int, str] = 0,
 ) -> Point:
-    """The workload of a check of training reads. Sizes as numbers of bytes or as '64GiB'; the rest as in Point.
+    """The workload of a check of training reads. Sizes as numbers of bytes or as '64GiB'; the rest as in point.py.
 
     sample, batch: bytes of a sample, and samples of a batch
     batch_s:       seconds that an accelerator works on a batch
@@ -49,7 +49,7 @@ def training(
     bytes_per_task: the data set's share of an accelerator, in whole files; 0: MIN_BATCHES; profiles and sites choose
     """
     size = in_bytes(sample)
-    point = data_access('multiple', 'whole', order, NAMES, size, in_bytes(bytes_per_task), interface)._replace(
+    point = data_access('multiple', 'whole', order, NAMES, size, in_bytes(bytes_per_task), interface).changed(
         kind='training',
         queue_depth=read_threads,
         think_s=batch_s,
@@ -57,7 +57,9 @@ def training(
         batch=batch,
         prefetch=prefetch or read_threads,
     )
-    return point if point.bytes_per_task else point._replace(bytes_per_task=round_up(_least(point), _granule(point)))
+    if point.data.bytes_per_task:
+        return point
+    return point.changed(bytes_per_task=round_up(_least(point), _granule(point)))
 
 
 def _of_epoch(name: str) -> Tuple[MetricType, ...]:
@@ -72,19 +74,7 @@ class Training(Access):
     words = 'training reads'
     title = 'Training'
     columns = ()
-    parameters = (
-        'files',
-        'extent',
-        'order',
-        'interface',
-        'transfer_size',
-        'bytes_per_task',
-        'queue_depth',
-        'think_s',
-        'samples_per_file',
-        'batch',
-        'prefetch',
-    )
+    parameters = (*FORM, 'queue_depth', 'think_s', *TrainingPart._fields)
     of_trial: Tuple[str, ...] = ('interface',)
     by_darshan = False
     heavier = ''
@@ -95,26 +85,28 @@ class Training(Access):
     )
 
     def fault(self, point: Point) -> Optional[str]:
+        data = point.data
         if point.phases != tuple(each.name for each in self.phases):
             return f'phases: {list(point.phases)}; a training has {", ".join(each.name for each in self.phases)}'
         for field, allowed in (('interface', INTERFACES), ('order', ORDERS)):
-            if getattr(point, field) not in allowed:
-                return f"{field}: '{getattr(point, field)}' is none of a training; it can be {' or '.join(allowed)}"
-        if point.files != 'multiple' or point.extent != 'whole':
+            if getattr(data, field) not in allowed:
+                return f"{field}: '{getattr(data, field)}' is none of a training; it can be {' or '.join(allowed)}"
+        if data.files != 'multiple' or data.extent != 'whole':
             return 'files: each task reads files of its own in full; write multiple and whole'
         for field in ('transfer_size', 'samples_per_file', 'batch', 'queue_depth', 'prefetch'):
-            if getattr(point, field) < 1:
-                return f'{field}: {getattr(point, field)} is none; write a number from 1'
-        if not 0 < point.think_s < inf:
-            return f'think_s: an accelerator that takes {point.think_s:g} s has no utilisation; write a time above 0'
-        return _share_fault(point, point.bytes_per_task)
+            if point.value(field) < 1:
+                return f'{field}: {point.value(field)} is none; write a number from 1'
+        think_s = point.time.think_s
+        if not 0 < think_s < inf:
+            return f'think_s: an accelerator that takes {think_s:g} s has no utilisation; write a time above 0'
+        return _share_fault(point, data.bytes_per_task)
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        size, files = approximate_size(point.transfer_size), counted(point.samples_per_file, 'sample')
-        how = f'{counted(point.queue_depth, "thread")} reading ahead'
-        how += ' by mmap(2)' if point.interface == 'mmap' else ''
-        each = f'batches of {point.batch}, each worked on for {1000 * point.think_s:g} ms'
+        size, files = approximate_size(point.data.transfer_size), counted(point.training.samples_per_file, 'sample')
+        how = f'{counted(point.data.queue_depth, "thread")} reading ahead'
+        how += ' by mmap(2)' if point.data.interface == 'mmap' else ''
+        each = f'batches of {point.training.batch}, each worked on for {1000 * point.time.think_s:g} ms'
         return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {each}, with {how}'
 
     def metric_words(self, metric: str) -> str:
@@ -126,11 +118,11 @@ class Training(Access):
 
     def adapted(self, point: Point, effort: Effort) -> Point:
         """With smaller batches where two are more than a profile begins with, and as much time for each sample."""
-        most = effort.first_bytes // (MIN_BATCHES * point.transfer_size)
-        if effort.working_set or not effort.first_bytes or point.batch <= most:
+        most = effort.first_bytes // (MIN_BATCHES * point.data.transfer_size)
+        if effort.working_set or not effort.first_bytes or point.training.batch <= most:
             return point
         batch = max(1, most)
-        return point._replace(batch=batch, think_s=point.think_s * batch / point.batch)
+        return point.changed(batch=batch, think_s=point.time.think_s * batch / point.training.batch)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """Whole files, and where they divide so whole batches, of which there are MIN_BATCHES at least."""
@@ -140,13 +132,13 @@ class Training(Access):
             raise ValueError(fault.partition(': ')[2])
         granule = _granule(point)
         if pinned is not None or not effort.first_bytes:
-            own = point.bytes_per_task if pinned is None else pinned
+            own = point.data.bytes_per_task if pinned is None else pinned
             return Sizing(own, file_size(point), effort.target_s, effort.min_s, effort.working_set, pinned)
         first = round_up(max(effort.first_bytes, _least(point)), granule)
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def resized(self, point: Point, share: int) -> Point:
-        return point._replace(bytes_per_task=share)
+        return point.changed(bytes_per_task=share)
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
         size = file_size(point)
@@ -158,32 +150,29 @@ class Training(Access):
 
     def as_access(self, point: Point) -> Point:
         """A file a task, of the same bytes."""
-        share = point.bytes_per_task
-        written = data_access('multiple', operations=('write',), transfer_size=_piece(share), bytes_per_task=share)
-        placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
-        return written._replace(**placed)
+        return writing(point, _piece(point.data.bytes_per_task), point.data.bytes_per_task)
 
 
 def file_size(point: Point) -> int:
     """Bytes of each file."""
-    return point.transfer_size * point.samples_per_file
+    return point.data.transfer_size * point.training.samples_per_file
 
 
 def files_of(point: Point, rank: int) -> range:
     """The numbers of the files that a task writes."""
-    each = point.bytes_per_task // file_size(point)
+    each = point.data.bytes_per_task // file_size(point)
     return range(rank * each, (rank + 1) * each)
 
 
 def batches_of(point: Point) -> List[int]:
     """How many samples each batch of a task has, in an epoch."""
-    samples = point.bytes_per_task // point.transfer_size
-    return [min(point.batch, samples - first) for first in range(0, samples, point.batch)]
+    samples = point.data.bytes_per_task // point.data.transfer_size
+    return [min(point.training.batch, samples - first) for first in range(0, samples, point.training.batch)]
 
 
 def step(point: Point) -> int:
     """Bytes of which a task's share is a multiple, however small it is, of any kind that moves data."""
-    return round_up(_least(point), _granule(point)) if point.batch else point.transfer_size
+    return round_up(_least(point), _granule(point)) if point.training else point.data.transfer_size
 
 
 def buffers(point: Point) -> int:
@@ -191,23 +180,23 @@ def buffers(point: Point) -> int:
 
     A thread holds one sample; a writer one, and random bytes for it.
     """
-    return point.tasks_per_node * max(point.queue_depth, 2) * point.transfer_size if point.batch else 0
+    return point.tasks_per_node * max(point.data.queue_depth, 2) * point.data.transfer_size if point.training else 0
 
 
 def _least(point: Point) -> int:
-    return MIN_BATCHES * point.batch * point.transfer_size
+    return MIN_BATCHES * point.training.batch * point.data.transfer_size
 
 
 def _granule(point: Point) -> int:
     """The bytes of a file, or of a batch where that has whole files or a file has whole batches."""
-    one, other = sorted((point.samples_per_file, point.batch))
+    one, other = sorted((point.training.samples_per_file, point.training.batch))
     whole = one > 0 and gcd(one, other) == one
-    return point.transfer_size * (other if whole else point.samples_per_file) or 1
+    return point.data.transfer_size * (other if whole else point.training.samples_per_file) or 1
 
 
 def _share_fault(point: Point, share: int) -> Optional[str]:
     if share < _least(point):
-        batch = approximate_size(point.batch * point.transfer_size)
+        batch = approximate_size(point.training.batch * point.data.transfer_size)
         return f'bytes_per_task: {share} B are fewer than {MIN_BATCHES} batches of {batch}'
     if share % file_size(point):
         return f'bytes_per_task: {share} B are no whole number of files of {file_size(point)} B'

@@ -8,7 +8,7 @@ from typing import Dict, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Point
+from seatrial.model.point import Point, TreePart
 from seatrial.model.units import approximate_size, in_bytes, round_up
 from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Effort, Entries, Footprint, Kind, Phase, rates
 from seatrial.workload.words import counted, exact_size, grouped, joined
@@ -38,7 +38,7 @@ def metadata_tree(
     tasks: int = 0,
     scales: bool = False,
 ) -> Point:
-    """The workload of a check of metadata rates; the parameters are those of Point.
+    """The workload of a check of metadata rates; the parameters are those of TreePart.
 
     phases: each is carried out over the whole tree before the next
     scales: whether profiles and sites choose the files of a flat tree; else it is exactly this one
@@ -48,13 +48,15 @@ def metadata_tree(
         tuple(phases),
         tasks=tasks,
         scales=scales,
-        depth=depth,
-        branching=branching,
-        files_per_directory=files_per_directory,
-        empties_per_directory=empties_per_directory,
-        bytes_per_file=in_bytes(bytes_per_file),
-        subtrees=subtrees,
-        fsync=fsync,
+        tree=TreePart(
+            depth=depth,
+            branching=branching,
+            files_per_directory=files_per_directory,
+            empties_per_directory=empties_per_directory,
+            bytes_per_file=in_bytes(bytes_per_file),
+            subtrees=subtrees,
+            fsync=fsync,
+        ),
     )
 
 
@@ -76,15 +78,7 @@ class Tree(Kind):
     phases: Tuple[Phase, ...] = tuple(
         Phase(name, (name,), 'makes' if name == CREATE else f'{name}s') for name in _ORDER
     )
-    parameters: Tuple[str, ...] = (
-        'depth',
-        'branching',
-        'files_per_directory',
-        'empties_per_directory',
-        'bytes_per_file',
-        'subtrees',
-        'fsync',
-    )
+    parameters: Tuple[str, ...] = TreePart._fields
 
     def fault(self, point: Point) -> Optional[str]:
         return tree_fault(point)
@@ -98,18 +92,18 @@ class Tree(Kind):
         return f'{who(points)} {does} {things(points)} {places(points)}'
 
     def totals(self, point: Point) -> str:
-        there, size = levels_total(point, point.tasks), point.bytes_per_file
+        there, size = levels_total(point, point.tasks), point.tree.bytes_per_file
         what = [_files(there.files, size)] * bool(there.files)
         what += [counted(there.empties, 'directory', 'directories')] * bool(there.empties)
         held = f' ({approximate_size(there.files * size)})' if size else ''
         return f'{" and ".join(what)} in {counted(there.directories, "directory", "directories")}{held}'
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        size = levels_total(point, 1).directories * point.bytes_per_file
+        size = levels_total(point, 1).directories * point.tree.bytes_per_file
         if not effort.tree_bytes or not size:
             return point
-        files = min(point.files_per_directory, effort.tree_bytes // size)
-        return point._replace(files_per_directory=max(1, files))
+        files = min(point.tree.files_per_directory, effort.tree_bytes // size)
+        return point.changed(files_per_directory=max(1, files))
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """How many files a task puts into a flat tree that scales; 0 files are those of the plan."""
@@ -121,24 +115,27 @@ class Tree(Kind):
 
     def resized(self, point: Point, share: int) -> Point:
         """The files of a flat tree, and as many empty directories where it has any; 0 leaves it as it is."""
-        if not share or point.depth or not point.scales:
+        if not share or point.tree.depth or not point.scales:
             return point
-        return point._replace(
-            files_per_directory=share if point.files_per_directory else 0,
-            empties_per_directory=share if point.empties_per_directory else 0,
+        return point.changed(
+            files_per_directory=share if point.tree.files_per_directory else 0,
+            empties_per_directory=share if point.tree.empties_per_directory else 0,
         )
 
     def entries(self, point: Point) -> Entries:
         return levels_total(point, point.tasks)
 
+    def file_sizes(self, point: Point) -> Tuple[int, ...]:
+        return (point.tree.bytes_per_file,)
+
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Of each file whole blocks, as file systems give them out."""
-        totals = [(levels_total(point, point.tasks), point.bytes_per_file) for point in points]
+        totals = [(levels_total(point, point.tasks), point.tree.bytes_per_file) for point in points]
         size = max(there.files * round_up(each, BLOCK) for there, each in totals)
         return Footprint(size, max(there.inodes for there, _ in totals))
 
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
-        size = levels_total(point, point.tasks).files * point.bytes_per_file
+        size = levels_total(point, point.tasks).files * point.tree.bytes_per_file
         return self.phase(phase).moved(size if self.bytes_known else None)
 
     def amount(self, point: Point) -> int:
@@ -152,6 +149,7 @@ def tree_fault(point: Point) -> Optional[str]:
 
 def shape_fault(point: Point) -> Optional[str]:
     """What is contradictory in the tree whatever is done to it."""
+    tree = point.tree
     for field, minimum in (
         ('depth', 0),
         ('branching', 1),
@@ -159,17 +157,17 @@ def shape_fault(point: Point) -> Optional[str]:
         ('empties_per_directory', 0),
         ('bytes_per_file', 0),
     ):
-        if getattr(point, field) < minimum:
-            return f'{field}: {getattr(point, field)} is too few; it is {minimum} or more'
-    if point.depth > MAX_DEPTH:
-        return f'depth: {point.depth} is too many; it is {MAX_DEPTH} or fewer'
-    if point.subtrees not in SUBTREES:
-        return f"subtrees: '{point.subtrees}' is none; it can be {' or '.join(SUBTREES)}"
-    if point.depth == 0 and point.branching != 1:
-        return f'branching: {point.branching}, and depth 0 leaves the root alone'
-    if point.bytes_per_file and not point.files_per_directory:
-        return f'bytes_per_file: {point.bytes_per_file} bytes are to be written to each file, and there are no files'
-    if point.fsync and not point.files_per_directory:
+        if getattr(tree, field) < minimum:
+            return f'{field}: {getattr(tree, field)} is too few; it is {minimum} or more'
+    if tree.depth > MAX_DEPTH:
+        return f'depth: {tree.depth} is too many; it is {MAX_DEPTH} or fewer'
+    if tree.subtrees not in SUBTREES:
+        return f"subtrees: '{tree.subtrees}' is none; it can be {' or '.join(SUBTREES)}"
+    if tree.depth == 0 and tree.branching != 1:
+        return f'branching: {tree.branching}, and depth 0 leaves the root alone'
+    if tree.bytes_per_file and not tree.files_per_directory:
+        return f'bytes_per_file: {tree.bytes_per_file} bytes are to be written to each file, and there are no files'
+    if tree.fsync and not tree.files_per_directory:
         return 'fsync: files are to be synced, and there are none'
     return None
 
@@ -183,9 +181,9 @@ def _phases_fault(point: Point) -> Optional[str]:
 
 def levels(point: Point, tasks: int) -> Tuple[Entries, ...]:
     """For each level, the root's first: its directories, and what lies in them once every task has created."""
-    trees = tasks if point.subtrees == 'private' else 1
-    widths = [point.branching**level for level in range(point.depth + 1)]
-    files, empties = tasks * point.files_per_directory, tasks * point.empties_per_directory
+    trees = tasks if point.tree.subtrees == 'private' else 1
+    widths = [point.tree.branching**level for level in range(point.tree.depth + 1)]
+    files, empties = tasks * point.tree.files_per_directory, tasks * point.tree.empties_per_directory
     return tuple(Entries(trees * width, files * width, empties * width) for width in widths)
 
 
@@ -218,7 +216,7 @@ def who(points: Sequence[Point]) -> str:
 
 def things(points: Sequence[Point]) -> str:
     """What one task makes: '1000 files (empty or of 4 KiB)'."""
-    files = [(levels_total(point, 1).files, point.bytes_per_file) for point in points]
+    files = [(levels_total(point, 1).files, point.tree.bytes_per_file) for point in points]
     numbers, sizes = dict.fromkeys(number for number, _ in files), dict.fromkeys(size for _, size in files)
     if len(numbers) == 1 and len(sizes) > 1 and all(numbers):
         said = joined([_of_size(size) for size in sorted(sizes)], 'or')
@@ -229,7 +227,7 @@ def things(points: Sequence[Point]) -> str:
         dict.fromkeys(
             counted(levels_total(point, 1).empties, 'empty directory', 'empty directories')
             for point in points
-            if point.empties_per_directory
+            if point.tree.empties_per_directory
         )
     )
     return ' and '.join(joined(each, 'or') for each in (own, empties) if each)
@@ -244,7 +242,7 @@ def places(points: Sequence[Point]) -> str:
 def _place(point: Point, tasks: int) -> str:
     directories = levels_total(point, 1).directories
     what = 'directory' if directories == 1 else f'tree of {grouped(directories)} directories'
-    if point.subtrees == 'private' and tasks > 1:
+    if point.tree.subtrees == 'private' and tasks > 1:
         return f'in a {what} of its own'
     return f'in one {"shared " if tasks > 1 else ""}{what}'
 

@@ -89,7 +89,7 @@ def test_a_failure_is_explained_by_its_last_exception():
     ],
 )
 def test_what_it_cannot_do_and_why(changes, why):
-    assert Dlio().cannot(POINT._replace(**changes)) == why
+    assert Dlio().cannot(POINT.changed(**changes)) == why
 
 
 def test_an_environment_without_one_of_its_parts_has_no_version():

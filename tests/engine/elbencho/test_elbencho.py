@@ -39,7 +39,7 @@ SHARED, PRIVATE = tree(), tree(phases=('create', 'stat', 'remove'), bytes_per_fi
 DATA = {
     'files-write': ('write', point()),
     'files-read': ('read', point()),
-    'files-direct-write': ('write', point(FILES._replace(direct=True))),
+    'files-direct-write': ('write', point(FILES.changed(direct=True))),
     'segments-write': ('write', point(SEGMENTS)),
     'segments-read': ('read', point(SEGMENTS)),
     'strided-write': ('write', point(STRIDED)),
@@ -115,7 +115,7 @@ class TestEveryGoodRun:
 
     def test_other_sizes_of_the_plan_are_refused(self, name):
         phase, at = GOOD[name]
-        other = at._replace(files_per_directory=1999) if at.kind == 'tree' else at._replace(bytes_per_task=MIB)
+        other = at.changed(files_per_directory=1999) if at.kind == 'tree' else at.changed(bytes_per_task=MIB)
         assert refusal(name, how=(phase, other)).rule == 'P15'
 
     @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ class TestData:
         seconds = max(task.end_s for task in measurement.tasks) - min(task.start_s for task in measurement.tasks)
         assert (metric.name, metric.value) == (phase, pytest.approx(at.bytes_moved / seconds))
         assert measurement.bytes_moved == at.bytes_moved
-        assert [task.bytes_moved for task in measurement.tasks] == [at.bytes_per_task] * at.tasks
-        assert (measurement.fsync, measurement.direct) == (phase == 'write', at.direct)
+        assert [task.bytes_moved for task in measurement.tasks] == [at.data.bytes_per_task] * at.tasks
+        assert (measurement.fsync, measurement.direct) == (phase == 'write', at.data.direct)
 
     def test_other_bytes_are_refused(self, name):
         text = re.sub(r'("bytes":")\d+', r'\g<1>1048576', TRANSCRIPTS[name]['0.json'])
@@ -216,11 +216,11 @@ class TestWhatItCannot:
     @pytest.mark.parametrize(
         ('at', 'why'),
         [
-            (point(FILES._replace(interface='mpiio')), 'cannot do MPI-IO'),
-            (point(FILES._replace(order='random')), 'cannot go through a file once in random order'),
+            (point(FILES.changed(interface='mpiio')), 'cannot do MPI-IO'),
+            (point(FILES.changed(order='random')), 'cannot go through a file once in random order'),
             (point(SEGMENTS, nodes=2), 'cannot share one file between 2 nodes without its service'),
             (point(WHOLE, nodes=2), 'cannot share one file between 2 nodes without its service'),
-            (point(FILES._replace(direct=True), transfer_size=6 * KIB), 'cannot move 6144 bytes at a time'),
+            (point(FILES.changed(direct=True), transfer_size=6 * KIB), 'cannot move 6144 bytes at a time'),
             (point(transfers=1, transfer_size=2 * GIB), 'cannot move 2147483648 bytes in one call'),
             (tree(depth=2, branching=2), 'cannot make a tree of directories'),
             (tree(empties_per_directory=5), 'cannot stat directories'),

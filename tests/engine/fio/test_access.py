@@ -102,12 +102,14 @@ class TestJobFile:
     @given(points(SFWA))
     def test_every_reader_of_a_whole_shared_file_covers_it_once(self, at):
         for job in jobs_of('read', at):
-            assert extents_of(job) == [('data', i * at.transfer_size, at.transfer_size) for i in range(at.transfers)]
+            assert extents_of(job) == [
+                ('data', i * at.data.transfer_size, at.data.transfer_size) for i in range(at.data.transfers)
+            ]
 
     @given(points(MFWA, SFSA, SFSA_STRIDED, SFWA))
     def test_every_job_moves_the_bytes_of_a_task(self, at):
         moved = [sum(length for _, _, length in extents_of(job)) for job in jobs_of('read', at)]
-        assert moved == [at.bytes_per_task] * at.tasks
+        assert moved == [at.data.bytes_per_task] * at.tasks
 
     @pytest.mark.parametrize(
         ('phase', 'options'),
@@ -227,7 +229,7 @@ class TestDirectAccess:
     @pytest.mark.parametrize('nodes', [1, 2])
     @pytest.mark.parametrize('phase', ['write', 'read'])
     def test_every_job_of_a_direct_point_has_it(self, phase, nodes):
-        at = point(MFWA._replace(direct=True), nodes=nodes)
+        at = point(MFWA.changed(direct=True), nodes=nodes)
         assert [job.get('direct') for job in jobs_of(phase, at)] == ['1', '1']
 
 
@@ -240,13 +242,13 @@ class TestWhatItCannot:
     @pytest.mark.parametrize(
         ('at', 'why'),
         [
-            (point(MFWA._replace(interface='mpiio')), 'cannot do MPI-IO'),
+            (point(MFWA.changed(interface='mpiio')), 'cannot do MPI-IO'),
             (point(transfers=1, transfer_size=2 * GIB), 'cannot move 2147483648 bytes in one call'),
             (
-                point(MFWA._replace(direct=True), transfer_size=6 * KIB),
+                point(MFWA.changed(direct=True), transfer_size=6 * KIB),
                 'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096',
             ),
-            (point(MFWA._replace(direct=True), transfer_size=8 * KIB), None),
+            (point(MFWA.changed(direct=True), transfer_size=8 * KIB), None),
             (point(transfer_size=6 * KIB), None),
         ],
     )
@@ -274,7 +276,7 @@ class TestEveryGoodRun:
         assert metric.value == measured.bytes_moved / measured.seconds
         assert (measured.world_size, measured.hosts) == (2, ('node1',))
         tasks = [(task.rank, task.host, task.bytes_moved) for task in measured.tasks]
-        assert tasks == [(rank, 'node1', at.bytes_per_task) for rank in (0, 1)]
+        assert tasks == [(rank, 'node1', at.data.bytes_per_task) for rank in (0, 1)]
         assert (measured.fsync, measured.direct) == (phase == 'write', False)
 
     def test_the_seconds_are_the_longest_runtime_that_fio_wrote(self, name):
@@ -299,7 +301,7 @@ class TestEveryGoodRun:
 
     def test_other_bytes_a_task_and_another_phase_are_refused(self, name):
         phase, at = GOOD[name]
-        assert refusal(name, how=(phase, at._replace(bytes_per_task=64 * KIB))).rule == 'T18'
+        assert refusal(name, how=(phase, at.changed(bytes_per_task=64 * KIB))).rule == 'T18'
         assert refusal(name, how=({'write': 'read', 'read': 'write'}[phase], at)).rule == 'T18'
 
     def test_other_options_than_those_of_the_job_file_are_refused(self, name):
@@ -397,7 +399,7 @@ class TestDoctoredReports:
         def direct(data):
             data['global options']['direct'] = '1'
 
-        report, at = changed('mfwa-write', direct), point(MFWA._replace(direct=True))
+        report, at = changed('mfwa-write', direct), point(MFWA.changed(direct=True))
         told = text('mfwa-write', 'fio').replace('[global]\n', '[global]\ndirect=1\n')
         command = command_of('mfwa-write')._replace(inputs={'/raw/1.fio': told})
         assert Fio().measure('write', at, command, outcome('mfwa-write', report)).direct is True
@@ -511,7 +513,7 @@ class TestEveryGoodRunOnTwoNodes:
         (phase, at), measured = GOOD_ON_TWO[name], measure_on_two(name)
         assert (measured.bytes_moved, measured.fsync) == (at.bytes_moved, phase == 'write')
         tasks = [(task.rank, task.host, task.bytes_moved) for task in measured.tasks]
-        assert tasks == [(0, 'node1', at.bytes_per_task), (1, 'node2', at.bytes_per_task)]
+        assert tasks == [(0, 'node1', at.data.bytes_per_task), (1, 'node2', at.data.bytes_per_task)]
         assert (measured.world_size, measured.hosts) == (2, ('node1', 'node2'))
         assert min(task.start_s for task in measured.tasks) == 0
         assert measured.seconds == max(task.end_s for task in measured.tasks)

@@ -61,7 +61,7 @@ def test_the_seekers_share_the_seeks_and_write_back_only_what_they_have_just_rea
 
 
 def test_of_many_seeks_about_a_tenth_writes():
-    large = POINT._replace(transfer_size=64 * KIB, bytes_per_task=GIB)
+    large = POINT.changed(transfer_size=64 * KIB, bytes_per_task=GIB)
     logs = list(FioBonnie().command('fio', PHASE, large, '/raw/1', 7).inputs.values())[2:]
     writes, reads = (sum(log.count(f' {does} ') for log in logs) for does in ('write', 'read'))
     assert reads == 16384
@@ -103,5 +103,5 @@ def test_cut_short_after_any_line_it_is_refused():
 
 def test_more_transfers_than_a_log_should_have_are_refused():
     assert FioBonnie().cannot(POINT) is None
-    large = POINT._replace(transfer_size=4 * KIB, bytes_per_task=GIB)
+    large = POINT.changed(transfer_size=4 * KIB, bytes_per_task=GIB)
     assert FioBonnie().cannot(large).startswith('cannot update 262144 transfers')

@@ -15,7 +15,7 @@ from seatrial.model.units import MIB
 from seatrial.workload.devices import raw_devices
 from transcript import transcripts
 
-POINT = access_point(raw_devices()._replace(devices=('/dev/loop0', '/dev/loop1')), tasks=4, transfers=32)
+POINT = access_point(raw_devices().changed(devices=('/dev/loop0', '/dev/loop1')), tasks=4, transfers=32)
 TOLD = transcripts('fio')['device-read']
 
 
@@ -45,7 +45,7 @@ def test_a_device_is_opened_to_read_and_its_cache_is_let_alone():
     assert '--readonly' in command_of().argvs[0]
     for job in jobs('device'):
         assert (job['rw'], job['direct'], job['invalidate'], job['allow_file_create']) == ('read', '1', '0', '0')
-    assert {job['filename'] for job in jobs('device')} == set(POINT.devices)
+    assert {job['filename'] for job in jobs('device')} == set(POINT.data.devices)
 
 
 @pytest.mark.parametrize('phase', ['write', 'read'])
@@ -103,7 +103,7 @@ def read_only(tmp_path):
 def test_every_open_of_a_device_is_to_read_and_one_that_is_read_only_does(tmp_path, read_only):
     devices, files = read_only
     before = [file.read_bytes() for file in files]
-    at, raw, trace = POINT._replace(devices=devices), str(tmp_path / 'raw'), tmp_path / 'trace'
+    at, raw, trace = POINT.changed(devices=devices), str(tmp_path / 'raw'), tmp_path / 'trace'
     command = command_of(at=at, raw=raw)
     for path, text in command.inputs.items():
         (tmp_path / os.path.basename(path)).write_text(text)

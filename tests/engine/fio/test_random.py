@@ -115,29 +115,33 @@ class TestJobFile:
         names = [job['filename'].split(':') for job in jobs]
         assert {name for own in names for name in own} == set(sizes)
         for job, own in zip(jobs, names, strict=True):
-            assert len(own) == len(set(own)) == (min(10, at.tasks) if at.files == 'several' else 1)
+            assert len(own) == len(set(own)) == (min(10, at.tasks) if at.data.files == 'several' else 1)
             assert int(job['size']) == sum(sizes[name] for name in own) and 'offset' not in job
-            assert (job.get('file_service_type') == 'random') == (at.files == 'several')
+            assert (job.get('file_service_type') == 'random') == (at.data.files == 'several')
 
     @given(points(), st.integers(1, 10**6))
     def test_after_each_transfer_it_thinks_for_whole_microseconds_where_it_does(self, at, microseconds):
         assert not any('thinktime' in job for job in jobs_of(at))
-        thinking = at._replace(queue_depth=1, think_s=microseconds / 1e6)
+        thinking = at.changed(queue_depth=1, think_s=microseconds / 1e6)
         assert {job['thinktime'] for job in jobs_of(thinking)} == {f'{microseconds}us'}
 
     @given(points())
     def test_it_says_what_the_point_has_and_its_time_ends_it_alone(self, at):
         (phase,) = at.phases
         for job in jobs_of(at):
-            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == (phase, at.transfer_size, at.queue_depth)
-            assert job.get('direct', '0') == str(int(at.direct))
-            assert float(job.get('rwmixread', '0')) == pytest.approx(100 * at.read_share)
+            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == (
+                phase,
+                at.data.transfer_size,
+                at.data.queue_depth,
+            )
+            assert job.get('direct', '0') == str(int(at.data.direct))
+            assert float(job.get('rwmixread', '0')) == pytest.approx(100 * at.data.read_share)
             assert (job['time_based'], job['norandommap'], job.get('io_size')) == ('1', '1', None)
-            assert float(job['runtime'].removesuffix('ms')) == pytest.approx(1000 * at.duration_s)
-            assert job['ioengine'] == ('psync' if at.queue_depth == 1 else 'libaio')
+            assert float(job['runtime'].removesuffix('ms')) == pytest.approx(1000 * at.time.duration_s)
+            assert job['ioengine'] == ('psync' if at.data.queue_depth == 1 else 'libaio')
             assert job.get('end_fsync') == ('1' if 'write' in DIRECTIONS[phase] else None)
             assert (job['allow_file_create'], job['unlink']) == ('0', '0')
-        mapped = jobs_of(at._replace(interface='mmap', direct=False, queue_depth=1))
+        mapped = jobs_of(at.changed(interface='mmap', direct=False, queue_depth=1))
         assert {(job['ioengine'], job.get('direct')) for job in mapped} == {('mmap', None)}
 
     @given(points())
@@ -188,12 +192,12 @@ class TestEveryGoodRun:
         moved = {direction: sum(each['io_bytes'] for each in done) for direction, done in done_by(name).items()}
         found, at = measure(name), GOOD[name]
         assert found.bytes_moved == sum(task.bytes_moved for task in found.tasks) == sum(moved.values())
-        assert (found.world_size, found.hosts, found.direct) == (at.tasks, ('node1',), at.direct)
+        assert (found.world_size, found.hosts, found.direct) == (at.tasks, ('node1',), at.data.direct)
         assert found.fsync == ('write' in DIRECTIONS[at.phases[0]])
         for direction, metric in names_of(at.phases[0]).items():
             assert found.metric(metric).value * found.seconds == pytest.approx(moved[direction])
             rate = found.metric(f'{metric}_iops')
-            assert rate.value * at.transfer_size == pytest.approx(found.metric(metric).value)
+            assert rate.value * at.data.transfer_size == pytest.approx(found.metric(metric).value)
             assert rate.operations == pytest.approx(rate.value * found.seconds)
 
     def test_it_took_its_time_and_no_longer_than_its_last_transfers_and_its_sync(self, name):
@@ -201,7 +205,7 @@ class TestEveryGoodRun:
         runtimes = [each['runtime'] / 1000 for done in done_by(name).values() for each in done]
         assert found.seconds == max(runtimes)
         assert found.clock_s == CLOCK_S
-        assert at.duration_s <= found.seconds <= float(text(name, 'seconds'))
+        assert at.time.duration_s <= found.seconds <= float(text(name, 'seconds'))
         assert {metric.seconds for metric in found.metrics} == {found.seconds}
 
     def test_percentiles_ascend_between_the_fastest_and_the_slowest_transfer(self, name):
@@ -229,7 +233,7 @@ class TestEveryGoodRun:
             found.metric(f'{metric}_iops').value * found.metric(f'{metric}_latency').value
             for metric in names_of(at.phases[0]).values()
         )
-        assert 0.5 * at.queue_depth * at.tasks < in_flight <= at.queue_depth * at.tasks
+        assert 0.5 * at.data.queue_depth * at.tasks < in_flight <= at.data.queue_depth * at.tasks
 
     def test_the_figures_of_fio_are_kept_verbatim(self, name):
         found = measure(name)
@@ -243,16 +247,16 @@ class TestEveryGoodRun:
 
     def test_other_options_than_those_of_the_job_file_are_refused(self, name):
         at = GOOD[name]
-        command = FioRandom().command('fio', at.phases[0], at._replace(queue_depth=32), '/raw/1', 7)
+        command = FioRandom().command('fio', at.phases[0], at.changed(queue_depth=32), '/raw/1', 7)
         with pytest.raises(EngineError) as caught:
             FioRandom().measure(at.phases[0], at, command, outcome(name))
         assert caught.value.rule == 'P15'
 
     def test_transfers_of_another_size_are_refused(self, name):
-        assert refusal(name, at=GOOD[name]._replace(transfer_size=512)).rule == 'T18'
+        assert refusal(name, at=GOOD[name].changed(transfer_size=512)).rule == 'T18'
 
     def test_a_time_that_was_not_reached_is_refused(self, name):
-        error = refusal(name, at=GOOD[name]._replace(duration_s=9.0))
+        error = refusal(name, at=GOOD[name].changed(duration_s=9.0))
         assert error.rule == 'T1'
         assert error.sentence.startswith('task 0 ended after 0.')
 
@@ -268,7 +272,7 @@ def test_the_latencies_of_all_tasks_are_counted_together():
 def test_the_share_of_reads_is_that_of_the_plan_within_what_chance_allows():
     found = measure('random-mixed')
     reads, writes = (found.metric(f'randrw_{direction}_iops').operations for direction in ('read', 'write'))
-    number, share = reads + writes, MIXED.read_share
+    number, share = reads + writes, MIXED.data.read_share
     assert abs(reads - share * number) < 4 * sqrt(share * (1 - share) * number)
 
 
@@ -464,7 +468,7 @@ class TestTheRealOne:
         for direction in ('read', 'write'):
             own = [each for each in transfers if each[0] == direction]
             assert len(own) == found.metric(f'randrw_{direction}_iops').operations
-            assert spread(own, MIXED.working_set)
+            assert spread(own, MIXED.data.working_set)
         assert all(re.match(r'fsync\(\d+\) += 0', job.last) for job in jobs)
 
     def test_a_mapped_file_is_written_without_a_call_and_ends_with_its_sync(self, tmp_path):
@@ -478,7 +482,7 @@ class TestTheRealOne:
         at = point(share=MIB, transfer_size=256 * KIB, duration_s=0.7)
         found = run(at, tmp_path)
         assert found.seconds >= 0.7
-        assert found.bytes_moved > at.working_set
+        assert found.bytes_moved > at.data.working_set
 
 
 def spread(transfers, size, parts=4):

@@ -77,7 +77,7 @@ def test_an_update_reads_each_transfer_and_writes_it_back_in_its_place():
 
 
 def test_an_update_in_more_transfers_than_a_log_should_have_is_refused():
-    large = POINT._replace(transfer_size=4 * KIB, bytes_per_task=GIB)
+    large = POINT.changed(transfer_size=4 * KIB, bytes_per_task=GIB)
     assert FioReuse().cannot(large).startswith('cannot update 262144 transfers a task')
     assert FioReuse().cannot(large._replace(phases=('write', 'read'))) is None
 

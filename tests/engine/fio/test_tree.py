@@ -46,7 +46,7 @@ REFUSED = {
     'files-no-directory': ('create', EMPTY, 'E1', 'task 0: No such file or directory'),
     'files-no-inodes': ('create', EMPTY, 'E1', 'fio exited with 1; task 0: No space left on device'),
     'files-no-space': ('create', PRIVATE, 'E1', 'task 0: No space left on device'),
-    'files-client-killed': ('create', EMPTY._replace(files_per_directory=300_000), 'E1', 'got signal=9'),
+    'files-client-killed': ('create', EMPTY.changed(files_per_directory=300_000), 'E1', 'got signal=9'),
     'files-trap-stat': ('stat', EMPTY, 'P15', 'fio ran all jobs with allow_file_create=None, not 0'),
 }
 
@@ -135,7 +135,7 @@ class TestJobFile:
         [
             ('create', EMPTY, 'filecreate', 'write', '1'),
             ('create', PRIVATE, 'psync', 'write', '3901'),
-            ('create', PRIVATE._replace(bytes_per_file=1), 'psync', 'write', '1'),
+            ('create', PRIVATE.changed(bytes_per_file=1), 'psync', 'write', '1'),
             ('stat', EMPTY, 'filestat', 'read', '1'),
             ('stat', PRIVATE, 'filestat', 'read', '1'),
             ('read', PRIVATE, 'psync', 'read', '3901'),
@@ -164,7 +164,7 @@ class TestJobFile:
             assert {option: job[option] for option in options} == options
 
     def test_the_memory_for_the_files_grows_with_them_where_fio_shares_it(self):
-        many = point(PRIVATE._replace(files_per_directory=1_000_000))
+        many = point(PRIVATE.changed(files_per_directory=1_000_000))
         assert '--alloc-size=250000' in command_of('create', many).argvs[0]
         assert '--alloc-size=16384' in command_of('read', point(PRIVATE)).argvs[0]
 
@@ -175,19 +175,19 @@ class TestJobFile:
 
 
 class TestWhatItCannot:
-    @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE._replace(subtrees='shared')])
+    @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE.changed(subtrees='shared')])
     def test_it_can_do_files_in_one_directory_or_in_one_a_task(self, tree):
         assert FioFiles().cannot(point(tree)) is None
 
     @pytest.mark.parametrize(
         ('at', 'why'),
         [
-            (point(PRIVATE._replace(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
-            (point(EMPTY._replace(empties_per_directory=1)), 'cannot work on directories'),
+            (point(PRIVATE.changed(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
+            (point(EMPTY.changed(empties_per_directory=1)), 'cannot work on directories'),
             (point(EMPTY._replace(phases=('create', 'find'))), 'cannot find files'),
-            (point(PRIVATE._replace(fsync=True)), 'cannot sync every file once before it is closed'),
+            (point(PRIVATE.changed(fsync=True)), 'cannot sync every file once before it is closed'),
             (point(EMPTY._replace(phases=PHASES)), 'cannot open a file of which nothing is to be read'),
-            (point(PRIVATE._replace(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
+            (point(PRIVATE.changed(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
             (point(tasks=4, nodes=2), 'cannot start tasks on 2 nodes at once'),
             (point(tasks=4097), 'cannot run 4097 jobs at once'),
         ],
@@ -245,7 +245,7 @@ class TestEveryGoodRun:
 
     def test_another_number_of_files_is_refused(self, name):
         phase, at = GOOD[name]
-        other = at._replace(files_per_directory=11)
+        other = at.changed(files_per_directory=11)
         assert refusal(name, how=(phase, other)).sentence == 'fio ran all jobs with nrfiles=10, not 11'
 
     def test_every_other_phase_is_refused(self, name):
@@ -256,8 +256,8 @@ class TestEveryGoodRun:
 
     def test_other_directories_are_refused(self, name):
         phase, at = GOOD[name]
-        other = {'shared': 'private', 'private': 'shared'}[at.subtrees]
-        refused = refusal(name, how=(phase, at._replace(subtrees=other)))
+        other = {'shared': 'private', 'private': 'shared'}[at.tree.subtrees]
+        refused = refusal(name, how=(phase, at.changed(subtrees=other)))
         assert refused.sentence.startswith('fio ran task 0 with filename_format=tree')
 
 
@@ -432,10 +432,10 @@ class Ran:
 
 
 BIG = {
-    'empty shared': point(EMPTY._replace(files_per_directory=500)),
-    'shared': point(PRIVATE._replace(files_per_directory=200, subtrees='shared')),
-    'private': point(PRIVATE._replace(files_per_directory=200, bytes_per_file=40 * KIB), tasks=3),
-    'one file': point(PRIVATE._replace(files_per_directory=1, bytes_per_file=1), tasks=1),
+    'empty shared': point(EMPTY.changed(files_per_directory=500)),
+    'shared': point(PRIVATE.changed(files_per_directory=200, subtrees='shared')),
+    'private': point(PRIVATE.changed(files_per_directory=200, bytes_per_file=40 * KIB), tasks=3),
+    'one file': point(PRIVATE.changed(files_per_directory=1, bytes_per_file=1), tasks=1),
 }
 
 

@@ -72,7 +72,7 @@ class TestWhatItCan:
         made = share(at, 'tree', 1)
         assert len(made.directories[-1] + made.files[-1]) == 4095
         assert PosixOps().cannot(at) is None
-        assert PosixOps().cannot(at._replace(depth=1362)) == 'cannot handle paths of 4098 characters'
+        assert PosixOps().cannot(at.changed(depth=1362)) == 'cannot handle paths of 4098 characters'
 
 
 class TestVersion:
@@ -144,7 +144,7 @@ class TestElsewhere:
     def test_a_search_is_elsewhere_where_no_task_of_its_node_knows_the_directory(
         self, nodes, subtrees, phases, elsewhere
     ):
-        at = point(FILES._replace(phases=phases, subtrees=subtrees), 2 * nodes, nodes)
+        at = point(FILES.changed(phases=phases, subtrees=subtrees), 2 * nodes, nodes)
         assert PosixOps().reads_elsewhere(at, FIND) == elsewhere
 
 
@@ -166,7 +166,7 @@ class TestPartners:
     def test_on_two_nodes_a_task_stats_what_the_other_node_has_made(self, tmp_path, monkeypatch, subtrees):
         """Both tasks one after the other in this process: alone, a task waits for nobody."""
         monkeypatch.chdir(tmp_path)
-        tree = DEEP._replace(subtrees=subtrees)
+        tree = DEEP.changed(subtrees=subtrees)
         for rank in (0, 1):
             carry_out('create', rank, tree)
         stated = []
@@ -179,7 +179,7 @@ class TestPartners:
     @pytest.mark.parametrize('subtrees', ['shared', 'private'])
     def test_on_two_nodes_nothing_is_left_in_the_end(self, tmp_path, monkeypatch, subtrees):
         monkeypatch.chdir(tmp_path)
-        tree = DEEP._replace(subtrees=subtrees)
+        tree = DEEP.changed(subtrees=subtrees)
         for phase in PHASES:
             for rank in (0, 1) if phase == 'create' else (1, 0):  # task 0 removes a shared tree, when it is empty
                 carry_out(phase, rank, tree)

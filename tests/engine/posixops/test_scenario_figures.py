@@ -21,7 +21,7 @@ from seatrial.model.action import Planned, Step, line_of_step, transcript_of
 from seatrial.workload.scenario import MAX_S, scenario
 
 MIB = 1 << 20
-POINT = scenario(before_s=10, action_s=10, after_s=40)._replace(
+POINT = scenario(before_s=10, action_s=10, after_s=40).changed(
     label='away', tasks=2, tasks_per_node=2, actions=(Planned('away', 10.0, 10.0),)
 )
 HOSTS = ('n1', 'n2')
@@ -112,7 +112,7 @@ def test_an_outage_long_after_an_undo_belongs_to_it_where_nothing_has_come_back(
 
 
 def test_what_was_counted_belongs_to_its_action_and_what_was_not_is_no_zero():
-    point = POINT._replace(duration_s=90.0, actions=(*POINT.actions, Planned('away', 50.0, 10.0)))
+    point = POINT.changed(duration_s=90.0, actions=(*POINT.actions, Planned('away', 50.0, 10.0)))
     second = (STEPS[0]._replace(begun_s=50.1, ended_s=50.4), STEPS[1]._replace(begun_s=60.5, ended_s=61.0))
     count = Step('away', 'count', 21.0, 21.1, '', 4)
     unknown = count._replace(why='exited with 2', counted=None)

@@ -22,7 +22,7 @@ SMALL = training(5000, 4, 0.002, 3, samples_per_file=3, bytes_per_task=90_000)
 
 @pytest.mark.parametrize('changes', [{}, {'interface': 'mmap', 'order': 'contiguous'}])
 def test_two_tasks_write_a_data_set_and_read_it_in_two_epochs(disk, changes):
-    at = point(SMALL)._replace(**changes)
+    at = point(SMALL).changed(**changes)
     found = {phase: disk.launch(phase, at) for phase in at.phases}
     sizes = {each.name: each.stat().st_size for each in disk.data.iterdir()}
     assert sizes == {f'data.{number:08d}': 15_000 for number in range(12)}
@@ -37,10 +37,10 @@ def test_two_tasks_write_a_data_set_and_read_it_in_two_epochs(disk, changes):
 
 
 def test_an_accelerator_is_never_idle_less_than_it_waits_for_its_data(disk):
-    at = point(SMALL, 1)._replace(think_s=0.05)
+    at = point(SMALL, 1).changed(think_s=0.05)
     disk.launch('write', at)
     measurement = disk.launch(FIRST, at)
-    assert measurement.seconds >= 0.05 * sum(batches_of(at)) / at.batch
+    assert measurement.seconds >= 0.05 * sum(batches_of(at)) / at.training.batch
     assert measurement.metric(f'{FIRST}_utilisation').value <= 1
 
 
@@ -51,7 +51,7 @@ def test_a_sample_that_is_cut_short_is_no_epoch(disk):
     for changes in ({}, {'interface': 'mmap'}):
         last.write_bytes(bytes(14_999))
         with pytest.raises(EngineError, match=r'T17: task 0 .* data.00000005 has 4999 B of a sample from 10000 on'):
-            disk.launch(FIRST, at._replace(**changes))
+            disk.launch(FIRST, at.changed(**changes))
     last.unlink()
     with pytest.raises(EngineError, match='No such file or directory'):
         disk.launch(FIRST, at)
@@ -79,7 +79,7 @@ def test_each_epoch_of_a_task_reads_all_of_its_samples_in_an_order_of_its_own():
     first, following = ([each for some in batches_in(at, phase, 1, 1) for each in some] for phase in (FIRST, NEXT))
     assert first != following and sorted(first) == sorted(following) and len(set(first)) == 18
     assert {Path(each.name).name for each in first} == {f'data.{number:08d}' for number in range(6, 12)}
-    ordered = [each for some in batches_in(at._replace(order='contiguous'), FIRST, 1, 1) for each in some]
+    ordered = [each for some in batches_in(at.changed(order='contiguous'), FIRST, 1, 1) for each in some]
     assert ordered == sorted(first)
 
 
@@ -116,7 +116,7 @@ def test_both_loads_are_timed_alone_and_at_once_and_only_the_data_set_is_left(di
 
 
 def test_an_accelerator_does_no_more_than_it_can(disk):
-    at = point(BOTH)._replace(bytes_per_task=4 * MIB // 15_000 * 15_000)
+    at = point(BOTH).changed(bytes_per_task=4 * MIB // 15_000 * 15_000)
     disk.launch('write', at)
     found = figures(disk.launch('burst', at))
     assert max(found['training'], found['training_beside']) <= 4 / 0.002

@@ -52,7 +52,7 @@ def test_it_starts_from_the_metric_below_its_bound_and_the_targets_that_take_fil
     assert (found.breach.metric, found.breach.point, found.breach.bound) == ('write', '16MiB', 200.0 * MIB)
     assert found.numbers == {'ost0000': 0, 'ost0001': 1}
     assert found.servers == {'ost0000': 'a', 'ost0001': 'b'}
-    assert found.point.bytes_per_task == SIZE, 'a task moves no more than in the case'
+    assert found.point.data.bytes_per_task == SIZE, 'a task moves no more than in the case'
     plan = plan_of(floors=FLOORS)
     assert begun(plan, records_of(plan, STEADY)._replace(sized=None), TWO) is None
 
@@ -116,7 +116,7 @@ def test_of_a_case_of_long_launches_only_a_part_is_moved():
     )
     plan = plan._replace(sizing=plan.sizing._replace(granule=64 * KIB))
     found = begun(plan, records_of(plan, [each / 500 for each in STEADY]), TWO)
-    share = found.point.bytes_per_task
+    share = found.point.data.bytes_per_task
     seconds = share / (0.1 * MIB)
     assert share % (64 * KIB) == 0 and 0.8 * LAUNCH_S < seconds < 1.1 * LAUNCH_S
     assert found.point.label == '64KiB'
@@ -125,7 +125,7 @@ def test_of_a_case_of_long_launches_only_a_part_is_moved():
 def test_all_tasks_together_leave_room_on_the_fullest_target():
     roomy = Targets(row(0, bytes_free=GIB), row(1, bytes_free=100 * MIB))
     found = start(roomy, sizing=plan_of().sizing._replace(granule=16 * MIB))
-    assert found.point.bytes_per_task == 32 * MIB  # 2 of 45 MiB are 90 %
+    assert found.point.data.bytes_per_task == 32 * MIB  # 2 of 45 MiB are 90 %
 
 
 def test_groups_are_pinned_in_the_stripes_of_the_case():

@@ -27,7 +27,7 @@ from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import PHASES
 
-TREE = FLAT._replace(files_per_directory=3, bytes_per_file=5, scales=False)
+TREE = FLAT.changed(files_per_directory=3, bytes_per_file=5, scales=False)
 LISTING = listing(6)
 OPERATIONS, SEMANTICS = posix_operations(3, 5), posix_semantics()
 ONE = {'access': SIZES, 'listing': Sweep('entries', (6,))}
@@ -174,7 +174,7 @@ def read(run, monkeypatch):
             Setup(plan, engine, run, driver, share is None, False, ''), Launch('read', point), 'data', named
         )
         of.make_ready(NOTHING)
-        tasks = tuple(TaskTime(rank, host, point.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
+        tasks = tuple(TaskTime(rank, host, point.data.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
         metric = bandwidth('read', point.bytes_moved, 2.0, '')
         measurement = Measurement((metric,), 4, ('n1', 'n2'), bytes_moved=point.bytes_moved, tasks=tasks)
         return of.seen(measurement, 0), asked

@@ -28,7 +28,7 @@ def test_it_is_written_and_read_at_the_end_as_the_largest_point_is(lab, stub_fio
     launches = proved(ran)
     assert ran.records.samples[-2:] == launches
     assert [(each.phase, each.point.tasks, each.findings) for each in launches] == [('write', 2, ()), ('read', 2, ())]
-    files = '1 file' if workload.files == 'single' else '2 files'
+    files = '1 file' if workload.data.files == 'single' else '2 files'
     size = '64 KiB' if workload is SFWA else '128 KiB'
     assert ran.result.verified.startswith(f'verified: {size} of {size} in {files}, read by {os.uname().nodename}, ')
     assert ran.result.verdict is Verdict.MEASURED

@@ -118,9 +118,9 @@ def test_a_plan_that_others_may_change_is_not_carried_out(lab, capsys, name):
     ('text', 'said'),
     [
         (None, 'No such file'),
-        ('{', 'plan.json: Expecting'),
+        ('{', 'Expecting'),
         ('[]', 'plan.json: TrialPlan: an object is expected, not list'),
-        ('{"schema": 99}', 'schema: 99 is not 2, the one that is read here'),
+        ('{"schema": 99}', 'schema: 99 is neither 3 nor 2, which are read here'),
         ('{"schema": 2}', 'missing from TrialPlan'),
     ],
 )

@@ -100,7 +100,7 @@ def stand_in(monkeypatch):
 def shares(ran, stage):
     """The files of a task in each launch of a stage."""
     points = [sample.point for sample in ran.records.samples if sample.stage == stage]
-    return [point.files_per_directory or point.empties_per_directory for point in points]
+    return [point.tree.files_per_directory or point.tree.empties_per_directory for point in points]
 
 
 # What is launched

@@ -34,7 +34,7 @@ ADAPTED = Sizing(SIZE, SIZE, target_s=0.05, min_s=0.03)
 def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_meant(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), sizing=ADAPTED))
     assert ran.records.sized.per_task == 5 * SIZE
-    assert {sample.point.bytes_per_task for sample in ran.measured} == {5 * SIZE}
+    assert {sample.point.data.bytes_per_task for sample in ran.measured} == {5 * SIZE}
     assert ran.records.sized.number == 1
 
 
@@ -46,7 +46,7 @@ def test_bytes_are_enough_for_the_fastest_operation(lab, stub_fio, shortest):
 
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(), values=(64,), workload=WRITES, sizing=ADAPTED))
-    sizes = [sample.point.bytes_per_task for sample in ran.records.samples if sample.stage == 'warmup']
+    sizes = [sample.point.data.bytes_per_task for sample in ran.records.samples if sample.stage == 'warmup']
     assert sizes[:2] == [SIZE, 16 * SIZE]
 
 
@@ -59,16 +59,16 @@ def test_a_measured_launch_that_is_too_short_leads_to_a_second_size_and_samples_
     assert (ran.records.sized.number, ran.records.sized.per_task) == (2, 7 * SIZE)
     assert [sample.sizing for sample in ran.measured] == [1, 2, 2, 2, 2]
     assert ran.counts == {'write@32KiB': 2, 'write@16KiB': 2}
-    assert {sample.point.bytes_per_task for each in measured(ran.plan, ran.records).values() for sample in each} == {
-        7 * SIZE
-    }
+    assert {
+        sample.point.data.bytes_per_task for each in measured(ran.plan, ran.records).values() for sample in each
+    } == {7 * SIZE}
 
 
 def test_a_short_budget_bounds_the_warm_up_which_is_labelled_and_so_the_measured_launches(lab, stub_fio):
     plan = lab.plan(stub_fio(('', {'rate': 64 * MIB})), values=(64,), workload=WRITES)
     sizing = Sizing(128 * MIB, 16 * MIB, target_s=0.8, min_s=0.5)
     ran = lab.run(plan._replace(sizing=sizing, stopping=plan.stopping._replace(budget_s=0.2)))
-    assert [each.point.bytes_per_task for each in ran.records.samples if each.stage == 'warmup'] == [8 * MIB]
+    assert [each.point.data.bytes_per_task for each in ran.records.samples if each.stage == 'warmup'] == [8 * MIB]
     assert 0.7 * 64 * MIB < ran.records.sized.per_task < 64 * MIB
     (label,) = [each for each in ran.result.labels if each.startswith('T14a')]
     assert 'the time budget of 0.2 s allowed no more than 8 MiB a task' in label
@@ -79,7 +79,7 @@ def test_a_short_budget_bounds_the_warm_up_of_a_share_that_the_site_has_fixed_to
     plan = lab.plan(stub_fio(('', {'rate': 1024 * MIB})), values=(64,), workload=WRITES)
     sizing = Sizing(128 * MIB, 64 * KIB, target_s=0.8, min_s=0.0, pinned=128 * MIB)
     ran = lab.run(plan._replace(sizing=sizing, stopping=plan.stopping._replace(budget_s=1.0)))
-    warm_up, *measured_ = [each.point.bytes_per_task for each in ran.records.samples]
+    warm_up, *measured_ = [each.point.data.bytes_per_task for each in ran.records.samples]
     assert (warm_up, set(measured_)) == (8 * MIB, {128 * MIB})
 
 
@@ -87,7 +87,7 @@ def test_a_fixed_share_that_the_sizes_do_not_divide_is_never_exceeded(lab, stub_
     plan = lab.plan(stub_fio(('', {'rate': 1024 * MIB})), values=(48, 80), size=240 * KIB, workload=WRITES)
     sizing = Sizing(4 * MIB, 80 * KIB, target_s=0.8, min_s=0.0, pinned=4 * MIB)
     ran = lab.run(plan._replace(sizing=sizing))
-    warm_up, *measured_ = [each.point.bytes_per_task for each in ran.records.samples if each.stage != 'proof']
+    warm_up, *measured_ = [each.point.data.bytes_per_task for each in ran.records.samples if each.stage != 'proof']
     assert (warm_up, set(measured_)) == (4080 * KIB, {4080 * KIB})
 
 
@@ -124,7 +124,7 @@ def with_points(*values):
     """A plan whose points have so many tasks and transfers of such a size."""
     plan = plan_of()
     points = [
-        plan.points[0]._replace(label=str(number), tasks=tasks, transfer_size=transfer_size)
+        plan.points[0].changed(label=str(number), tasks=tasks, transfer_size=transfer_size)
         for number, (tasks, transfer_size) in enumerate(values)
     ]
     return plan._replace(points=tuple(points))
@@ -182,8 +182,8 @@ def asked(monkeypatch):
     sizes = []
 
     def repeats(_, point):
-        sizes.append((point.phases, point.bytes_per_task))
-        return 'they begin again' if point.bytes_per_task > SIZE else ''
+        sizes.append((point.phases, point.data.bytes_per_task))
+        return 'they begin again' if point.data.bytes_per_task > SIZE else ''
 
     monkeypatch.setattr(Fio, 'repeats', repeats)
     return sizes

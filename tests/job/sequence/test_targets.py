@@ -111,7 +111,7 @@ def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre,
     monkeypatch.setattr(followup, 'enlarged', twice)
     ran = lustre.run(plan)
     again = [sample for sample in ran.records.samples if sample.stage == CONFIRM]
-    assert {(each.sizing, each.point.bytes_per_task) for each in again} == {(1, SIZE), (2, 2 * SIZE)}
+    assert {(each.sizing, each.point.data.bytes_per_task) for each in again} == {(1, SIZE), (2, 2 * SIZE)}
     assert [each.sizing for each in again].count(1) == 1
     assert [place.name for place in ran.result.isolation.of(SLOW)] == ['ost0002']
 

@@ -49,13 +49,14 @@ class Dlio(PosixOps):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why the point cannot be carried out exactly, as half a sentence, or None if it can."""
-        if point.interface != 'posix':
+        data, training = point.data, point.training
+        if data.interface != 'posix':
             return 'cannot read by mmap(2) as here'
-        one, other = sorted((point.samples_per_file, point.batch))
+        one, other = sorted((training.samples_per_file, training.batch))
         if other % one:
-            return f'drops a last batch that is not full, and files of {point.samples_per_file} samples leave one'
-        if point.prefetch % point.queue_depth:
-            return f'cannot read {point.prefetch} batches ahead by {point.queue_depth} processes: only multiples'
+            return f'drops a last batch that is not full, and files of {training.samples_per_file} samples leave one'
+        if training.prefetch % data.queue_depth:
+            return f'cannot read {training.prefetch} batches ahead by {data.queue_depth} processes: only multiples'
         return None
 
     def version_argv(self, program: str) -> List[str]:
@@ -75,7 +76,9 @@ class Dlio(PosixOps):
             return super().command(sys.executable, phase, point, raw, seed)
         folder, path = f'{raw}.dlio', f'{raw}.layout.json'
         sources = [file for rank in range(point.tasks) for file in files_of(point, writer_of(point, rank))]
-        layout = DatasetLayout(f'{folder}/data/train', tuple(sources), point.samples_per_file, point.transfer_size)
+        layout = DatasetLayout(
+            f'{folder}/data/train', tuple(sources), point.training.samples_per_file, point.data.transfer_size
+        )
         argv = module_argv(sys.executable, TASK, (path, program, *_overrides(point, folder, phase)))
         outputs = tuple(f'{folder}/{rank}_output.json' for rank in range(point.tasks))
         return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)
@@ -93,10 +96,11 @@ class Dlio(PosixOps):
         if len(ranks) != point.tasks:
             raise EngineError('T9', f'{len(ranks)} ranks of DLIO reported, not {point.tasks}')
         tasks = tuple(
-            TaskTime(rank, host, point.bytes_per_task, 0.0, seconds) for rank, (host, seconds, _) in enumerate(ranks)
+            TaskTime(rank, host, point.data.bytes_per_task, 0.0, seconds)
+            for rank, (host, seconds, _) in enumerate(ranks)
         )
         own_s = tuple(task.seconds for task in tasks)
-        seconds, samples = max(own_s), point.bytes_moved // point.transfer_size
+        seconds, samples = max(own_s), point.bytes_moved // point.data.transfer_size
         shares = [share for _, _, share in ranks]
         metrics = (
             bandwidth(phase, point.bytes_moved, seconds, f'{point.bytes_moved} B in {seconds:.6f} s'),
@@ -123,17 +127,17 @@ def _overrides(point: Point, folder: str, phase: str) -> Tuple[str, ...]:
         'dataset.num_files_eval': 0,
         'dataset.num_subfolders_train': 0,
         'dataset.num_subfolders_eval': 0,
-        'dataset.num_samples_per_file': point.samples_per_file,
-        'dataset.record_length': point.transfer_size,
+        'dataset.num_samples_per_file': point.training.samples_per_file,
+        'dataset.record_length': point.data.transfer_size,
         'dataset.record_length_resize': 1,
         'reader.data_loader': 'pytorch',
-        'reader.batch_size': point.batch,
-        'reader.read_threads': point.queue_depth,
-        'reader.prefetch_size': point.prefetch,
+        'reader.batch_size': point.training.batch,
+        'reader.read_threads': point.data.queue_depth,
+        'reader.prefetch_size': point.training.prefetch,
         'reader.file_shuffle': 'off',
-        'reader.sample_shuffle': 'seed' if point.order == 'random' else 'off',
+        'reader.sample_shuffle': 'seed' if point.data.order == 'random' else 'off',
         'train.epochs': 1,
-        'train.computation_time': point.think_s,
+        'train.computation_time': point.time.think_s,
         'train.seed': int(bool(phase_of(point, phase).warm)),
         'checkpoint.checkpoint_folder': f'{folder}/checkpoints',
         'checkpoint.model_size': 0,
@@ -159,11 +163,11 @@ def _rank(text: Optional[str], rank: int, point: Point) -> Tuple[str, float, flo
     except (KeyError, TypeError, ValueError, RecursionError):
         raise EngineError('E1', f'rank {rank} of DLIO left no whole report') from None
     steps = len(batches_of(point))
-    if len(worked) != steps or computed != [point.think_s] * steps:
+    if len(worked) != steps or computed != [point.time.think_s] * steps:
         raise EngineError('P15', f'rank {rank} made {len(worked)} steps of {computed[:1]} s, not {steps}')
     if per_second <= 0:
         raise EngineError('T12', f'rank {rank} made {per_second} samples a second')
-    seconds = steps * point.batch / per_second
+    seconds = steps * point.training.batch / per_second
     if seconds < sum(worked) * (1 - ROUNDING) or not 0 < percent <= 100 * (1 + ROUNDING):
         raise EngineError('T1', f'rank {rank} took {seconds} s for steps of {sum(worked)} s, at {percent} %')
     return str(host).split('.')[0], seconds, percent / 100

@@ -83,19 +83,19 @@ class Elbencho(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why elbencho cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if point.interface in LIBRARIES:
-            return f'cannot do {LIBRARIES[point.interface]}'
-        if point.opening:
+        if point.data.interface in LIBRARIES:
+            return f'cannot do {LIBRARIES[point.data.interface]}'
+        if point.data.opening:
             return UNTIMED_OPEN
-        if point.order == 'random':
+        if point.data.order == 'random':
             return 'cannot go through a file once in random order: its reads choose each offset anew'
-        if point.files == 'single' and point.nodes > 1:
+        if point.data.files == 'single' and point.nodes > 1:
             return f'cannot share one file between {point.nodes} nodes without its service'
         return immovable(point)
 
     def in_threads(self, point: Point) -> bool:
         """Segments of a shared file."""
-        return point.extent == 'segment'
+        return point.data.extent == 'segment'
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes elbencho say its version."""
@@ -119,15 +119,15 @@ class Elbencho(Engine):
         """Processes with raw + '.RANK.json' each; of a shared file one with a thread a task. `seed` has no use."""
         writes = phase_of(point, phase).writes
         how = ['-w', '--blockvaralgo', 'balanced'] if writes else ['-r']
-        how += ['--direct'] if point.direct else []
-        how += ['--strided'] if point.order == 'strided' else []
-        how += ['-b', str(point.transfer_size)]
+        how += ['--direct'] if point.data.direct else []
+        how += ['--strided'] if point.data.order == 'strided' else []
+        how += ['-b', str(point.data.transfer_size)]
         if self.in_threads(point):
             shared = file_name(point, 0)
             words = [['-t', str(point.tasks), *how, '-s', str(point.bytes_moved), shared]]
         else:
             own = [file_name(point, rank if writes else writer_of(point, rank)) for rank in range(point.tasks)]
-            words = [['-t', '1', *how, '-s', str(point.bytes_per_task), name] for name in own]
+            words = [['-t', '1', *how, '-s', str(point.data.bytes_per_task), name] for name in own]
         made = _command(program, raw, words, [each[-1] for each in words] if writes else ())
         return made._replace(scope='node') if self.in_threads(point) else made
 
@@ -143,14 +143,14 @@ class Elbencho(Engine):
         writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads
         processes = _processes(command, outcome, 'WRITE' if writes else 'READ', planned)
-        own = threads * point.bytes_per_task
+        own = threads * point.data.bytes_per_task
         for rank, process in enumerate(processes):
             moved = process.phase.last_done.bytes_moved
             if moved != own:
                 raise EngineError('T18', f'{_which(rank, process.time)} moved {moved} bytes instead of {own}')
         starts_s, clock_s = _starts(processes, point)
         tasks = tuple(
-            TaskTime(rank * threads + thread, each.time.host, point.bytes_per_task, start_s, start_s + own_s)
+            TaskTime(rank * threads + thread, each.time.host, point.data.bytes_per_task, start_s, start_s + own_s)
             for rank, (each, start_s) in enumerate(zip(processes, starts_s))
             for thread, own_s in enumerate(each.threads_s if not writes else (each.seconds,) * threads)
         )
@@ -187,13 +187,13 @@ class ElbenchoFiles(Elbencho):
 
         It makes directories, too, but stats none, and lays those of each thread into one more.
         """
-        if point.depth:
+        if point.tree.depth:
             return 'cannot make a tree of directories: here its files lie flat'
         if does(point, FIND):
             return 'cannot find files'
-        if point.empties_per_directory:
+        if point.tree.empties_per_directory:
             return 'cannot stat directories'
-        if point.fsync:
+        if point.tree.fsync:
             return 'cannot sync files'
         return None
 
@@ -213,14 +213,14 @@ class ElbenchoFiles(Elbencho):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Processes with raw + '.RANK.json' each, over files in 'tree' or, of a task alone, in 'tree.RANK'."""
         own = phase_of(point, phase)
-        size = ['-s', str(point.bytes_per_file)] if own.moves else []
-        size += ['-b', str(point.bytes_per_file)] if size and point.bytes_per_file else []
-        size += ['--blockvaralgo', 'balanced'] if own.makes and point.bytes_per_file else []
+        size = ['-s', str(point.tree.bytes_per_file)] if own.moves else []
+        size += ['-b', str(point.tree.bytes_per_file)] if size and point.tree.bytes_per_file else []
+        size += ['--blockvaralgo', 'balanced'] if own.makes and point.tree.bytes_per_file else []
         further = PHASES.index(phase) * point.tasks_per_node if point.nodes > 1 else 0
         owners = [(rank + further) % point.tasks for rank in range(point.tasks)]
-        trees = ['tree' if point.subtrees == 'shared' else f'tree.{rank}' for rank in owners]
+        trees = ['tree' if point.tree.subtrees == 'shared' else f'tree.{rank}' for rank in owners]
         words = [
-            ['-t', '1', '--rankoffset', str(owner), '-n', '0', '-N', str(point.files_per_directory)]
+            ['-t', '1', '--rankoffset', str(owner), '-n', '0', '-N', str(point.tree.files_per_directory)]
             + [_OPTIONS[phase], *size, tree]
             for owner, tree in zip(owners, trees)
         ]
@@ -233,10 +233,10 @@ class ElbenchoFiles(Elbencho):
         The figure: entries/s of every process, which must not be added up: each is over its own time.
         """
         processes = _processes(command, outcome, _NAMES[phase], point.tasks)
-        files = point.files_per_directory
+        files = point.tree.files_per_directory
         for rank, process in enumerate(processes):
             done = process.phase.last_done
-            moved = files * point.bytes_per_file if phase_of(point, phase).moves else 0
+            moved = files * point.tree.bytes_per_file if phase_of(point, phase).moves else 0
             if (done.entries, done.bytes_moved) != (files, moved):
                 said = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
                 raise EngineError('T1', f'{_which(rank, process.time)} {said}')

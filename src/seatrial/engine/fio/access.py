@@ -64,12 +64,13 @@ class Moved(NamedTuple):
 
 def region(point: Point, rank: int) -> Region:
     """The region that a task writes: LANL's and IOR's offset rule in fio's words."""
-    own = point.bytes_per_task
-    if point.files == 'multiple' or point.extent == 'whole':
+    data = point.data
+    own = data.bytes_per_task
+    if data.files == 'multiple' or data.extent == 'whole':
         return Region(0, own, own, 0)
-    if point.order == 'strided':
-        offset = rank * point.transfer_size
-        return Region(offset, point.bytes_moved - offset, own, (point.tasks - 1) * point.transfer_size)
+    if data.order == 'strided':
+        offset = rank * data.transfer_size
+        return Region(offset, point.bytes_moved - offset, own, (point.tasks - 1) * data.transfer_size)
     return Region(rank * own, own, own, 0)
 
 
@@ -84,9 +85,9 @@ class Fio(FioProcess):
 
         Random order can be exact: fio's random map gives every block of a job's region once.
         """
-        if point.opening:
+        if point.data.opening:
             return UNTIMED_OPEN
-        library = LIBRARIES.get(point.interface)
+        library = LIBRARIES.get(point.data.interface)
         return f'cannot do {library}' if library else immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
@@ -165,13 +166,13 @@ class Fio(FioProcess):
             bytes_moved=sum(t.bytes_moved for t in times),
             tasks=times,
             fsync=phase_of(point, phase).writes,
-            direct=point.direct,
+            direct=point.data.direct,
         )
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
         does = phase_of(point, phase)
-        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
-        common.update({'direct': 1} if point.direct else {})
+        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
+        common.update({'direct': 1} if point.data.direct else {})
         common.update({'create_on_open': 1, 'end_fsync': 1} if does.writes else {'allow_file_create': 0})
         common.update({'invalidate': 1} if does.reads else {})
         if point.nodes > 1:
@@ -180,7 +181,7 @@ class Fio(FioProcess):
         for rank in ranks:
             share = writer_of(point, rank) if does.reads else rank
             offset, size, io_size, skip = region(point, share)
-            mode = 'rand' + phase if point.order == 'random' else phase
+            mode = 'rand' + phase if point.data.order == 'random' else phase
             jobs[rank] = {
                 'filename': file_name(point, share),
                 'offset': offset,
@@ -192,15 +193,15 @@ class Fio(FioProcess):
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """What each job moved, in the order of ranks."""
-        exact = exact_bytes(point)
+        exact, size = exact_bytes(point), point.data.transfer_size
         done = [field(job, phase, dict) for job in jobs]
         moved = [moved_of(each, job, rank, exact) for rank, (each, job) in enumerate(zip(done, jobs))]
         for rank, each in enumerate(done):
             transfers = field(each, 'total_ios', int)
-            if exact is not None and transfers * point.transfer_size != exact:
+            if exact is not None and transfers * size != exact:
                 raise EngineError(
                     'T1',
-                    f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {point.transfer_size}',
+                    f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {size}',
                 )
         return moved
 

@@ -38,14 +38,15 @@ class FioBonnie(FioProcess):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why fio cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if point.transfers > MAX_LOGGED:
-            return f'cannot update {point.transfers} transfers: its log would have more than {MAX_LOGGED}'
+        if point.data.transfers > MAX_LOGGED:
+            return f'cannot update {point.data.transfers} transfers: its log would have more than {MAX_LOGGED}'
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Beside the job file a log of the update, raw + '.iolog', and one of each seeker, raw + '.RANK.iolog'."""
-        randseed, name, size = randseed_of(seed, raw), file_name(point, 0), point.bytes_per_task
-        common = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
+        data = point.data
+        randseed, name, size = randseed_of(seed, raw), file_name(point, 0), data.bytes_per_task
+        common = {'ioengine': 'psync', 'bs': data.transfer_size, 'randseed': randseed}
         logs = {f'{raw}.iolog': _log(point, _updates(point))}
         jobs: Dict[int, Dict[str, Any]] = {
             WRITE: {'filename': name, 'size': size, 'rw': 'write', 'create_on_open': 1, 'end_fsync': 1},
@@ -58,7 +59,7 @@ class FioBonnie(FioProcess):
             jobs[rank] = {**AFTER, 'read_iolog': f'{raw}.{rank}.iolog', 'end_fsync': 1}
             if rank > SEEK:
                 del jobs[rank]['stonewall']
-        jobs[SEEK + SEEKERS] = {**AFTER, 'filename': name, 'size': point.transfer_size, 'rw': 'read', 'unlink': 1}
+        jobs[SEEK + SEEKERS] = {**AFTER, 'filename': name, 'size': data.transfer_size, 'rw': 'read', 'unlink': 1}
         inputs = {f'{raw}.fio': job_file(common, jobs), **logs}
         return Command('node', (fio_argv(program, raw, 'json'),), inputs, (f'{raw}.json',))
 
@@ -102,7 +103,7 @@ def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
     """What a replay moved in each direction; it has to be all that its log has."""
     found = []
     for direction in ('read', 'write'):
-        meant = log.count(f' {direction} ') * point.transfer_size
+        meant = log.count(f' {direction} ') * point.data.transfer_size
         done = field(jobs[rank], direction, dict)
         if meant:
             found.append(moved_of(done, jobs[rank], rank, meant))
@@ -112,17 +113,17 @@ def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
 
 
 def _updates(point: Point) -> List[str]:
-    size = point.transfer_size
-    offsets = range(0, point.bytes_per_task, size)
+    size = point.data.transfer_size
+    offsets = range(0, point.data.bytes_per_task, size)
     return [f'{does} {offset} {size}' for offset in offsets for does in ('read', 'write')]
 
 
 def _seeks(point: Point, rng: random.Random) -> List[List[str]]:
     """Of each seeker; it reads at a random place, and writes one in UPDATED back."""
-    size = point.transfer_size
+    size = point.data.transfer_size
     own: List[List[str]] = [[] for _ in range(SEEKERS)]
     for number in range(seeks_of(point)):
-        offset = size * rng.randrange(point.transfers)
+        offset = size * rng.randrange(point.data.transfers)
         lines = own[number % SEEKERS]
         lines.append(f'read {offset} {size}')
         if rng.randrange(UPDATED) == 0:

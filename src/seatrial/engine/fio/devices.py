@@ -32,12 +32,12 @@ class FioDevices(Fio):
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
         if DEVICE not in phase_of(point, phase).does:
             return super()._job_file(phase, point, ranks, randseed)
-        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed, 'direct': 1}
-        common.update({'allow_file_create': 0, 'invalidate': 0, 'rw': 'read'})
+        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
+        common.update({'direct': 1, 'allow_file_create': 0, 'invalidate': 0, 'rw': 'read'})
         jobs = {}
         for rank in ranks:
             device, offset = part_of(point, rank)
-            own = point.bytes_per_task
+            own = point.data.bytes_per_task
             jobs[rank] = {'filename': device, 'offset': offset, 'size': own, 'io_size': own}
         return job_file(common, jobs)
 

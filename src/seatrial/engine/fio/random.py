@@ -30,12 +30,12 @@ class FioRandom(Fio):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why fio cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if point.queue_depth > 1 and not point.direct:
-            return f'cannot keep {point.queue_depth} transfers in flight without O_DIRECT'
-        if point.read_share not in {percent / 100 for percent in range(100)}:
-            return f'cannot mix {100 * point.read_share:g} % reads: only whole percents'
-        if point.duration_s < CLOCK_S:
-            return f'cannot end after {point.duration_s:g} s: it counts milliseconds'
+        if point.data.queue_depth > 1 and not point.data.direct:
+            return f'cannot keep {point.data.queue_depth} transfers in flight without O_DIRECT'
+        if point.data.read_share not in {percent / 100 for percent in range(100)}:
+            return f'cannot mix {100 * point.data.read_share:g} % reads: only whole percents'
+        if point.time.duration_s < CLOCK_S:
+            return f'cannot end after {point.time.duration_s:g} s: it counts milliseconds'
         return immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
@@ -43,16 +43,17 @@ class FioRandom(Fio):
         return False
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        data = point.data
         if phase_of(point, phase).makes:
             return super()._job_file(phase, point, ranks, randseed)
         common: Dict[str, Any] = {
-            'ioengine': point.interface or ('libaio' if point.queue_depth > 1 else 'psync'),
-            'iodepth': point.queue_depth,
+            'ioengine': data.interface or ('libaio' if data.queue_depth > 1 else 'psync'),
+            'iodepth': data.queue_depth,
             'rw': phase,
-            'bs': point.transfer_size,
-            'size': point.working_set if point.files == 'single' else len(files_of(point, 0)) * point.bytes_per_task,
+            'bs': data.transfer_size,
+            'size': data.working_set if data.files == 'single' else len(files_of(point, 0)) * data.bytes_per_task,
             'time_based': 1,
-            'runtime': f'{round(point.duration_s * 1000)}ms',
+            'runtime': f'{round(point.time.duration_s * 1000)}ms',
             'norandommap': 1,  # every transfer anywhere: a map of what was touched would end the job
             'random_generator': 'tausworthe64',
             'randseed': randseed,
@@ -61,12 +62,12 @@ class FioRandom(Fio):
             'lat_percentiles': 1,
             'clat_percentiles': 0,
         }
-        common.update({'direct': 1} if point.direct else {})
+        common.update({'direct': 1} if data.direct else {})
         common.update({'end_fsync': 1} if 'write' in DIRECTIONS[phase] else {})
-        common.update({'rwmixread': round(100 * point.read_share)} if point.read_share else {})
+        common.update({'rwmixread': round(100 * data.read_share)} if data.read_share else {})
         common.update({'disk_util': 0} if point.nodes > 1 else {})
-        common.update({'thinktime': f'{round(1e6 * point.think_s)}us'} if point.think_s else {})
-        common.update({'file_service_type': 'random'} if point.files == 'several' else {})
+        common.update({'thinktime': f'{round(1e6 * point.time.think_s)}us'} if point.time.think_s else {})
+        common.update({'file_service_type': 'random'} if data.files == 'several' else {})
         return job_file(common, {rank: {'filename': ':'.join(files_of(point, rank))} for rank in ranks})
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
@@ -80,10 +81,10 @@ class FioRandom(Fio):
             for direction in DIRECTIONS[phase]:
                 done = field(job, direction, dict)
                 transfers = field(done, 'total_ios', int)
-                own.append(moved_of(done, job, rank, transfers * point.transfer_size))
+                own.append(moved_of(done, job, rank, transfers * point.data.transfer_size))
             seconds = max(each.seconds for each in own)
-            if seconds < ENDED_EARLY * point.duration_s - CLOCK_S:
-                raise EngineError('T1', f'task {rank} ended after {seconds} s of {point.duration_s} s')
+            if seconds < ENDED_EARLY * point.time.duration_s - CLOCK_S:
+                raise EngineError('T1', f'task {rank} ended after {seconds} s of {point.time.duration_s} s')
             found.append(Moved(sum(each.bytes for each in own), seconds))
         return found
 

@@ -28,8 +28,8 @@ class FioReuse(Fio):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why fio cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if any(each.mixed for each in phases_of(point)) and point.transfers > MAX_LOGGED:
-            return f'cannot update {point.transfers} transfers a task: its log would have more than {MAX_LOGGED}'
+        if any(each.mixed for each in phases_of(point)) and point.data.transfers > MAX_LOGGED:
+            return f'cannot update {point.data.transfers} transfers a task: its log would have more than {MAX_LOGGED}'
         return super().cannot(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
@@ -56,8 +56,8 @@ class FioReuse(Fio):
             return text.replace('create_on_open=1', 'allow_file_create=0').replace(
                 'invalidate=1', f'invalidate={int(not does.warm)}'
             )
-        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
-        common.update({'direct': 1} if point.direct else {})
+        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
+        common.update({'direct': 1} if point.data.direct else {})
         common.update({'allow_file_create': 0, 'end_fsync': 1, 'invalidate': 1})
         common.update({'disk_util': 0} if point.nodes > 1 else {})
         return job_file(common, {rank: {'read_iolog': f'{rank}.iolog'} for rank in ranks})
@@ -77,8 +77,8 @@ def _directions(phase: str, point: Point) -> List[str]:
 
 
 def _log(point: Point, rank: int) -> str:
-    name, size = file_name(point, rank), point.transfer_size
+    name, size = file_name(point, rank), point.data.transfer_size
     lines = ['fio version 2 iolog', f'{name} add', f'{name} open']
-    for offset in range(0, point.bytes_per_task, size):
+    for offset in range(0, point.data.bytes_per_task, size):
         lines += [f'{name} read {offset} {size}', f'{name} write {offset} {size}']
     return '\n'.join([*lines, f'{name} close']) + '\n'

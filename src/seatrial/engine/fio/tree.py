@@ -76,19 +76,20 @@ class FioFiles(FioProcess):
         Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end to sync
         them a second time (both seen).
         """
-        if point.depth:
+        tree = point.tree
+        if tree.depth:
             directories = levels_total(point, point.tasks).directories
             return f'cannot make a tree of {directories} directories: its files lie flat'
         if does(point, FIND):
             return 'cannot find files'
-        if point.empties_per_directory:
+        if tree.empties_per_directory:
             return 'cannot work on directories'
-        if point.fsync:
+        if tree.fsync:
             return 'cannot sync every file once before it is closed'
-        if does(point, READ) and not point.bytes_per_file:
+        if does(point, READ) and not tree.bytes_per_file:
             return 'cannot open a file of which nothing is to be read'
-        if point.bytes_per_file > MAX_BYTES_PER_CALL:
-            return f'cannot write {point.bytes_per_file} bytes in one call'
+        if tree.bytes_per_file > MAX_BYTES_PER_CALL:
+            return f'cannot write {tree.bytes_per_file} bytes in one call'
         if point.nodes > 1:
             return f'cannot start tasks on {point.nodes} nodes at once'
         if point.tasks > MAX_JOBS:
@@ -161,16 +162,16 @@ _FILE_ENGINES = {CREATE: 'filecreate', STAT: 'filestat', REMOVE: 'filedelete'}
 
 
 def _moves_data(phase: str, point: Point) -> bool:
-    return phase_of(point, phase).moves and point.bytes_per_file > 0
+    return phase_of(point, phase).moves and point.tree.bytes_per_file > 0
 
 
 def _block(phase: str, point: Point) -> int:
     """Bytes of a job's only transfer in each file. The file engines move none, and must be told of one."""
-    return point.bytes_per_file if _moves_data(phase, point) else 1
+    return point.tree.bytes_per_file if _moves_data(phase, point) else 1
 
 
 def _directory(point: Point, rank: int) -> str:
-    return 'tree' if point.subtrees == 'shared' else f'tree.{rank}'
+    return 'tree' if point.tree.subtrees == 'shared' else f'tree.{rank}'
 
 
 def _job_file(phase: str, point: Point, randseed: int) -> str:
@@ -180,7 +181,7 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
         'rw': 'write' if own.makes else 'read',
         'bs': block,
         'filesize': block,
-        'nrfiles': point.files_per_directory,
+        'nrfiles': point.tree.files_per_directory,
         'openfiles': 1,
         'file_service_type': 'sequential',
         'create_on_open': 1,  # else files are laid out and, where they are short, removed before
@@ -222,7 +223,7 @@ def _failure(own: Phase, failed: Tuple[int, int], before: str) -> EngineError:
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
     """What the report has of the operations of a task, if they are those of all its files."""
     done: Dict[str, Any] = field(job, 'write' if phase_of(point, phase).makes else 'read', dict)
-    latency, own = field(done, 'clat_ns', dict), point.files_per_directory
+    latency, own = field(done, 'clat_ns', dict), point.tree.files_per_directory
     for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
         if number != own:
             raise EngineError('T1', f'task {rank} did {number} operations on its {own} files')

@@ -44,8 +44,8 @@ def _age(work: Work, point: Point, other: int) -> None:
     there, held = total(point)
     look(held, there.inodes)
     mine = list(batches(of_task(point, work.rank)))
-    data = Data(max(point.sizes), sum(len(each.sizes) for each in mine))
-    work.together(FILES, lambda: _fill(_root(work.rank), mine, data, point.fsync))
+    data = Data(max(point.fill.sizes), sum(len(each.sizes) for each in mine))
+    work.together(FILES, lambda: _fill(_root(work.rank), mine, data, point.tree.fsync))
     work.untimed('survey', lambda: _survey(work, point, other))
 
 
@@ -131,7 +131,7 @@ def _measured(phase: str, point: Point, reports: List[Report], plain: Measuremen
     there, held = total(point)
     (files,) = plain.metrics
     figure = f'{held} B in {files.seconds:.6f} s'
-    synced = (bandwidth(FILL, held, files.seconds, figure),) if point.fsync else ()
+    synced = (bandwidth(FILL, held, files.seconds, figure),) if point.tree.fsync else ()
     seen = histograms(point, [report.counts for report in reports])
     if sum(seen[-1].found) != there.files:
         raise EngineError('T17', f'{sum(seen[-1].found)} of {there.files} files were found')

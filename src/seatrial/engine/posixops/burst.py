@@ -47,7 +47,7 @@ def operations(phase: str, point: Point) -> Dict[str, int]:
     """What is timed in a launch, with the pieces that all tasks write."""
     if phase_of(point, phase).makes:
         return training.operations(phase, point)
-    pieces = halves(point.tasks)[1] * -(-point.bytes_per_task // MIB)
+    pieces = halves(point.tasks)[1] * -(-point.data.bytes_per_task // MIB)
     return {CHECKPOINT + how: pieces for how in (ALONE, BESIDE)}
 
 
@@ -56,25 +56,25 @@ def measured(phase: str, point: Point, reports: List[Report], plain: Measurement
     if phase_of(point, phase).makes:
         return training.measured(phase, point, reports, plain, outcome)
     trains, saves = halves(point.tasks)
-    size = saves * point.bytes_per_task
+    size = saves * point.data.bytes_per_task
     metrics: List[Metric] = []
     for how, written in zip((ALONE, BESIDE), plain.metrics):
         figure = f'{size} B in {written.seconds:.6f} s'
         metrics.append(bandwidth(written.name, size, written.seconds, figure))
         seen = [report.counts[how or 'alone'] for report in reports[:trains]]
         seconds = max(each[WINDOW] for each in seen) / 1e9
-        worked = sum(each[BUSY] / each[WINDOW] for each in seen) * point.batch / point.think_s
+        worked = sum(each[BUSY] / each[WINDOW] for each in seen) * point.training.batch / point.time.think_s
         metrics.append(rate(TRAINING + how, 0, seconds, f'{worked:.3f}')._replace(value=worked))
     read = sum(report.counts['all'][READ] for report in reports[:trains])
     return plain._replace(metrics=tuple(metrics), bytes_moved=read)
 
 
 def _save(work: Work, point: Point) -> None:
-    name, pieces = f'checkpoint.{work.rank}', -(-point.bytes_per_task // MIB)
+    name, pieces = f'checkpoint.{work.rank}', -(-point.data.bytes_per_task // MIB)
     data = Data(MIB, pieces)
 
     def write() -> int:
-        left = point.bytes_per_task
+        left = point.data.bytes_per_task
         descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
             for number in range(pieces):
@@ -94,7 +94,7 @@ def _save(work: Work, point: Point) -> None:
     said = work.barrier.exchange('end the checkpoint alone', str(seconds))
     os.unlink(name)
     work.barrier.exchange('begin to train')
-    time.sleep(max(LEAST_BATCHES * point.think_s, *map(float, said.values())))
+    time.sleep(max(LEAST_BATCHES * point.time.think_s, *map(float, said.values())))
     work.barrier.exchange('end the training alone')
     take(BESIDE)
     work.barrier.exchange('end the checkpoint beside it')
@@ -122,7 +122,7 @@ def _train(work: Work, point: Point) -> None:
     for how, (start_s, end_s) in (('alone', alone), (BESIDE, beside)):
         busy_s = sum(max(0.0, min(end, end_s) - max(begin, start_s)) for begin, end in reader.worked)
         work.counts[how] = {BUSY: round(1e9 * busy_s), WINDOW: round(1e9 * (end_s - start_s))}
-    work.counts['all'] = {READ: reader.samples_read * point.transfer_size}
+    work.counts['all'] = {READ: reader.samples_read * point.data.transfer_size}
     work.barrier.exchange('end')
 
 

@@ -52,9 +52,9 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 def too_few(point: Point) -> Optional[str]:
     """Why a process may not have so many files open, as half a sentence, or None."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if most == resource.RLIM_INFINITY or point.files_per_directory + SPARE <= most:
+    if most == resource.RLIM_INFINITY or point.tree.files_per_directory + SPARE <= most:
         return None
-    return f'cannot hold {point.files_per_directory} files open: a process may have {most} (ulimit -Hn)'
+    return f'cannot hold {point.tree.files_per_directory} files open: a process may have {most} (ulimit -Hn)'
 
 
 def _make(size: int) -> None:
@@ -63,7 +63,7 @@ def _make(size: int) -> None:
 
 
 def _append(work: Work, point: Point) -> None:
-    records = [record_of(work.rank, number, point.transfer_size) for number in range(calls_of(point))]
+    records = [record_of(work.rank, number, point.data.transfer_size) for number in range(calls_of(point))]
     work.untimed('open the file', None)
     descriptor = os.open(SHARED, os.O_WRONLY | os.O_APPEND)
 
@@ -84,7 +84,7 @@ def record_of(rank: int, number: int, size: int) -> bytes:
 
 def _appended(tasks: int, point: Point) -> str:
     """What is there, as a clause that begins with a number where a record is missing or there twice."""
-    calls, size = calls_of(point), point.transfer_size
+    calls, size = calls_of(point), point.data.transfer_size
     with open(SHARED, 'rb') as file:
         found = file.read().splitlines(True)
     meant = {record_of(rank, number, size) for rank in range(tasks) for number in range(calls)}
@@ -134,12 +134,12 @@ def _hold_open(work: Work, point: Point) -> None:
     if fault is not None:
         raise Failure('E1', fault)
     soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = point.files_per_directory + SPARE
+    wanted = point.tree.files_per_directory + SPARE
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     work.untimed('begin', None)  # nobody writes where a task may not have so many
-    where, size = f'd{work.rank}', point.transfer_size
-    names = [f'{where}/f{number}' for number in range(point.files_per_directory)]
+    where, size = f'd{work.rank}', point.data.transfer_size
+    names = [f'{where}/f{number}' for number in range(point.tree.files_per_directory)]
     record, held = os.urandom(size), []  # type: bytes, List[int]
     work.untimed('make a directory', lambda: os.mkdir(where))
     work.each(
@@ -173,7 +173,7 @@ _SHARED: Dict[str, Tuple[int, Callable[[Work, Point], None], Callable[[int, Poin
 
 def _planned(phase: str, point: Point) -> Dict[str, int]:
     each = dict.fromkeys(('append', 'lock', 'open_write'), calls_of(point))
-    return {name: point.tasks * each.get(name, point.files_per_directory) for name in CALLS[phase]}
+    return {name: point.tasks * each.get(name, point.tree.files_per_directory) for name in CALLS[phase]}
 
 
 PART = Part(

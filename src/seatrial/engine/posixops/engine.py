@@ -21,7 +21,7 @@ from seatrial.engine.posixops.work import NANOSECOND, Report, Spec, Timed
 from seatrial.model.action import TRANSCRIPT
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
-from seatrial.model.point import Point
+from seatrial.model.point import Point, TreePart
 from seatrial.workload.access import FILE_NAMES
 
 TASK = 'seatrial.engine.posixops.task'
@@ -107,8 +107,9 @@ class PosixOps(Engine):
 
 
 def _longest_path(point: Point) -> int:
-    deepest = f'tree.{point.tasks}' + f'/d{point.branching}' * point.depth
-    return len(f'{deepest}/f.{point.tasks}.{max(point.files_per_directory, point.empties_per_directory)}')
+    tree = point.tree or TreePart()
+    deepest = f'tree.{point.tasks}' + f'/d{tree.branching}' * tree.depth
+    return len(f'{deepest}/f.{point.tasks}.{max(tree.files_per_directory, tree.empties_per_directory)}')
 
 
 def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:

@@ -30,7 +30,7 @@ def carry_out(work: Work, point: Point) -> None:
 
     packed = _archive(point, work.rank)
     work.together('untar', lambda: _unpack(packed))
-    work.together('import', lambda: _import('tree.0', point.bytes_per_file))
+    work.together('import', lambda: _import('tree.0', point.tree.bytes_per_file))
     for step, phase, act in (('find', 'stat', _find), ('du', 'stat', _du), ('rm', 'remove', remove_tree)):
         work.together(step, _bound(act, tree_of(phase)))
 
@@ -41,12 +41,12 @@ def _bound(act: Callable[[str], int], root: str) -> Callable[[], int]:
 
 def _archive(point: Point, rank: int) -> bytes:
     mine, packed = share(point, 'tree', rank), io.BytesIO()
-    data = Data(point.bytes_per_file, len(mine.directories) * len(mine.files))
+    data = Data(point.tree.bytes_per_file, len(mine.directories) * len(mine.files))
     with tarfile.open(fileobj=packed, mode='w') as archive:
         for number, directory in enumerate(mine.directories):
             archive.addfile(_entry(directory, 0o755, tarfile.DIRTYPE, 0))
             for place, name in enumerate(mine.files):
-                entry = _entry(directory + name, 0o644, tarfile.REGTYPE, point.bytes_per_file)
+                entry = _entry(directory + name, 0o644, tarfile.REGTYPE, point.tree.bytes_per_file)
                 archive.addfile(entry, io.BytesIO(data.of(number * len(mine.files) + place)))
     return packed.getvalue()
 

@@ -47,7 +47,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     phase, point = spec.phase, spec.point
     what, room = counted_in(phase), room_of(point)
     key = work.barrier.exchange('agree on a key', os.urandom(16).hex() if work.rank == 0 else '')[0]
-    most, end_s = -(-(room + OVER[what]) // work.tasks), time.monotonic() + point.duration_s
+    most, end_s = -(-(room + OVER[what]) // work.tasks), time.monotonic() + point.time.duration_s
     work.doing = f'write until {what} are refused'
     mine = (_take_bytes if what == 'bytes' else _take_inodes)(key, work.rank, most, end_s)
     said = work.barrier.exchange('be refused', json.dumps(mine))

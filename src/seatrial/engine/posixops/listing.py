@@ -30,12 +30,12 @@ def directory_of(point: Point) -> str:
 
 def _list(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     directory, point = spec.directory, spec.point
-    entries, metrics = point.files_per_directory, listing_metrics(point.pauses_s)
-    if not point.pauses_s:
+    entries, metrics = point.tree.files_per_directory, listing_metrics(point.time.pauses_s)
+    if not point.time.pauses_s:
         for names, attributes in zip(metrics[0::2], metrics[1::2]):
             _by_parts(work, directory, entries, names, attributes)
         return ()
-    before_s = (0.0,) * len(PASSES) + point.pauses_s
+    before_s = (0.0,) * len(PASSES) + point.time.pauses_s
     for metric, pause_s in zip(metrics, before_s):
         time.sleep(pause_s)
         work.alone(metric, lambda: _pass(directory, entries))

@@ -38,14 +38,14 @@ OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for mo
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part. Leaves nothing behind. Raises Failure and OSError."""
     point = spec.point
-    private = point.subtrees == 'private'
+    private = point.tree.subtrees == 'private'
     where = f'calls.{work.rank}' if private else 'calls'
     makes = private or work.rank == 0
     work.untimed('make the directory', (lambda: os.mkdir(where)) if makes else None)
-    numbers = range(point.files_per_directory)
+    numbers = range(point.tree.files_per_directory)
     _directories(work, where, [f'd.{work.rank}.{number}' for number in numbers])
     files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
-    _open_files(work, files, point.bytes_per_file)
+    _open_files(work, files, point.tree.bytes_per_file)
     _names(work, where, files)
     work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
     return ()
@@ -119,7 +119,7 @@ def _listing(work: Work, where: str, number: int) -> None:
 
 
 def _cannot(point: Point) -> Optional[str]:
-    size = point.bytes_per_file
+    size = point.tree.bytes_per_file
     return None if 0 < size <= MAX_BYTES_PER_CALL else f'cannot write and read {size} bytes in one call'
 
 

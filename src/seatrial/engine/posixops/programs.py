@@ -99,8 +99,8 @@ def _make_repository(own: str, point: Point) -> None:
     parts = [b'commit refs/heads/main\ncommitter Seatrial <> 1000000000 +0000\ndata 0\n']
     for name in _names(point):
         parts += [
-            f'M 100644 inline {name}\ndata {point.bytes_per_file}\n'.encode(),
-            os.urandom(point.bytes_per_file),
+            f'M 100644 inline {name}\ndata {point.tree.bytes_per_file}\n'.encode(),
+            os.urandom(point.tree.bytes_per_file),
             b'\n',
         ]
     _run(own, 'git', '-C', repository, 'fast-import', '--quiet', feed=b''.join(parts))
@@ -109,7 +109,7 @@ def _make_repository(own: str, point: Point) -> None:
 
 def _compare(others: str, point: Point) -> None:
     found = {each.path: each.stat().st_size for each in entries_in(f'{others}/clone') if each.is_file()}
-    meant = {f'{others}/clone/{name}': point.bytes_per_file for name in _names(point)}
+    meant = {f'{others}/clone/{name}': point.tree.bytes_per_file for name in _names(point)}
     git = f'{others}/clone/.git/'
     if {path: size for path, size in found.items() if not path.startswith(git)} != meant:
         raise Failure('T17', f'{others}/clone has other files than its repository, or of other sizes')
@@ -194,7 +194,7 @@ def _make_sources(root: str, point: Point) -> None:
 
 def _source(form: str, point: Point) -> str:
     """A source of the point's size, the rest of it random, in place of the %s."""
-    left = max(0, point.bytes_per_file - len(form) + 2)
+    left = max(0, point.tree.bytes_per_file - len(form) + 2)
     return form % os.urandom((left + 1) // 2).hex()[:left]
 
 

@@ -122,8 +122,8 @@ class _File:
     """The file of a task. Of each record the generations that it may have: one, or two after a write that failed."""
 
     def __init__(self, work: Work, point: Point) -> None:
-        self.name, self._size = file_of(work.rank), point.transfer_size
-        self.records = point.transfers
+        self.name, self._size = file_of(work.rank), point.data.transfer_size
+        self.records = point.data.transfers
         self._key = os.urandom(16).hex()
         self._may: List[Tuple[int, ...]] = [(0,)] * self.records
         self._seen: Set[int] = set()  # records whose newest generation was read: an older one has come again
@@ -193,18 +193,18 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     if work.rank == 0:
         _say_begun(raw, release.at_s)
     record = _Record(point, release.at_s)
-    while record.now() < point.duration_s:
+    while record.now() < point.time.duration_s:
         try:
             if number % file.records == 0:
                 file.open()  # names are asked for too, not only data
             began_s = record.now()
             file.write(number % file.records)
-            record.acknowledged(began_s, point.transfer_size)
-            time.sleep(point.think_s)
+            record.acknowledged(began_s, point.data.transfer_size)
+            time.sleep(point.time.think_s)
             began_s = record.now()
             # Another one that was written: a fixed stride goes through all of them.
             file.compare(number * 7919 % min(number + 1, file.records))
-            record.acknowledged(began_s, point.transfer_size)
+            record.acknowledged(began_s, point.data.transfer_size)
         except OSError as error:
             record.failed(error)
             time.sleep(PAUSE_S)

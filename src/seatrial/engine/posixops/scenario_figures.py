@@ -85,7 +85,7 @@ def file_of(rank: int) -> str:
 
 def bound_s(point: Point, at_s: float) -> float:
     """The end of the row that begins then."""
-    if point.duration_s <= SHORT_S:
+    if point.time.duration_s <= SHORT_S:
         return at_s + 1.0
     near = [each for each in point.actions if each.at_s - AHEAD_S <= at_s + MINUTE_S]
     if any(at_s < each.at_s + each.for_s + BEHIND_S for each in near):
@@ -172,7 +172,7 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         windows.append(Window(planned.name, start.begun_s, undo.ended_s, None, count.counted, count.why))
     if not transcript.complete:
         raise EngineError('A1', 'the transcript of the actions is not complete')
-    for window, following in zip(windows, [each.at_s for each in point.actions[1:]] + [point.duration_s]):
+    for window, following in zip(windows, [each.at_s for each in point.actions[1:]] + [point.time.duration_s]):
         if window.end_s + own.MIN_AFTER_S > following + LATE_S:
             raise EngineError('A1', f'the undo of {window.name} left no time to recover')
     return windows
@@ -194,7 +194,7 @@ def figures(
     that no action explains."""
     windows = windows_of(point, transcript)
     totals = totals_of(tasks, windows)
-    ends = [each.start_s for each in windows[1:]] + [point.duration_s]
+    ends = [each.start_s for each in windows[1:]] + [point.time.duration_s]
     before = _rate(totals, [(0.0, windows[0].start_s)])
     if not before:
         raise EngineError('T12', 'no byte was acknowledged before the first action')
@@ -213,7 +213,7 @@ def figures(
     for _, name, number, _ in totals.errors:
         counts[name] = counts.get(name, 0) + number
     said_errors = ', '.join(f'{name}: {number}' for name, number in sorted(counts.items()))
-    seconds = point.duration_s
+    seconds = point.time.duration_s
 
     def metric(name: str, value: float, unit: str, better: str = HIGHER, figure: str = '') -> Metric:
         return Metric(name, value, unit, better, seconds, 0, figure or f'{value:.6g}')
@@ -238,7 +238,7 @@ def figures(
 
 
 def _course(point: Point, totals: Totals, wanted: float, windows: Sequence[Window]) -> Course:
-    seconds = math.ceil(point.duration_s)
+    seconds = math.ceil(point.time.duration_s)
     step_s = math.ceil(seconds / MAX_STEPS)
     rates = [totals.bytes_at.get(second, 0.0) for second in range(seconds)]
     steps = [rates[first : first + step_s] for first in range(0, seconds, step_s)]

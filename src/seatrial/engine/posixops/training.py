@@ -76,7 +76,7 @@ def measured(phase: str, point: Point, reports: List[Report], plain: Measurement
     first_s = min(begun.start_s for begun, _ in spans)
     seconds = max(ended.end_s for _, ended in spans) - first_s
     tasks = tuple(
-        TaskTime(report.rank, report.host, point.bytes_per_task, begun.start_s - first_s, ended.end_s - first_s)
+        TaskTime(report.rank, report.host, point.data.bytes_per_task, begun.start_s - first_s, ended.end_s - first_s)
         for report, (begun, ended) in zip(reports, spans)
     )
     own_s = tuple(task.seconds for task in tasks)
@@ -99,7 +99,7 @@ def elsewhere(point: Point, phase: str) -> bool:
 
 def utilisation(phase: str, point: Point, seconds: List[float]) -> Metric:
     """The mean share of these times, of each task after its first batch, in which its accelerator worked."""
-    worked_s = point.think_s * sum(batches_of(point)[1:]) / point.batch
+    worked_s = point.time.think_s * sum(batches_of(point)[1:]) / point.training.batch
     share = sum(worked_s / each for each in seconds) / len(seconds)
     return Metric(phase + UTILISATION, share, '', seconds=max(seconds), figure=f'{share:.6f}')
 
@@ -113,11 +113,11 @@ def _span(report: Report, name: str) -> Span:
 def _write(point: Point, rank: int) -> int:
     number = 0
     files = files_of(point, rank)
-    data = Data(point.transfer_size, len(files) * point.samples_per_file)
+    data = Data(point.data.transfer_size, len(files) * point.training.samples_per_file)
     for file in files:
         descriptor = os.open(_name(file), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
-            for _ in range(point.samples_per_file):
+            for _ in range(point.training.samples_per_file):
                 write_all(descriptor, data.of(number))
                 number += 1
             os.fsync(descriptor)
@@ -133,9 +133,9 @@ def _name(file: int) -> str:
 def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[TrainingSample]]:
     """Of what one task has written. In every launch of the phase the same, and in the other epoch another order."""
     files = files_of(point, writer)
-    offsets = range(0, file_size(point), point.transfer_size)
+    offsets = range(0, file_size(point), point.data.transfer_size)
     samples = [TrainingSample(_name(file), offset) for file in files for offset in offsets]
-    if point.order == 'random':
+    if point.data.order == 'random':
         random.Random(f'{phase} {rank}').shuffle(samples)
     left = iter(samples)
     return [[next(left) for _ in range(number)] for number in batches_of(point)]
@@ -155,7 +155,7 @@ class Reader:
         self.worked: List[Tuple[float, float]] = []
         self._asked = 0
         self._threads = [
-            threading.Thread(target=self._read, daemon=True) for _ in range(min(point.queue_depth, len(batches)))
+            threading.Thread(target=self._read, daemon=True) for _ in range(min(point.data.queue_depth, len(batches)))
         ]
 
     def work_on(self, number: int) -> int:
@@ -163,7 +163,7 @@ class Reader:
         if not self._asked:
             for thread in self._threads:
                 thread.start()
-            for _ in range(self._point.prefetch):
+            for _ in range(self._point.training.prefetch):
                 self._ask()
         samples = 0
         for _ in range(number):
@@ -173,7 +173,7 @@ class Reader:
             self._ask()
             taken = len(self._batches[self._next % len(self._batches)])
             begun = time.monotonic()
-            time.sleep(self._point.think_s * taken / self._point.batch)
+            time.sleep(self._point.time.think_s * taken / self._point.training.batch)
             self.worked.append((begun, time.monotonic()))
             samples += taken
             self._next += 1
@@ -199,7 +199,7 @@ class Reader:
             self._asked += 1
 
     def _read(self) -> None:
-        source = _Mapped(self._point) if self._point.interface == 'mmap' else _Source(self._point)
+        source = _Mapped(self._point) if self._point.data.interface == 'mmap' else _Source(self._point)
         for batch, there in iter(self._wanted.get, None):
             try:
                 for sample in batch:
@@ -216,8 +216,8 @@ class _Source:
     """The file that a thread has open, from which it reads."""
 
     def __init__(self, point: Point) -> None:
-        self._size, self._name, self._descriptor = point.transfer_size, '', -1
-        self._buffer = bytearray(0 if point.interface == 'mmap' else point.transfer_size)
+        self._size, self._name, self._descriptor = point.data.transfer_size, '', -1
+        self._buffer = bytearray(0 if point.data.interface == 'mmap' else point.data.transfer_size)
 
     def read(self, sample: TrainingSample) -> None:
         """All bytes of the sample. Raises Failure and OSError."""

@@ -45,7 +45,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     planned = operations(point, phase)
     for entry, act in _acts(phase, point, mine, work.rank):
         metric = f'{entry}_{phase}'
-        if entry == 'tree' and point.subtrees == 'shared' and work.rank:
+        if entry == 'tree' and point.tree.subtrees == 'shared' and work.rank:
             act = None
         if metric in planned:
             work.together(metric, act)
@@ -62,15 +62,15 @@ def nodes_away(phase: str, nodes: int) -> int:
 
 def share(point: Point, root: str, rank: int) -> TreeShare:
     """What this task makes of the tree."""
-    level = [f'{root}.{rank}' if point.subtrees == 'private' else root]
+    level = [f'{root}.{rank}' if point.tree.subtrees == 'private' else root]
     directories = list(level)
-    for _ in range(point.depth):
-        level = [f'{parent}/d{number}' for parent in level for number in range(point.branching)]
+    for _ in range(point.tree.depth):
+        level = [f'{parent}/d{number}' for parent in level for number in range(point.tree.branching)]
         directories += level
     return TreeShare(
         tuple(directories),
-        tuple(f'/e.{rank}.{number}' for number in range(point.empties_per_directory)),
-        tuple(f'/f.{rank}.{number}' for number in range(point.files_per_directory)),
+        tuple(f'/e.{rank}.{number}' for number in range(point.tree.empties_per_directory)),
+        tuple(f'/f.{rank}.{number}' for number in range(point.tree.files_per_directory)),
     )
 
 
@@ -80,15 +80,15 @@ Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 
 def _acts(phase: str, point: Point, mine: TreeShare, rank: int) -> Acts:
-    size, files, empties = point.bytes_per_file, mine.files, mine.empties
-    listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
+    size, files, empties = point.tree.bytes_per_file, mine.files, mine.empties
+    listed = mine.directories if point.tree.subtrees == 'private' else mine.directories[rank :: point.tasks]
     made = len(mine.directories) * len(files) if phase_of(point, phase).makes else 0
     data = Data(size, made)
     by_phase: Dict[str, Acts] = {
         CREATE: [
             ('tree', lambda: _each(os.mkdir, mine.directories)),
             ('directory', lambda: _each(os.mkdir, _paths(mine, empties))),
-            ('file', lambda: _make_files(_paths(mine, files), data, point.fsync)),
+            ('file', lambda: _make_files(_paths(mine, files), data, point.tree.fsync)),
         ],
         STAT: [
             ('directory', lambda: _each(os.stat, _paths(mine, empties))),
@@ -181,7 +181,7 @@ def _elsewhere(point: Point, phase: str) -> bool:
     earlier = itertools.takewhile(lambda each: each != own, phases_of(point))
     seen = {0, *(nodes_away(each.name, point.nodes) for each in earlier if FIND not in each.does)}
     # The task that lists a directory of a shared tree has files of its own in it.
-    listed = point.subtrees == 'shared' and FIND in own.does
+    listed = point.tree.subtrees == 'shared' and FIND in own.does
     return not listed and nodes_away(phase, point.nodes) not in seen
 
 

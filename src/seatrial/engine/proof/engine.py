@@ -40,7 +40,7 @@ class Proof(Engine):
 
     def reads_back(self, written: Measurement, point: Point) -> 'Proof':
         """The same once its data are written."""
-        counts = tuple(task.bytes_moved // point.transfer_size for task in written.tasks)
+        counts = tuple(task.bytes_moved // point.data.transfer_size for task in written.tasks)
         hosts = tuple(task.host for task in written.tasks)
         return Proof(self._key, self._transfers, self._limit_s, counts, hosts)
 
@@ -72,7 +72,7 @@ class Proof(Engine):
             if report.differs:
                 raise self._differs(report, point)
         tasks = tuple(
-            TaskTime(each.rank, each.host, each.transfers * point.transfer_size, 0.0, 0.0) for each in reports
+            TaskTime(each.rank, each.host, each.transfers * point.data.transfer_size, 0.0, 0.0) for each in reports
         )
         return Measurement(
             metrics=(),

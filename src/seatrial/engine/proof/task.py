@@ -90,9 +90,9 @@ def write(spec: ProofSpec, rank: int, host: str) -> ProofReport:
             if written and time.monotonic() > end:
                 break
             os.lseek(descriptor, offset, os.SEEK_SET)
-            write_all(descriptor, memoryview(data_of(spec.key, name, offset, point.transfer_size)))
+            write_all(descriptor, memoryview(data_of(spec.key, name, offset, point.data.transfer_size)))
             written += 1
-        size = point.bytes_per_task if point.files == 'multiple' else point.bytes_moved
+        size = point.data.bytes_per_task if point.data.files == 'multiple' else point.bytes_moved
         if os.fstat(descriptor).st_size < size:
             os.ftruncate(descriptor, size)  # it never gets shorter: nobody writes behind this
         os.fsync(descriptor)
@@ -102,9 +102,9 @@ def write(spec: ProofSpec, rank: int, host: str) -> ProofReport:
 def compare(spec: ProofSpec, rank: int, host: str) -> ProofReport:
     """Read what another task has written, past the cache where that can be, up to what differs. Raises OSError."""
     point, writer, end = spec.point, writer_of(spec.point, rank), time.monotonic() + spec.limit_s
-    name, size, direct = file_name(point, writer), point.transfer_size, True
+    name, size, direct = file_name(point, writer), point.data.transfer_size, True
     places, compared = offsets(spec, writer)[: spec.written[writer]], 0
-    if spec.transfers >= point.transfers:
+    if spec.transfers >= point.data.transfers:
         places.sort()
     window = window_of(max(size, MIB))
     with opened(name, os.O_RDONLY) as descriptor:
@@ -125,19 +125,19 @@ def offsets(spec: ProofSpec, rank: int) -> List[int]:
 
     These are in no order, so that those that are made before the time is over lie all over the file.
     """
-    point, total = spec.point, spec.point.transfers
+    point, total = spec.point, spec.point.data.transfers
     if spec.transfers >= total:
         numbers = list(range(total))
     else:
         bounds = [total * part // spec.transfers for part in range(spec.transfers + 1)]
         numbers = [low + _draw(spec, rank, low) % (high - low) for low, high in zip(bounds, bounds[1:])]
-    if spec.transfers < total or point.order == 'random':
+    if spec.transfers < total or point.data.order == 'random':
         numbers.sort(key=lambda number: _draw(spec, rank, number))
-    if point.files == 'multiple':
-        return [number * point.transfer_size for number in numbers]
-    if point.order == 'strided':
-        return [(number * point.tasks + rank) * point.transfer_size for number in numbers]
-    return [rank * point.bytes_per_task + number * point.transfer_size for number in numbers]
+    if point.data.files == 'multiple':
+        return [number * point.data.transfer_size for number in numbers]
+    if point.data.order == 'strided':
+        return [(number * point.tasks + rank) * point.data.transfer_size for number in numbers]
+    return [rank * point.data.bytes_per_task + number * point.data.transfer_size for number in numbers]
 
 
 def data_of(key: str, name: str, offset: int, size: int) -> bytes:

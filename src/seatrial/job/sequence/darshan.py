@@ -36,7 +36,7 @@ def traced_point(plan: TrialPlan, points: Sequence[Point]) -> Optional[Point]:
     """
     if not plan.darshan or not kind_of(plan.kind).by_darshan:
         return None
-    return max(points, key=lambda point: (point.tasks, point.transfers))
+    return max(points, key=lambda point: (point.tasks, point.data.transfers))
 
 
 def under_darshan(command: Command, library: str, raw: str, directory: str) -> Command:

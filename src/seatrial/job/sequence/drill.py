@@ -74,7 +74,7 @@ def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBe
     if len(numbers) < 2:
         return None
     free = min((row.bytes_free for row in usable if row.bytes_free is not None), default=None)
-    share = point.bytes_per_task
+    share = point.data.bytes_per_task
     fits = share if free is None else min(share, int(FREE_SHARE * free) // point.tasks)
     seconds = min(sample.measurement.seconds for sample in launched[worst.point] if sample.measurement)
     moved = _share(plan, fits, share / seconds)

@@ -38,7 +38,7 @@ def prove(trial: Trial) -> None:
     limit_s = LAUNCH_SHARE * max(MIN_S, min(reserved_s(plan), PROOF_SHARE * taken_s))
     share = int(limit_s * _slowest(records)) // point.tasks
     key = hashlib.sha256(f'{plan.session} {plan.case.name}'.encode()).hexdigest()
-    proof = Proof(key, min(point.transfers, max(1, share // point.transfer_size)), limit_s)
+    proof = Proof(key, min(point.data.transfers, max(1, share // point.data.transfer_size)), limit_s)
     launches = [_take(trial, proof, Launch('write', point))]
     if launches[0].measurement is not None:
         launches.append(_take(trial, proof.reads_back(launches[0].measurement, point), Launch('read', point)))
@@ -55,7 +55,7 @@ def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
     """The largest one that could be measured; of a workload whose files are prepared, as they are."""
     good = {sample.point.label for sample in records.samples if sample.stage == 'measured' and sample.valid}
     points = [point for point in plan.points if point.label in good] or plan.points
-    largest = max(resized(points, per_task), key=lambda point: (point.nodes, point.tasks, point.transfer_size))
+    largest = max(resized(points, per_task), key=lambda point: (point.nodes, point.tasks, point.data.transfer_size))
     return kind_of(plan.kind).as_access(largest)._replace(phases=('write', 'read'))
 
 

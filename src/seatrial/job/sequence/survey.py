@@ -23,7 +23,7 @@ from seatrial.model.units import approximate_size, round_up
 from seatrial.rules.before import Environment, peak
 from seatrial.rules.case import working_set
 from seatrial.workload.ageing import share_within
-from seatrial.workload.devices import bytes_of_each
+from seatrial.workload.devices import bytes_of_each, devices_of
 from seatrial.workload.registry import kind_of, resized, share_for
 
 VERSION_DEADLINE_S = 30.0
@@ -93,7 +93,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
-        device_fault=devices_fault(plan.points[0].devices, max(map(bytes_of_each, sized.points))),
+        device_fault=devices_fault(devices_of(plan.points[0]), max(map(bytes_of_each, sized.points))),
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
@@ -238,7 +238,8 @@ def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
 def _loses_errors(plan: TrialPlan, engine: Engine) -> bool:
     if engine.checks_close:
         return False
-    writes = any(point.bytes_per_file or point.bytes_per_task for point in plan.points)
+    moved = kind_of(plan.kind).moved
+    writes = any(moved(point, phase)[0] != 0 for point in plan.points for phase in point.phases)
     return writes and by_type(plan.target.type).behaviour(plan.target.path).close_can_fail
 
 

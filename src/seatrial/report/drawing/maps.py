@@ -112,7 +112,7 @@ def _grid(
     plan: TrialPlan, field: str, by: str, more: str, shown: Callable[[int], str]
 ) -> tuple[str, str, dict[tuple[str, str], str]] | None:
     """The label of each point by its file size and this; None where not both of them, and they alone, vary."""
-    own = sorted((point.bytes_per_task, getattr(point, field), point.label) for point in plan.points)
+    own = sorted((point.value('bytes_per_task'), point.value(field), point.label) for point in plan.points)
     varied = [len({each[place] for each in own}) for place in (0, 1)]
     if plan.axis.name != 'variant' or min(varied) < 2 or len({each[:2] for each in own}) < len(own):
         return None

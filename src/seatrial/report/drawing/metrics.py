@@ -156,7 +156,7 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
 
 def _listing_times(plan: TrialPlan, figures: Scale) -> Scale | None:
     """How long one listing takes at the places of the upright axis; none where directories differ in size."""
-    sizes = {point.files_per_directory for point in plan.points}
+    sizes = {point.tree.files_per_directory for point in plan.points}
     if len(sizes) != 1:
         return None
     entries = sizes.pop()

@@ -85,8 +85,8 @@ def contentions(plan: TrialPlan, case: CaseResult) -> list[ContentionRatios]:
         for over, private in enumerate(points)
         for under, shared in enumerate(points)
         if private.tasks > 1
-        and (private.subtrees, shared.subtrees) == ('private', 'shared')
-        and private._replace(subtrees='shared') == shared
+        and (private.value('subtrees'), shared.value('subtrees')) == ('private', 'shared')
+        and private.changed(subtrees='shared') == shared
     ]
 
 
@@ -101,7 +101,7 @@ def listings(plan: TrialPlan, case: CaseResult) -> dict[str, ListingTime]:
             part, _, which = one.name.partition('_')
             own, first = (samples[name].get(one.point, ()) for name in (one.name, f'{part}_{PASSES[0]}'))
             faster = None if which == PASSES[0] else ratio(own, first)
-            found[one.metric] = ListingTime(plan.point(one.point).files_per_directory / one.summary.mean, faster)
+            found[one.metric] = ListingTime(plan.point(one.point).tree.files_per_directory / one.summary.mean, faster)
     return found
 
 
@@ -113,7 +113,7 @@ def cached(plan: TrialPlan, case: CaseResult, point: str) -> Cached | None:
     if first is None or fourth is None or not (is_valid(first) and is_valid(fourth)):
         return None
     return Cached(
-        entries=plan.point(point).files_per_directory,
+        entries=plan.point(point).tree.files_per_directory,
         cache=first.cache,
         first_s=took[first.metric].seconds,
         fourth_s=took[fourth.metric].seconds,
