@@ -53,9 +53,15 @@ def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
     """ReFrame's entries by the name of their case, of several the last; none if there is no report."""
     try:
         runs = json.loads(file.read_text())['runs']
-        return {str(test['case']): test for run in runs for test in run['testcases'] if 'case' in test}
+        return {_case_name(test): test for run in runs for test in run['testcases'] if 'case' in test}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
+
+
+def _case_name(test: Mapping[str, Any]) -> str:
+    """As Case.name: a check's name in ReFrame begins with its class, and its case ends with the profile."""
+    where = str(test['case']).rpartition('/')[0]
+    return f'{str(test["name"]).split()[0]}/{test["system"]}:{test["partition"]}/{where}'
 
 
 def _said_by_reframe(test: Mapping[str, Any]) -> str:
