@@ -151,7 +151,7 @@ def current() -> Session | None:
         sources = [source for source in runtime().site_config.sources if source != '<builtin>']
     except ReframeFatalError:
         return None
-    folders = [Path(source).resolve().parent for source in sources]
+    folders = [Path(source).absolute().parent for source in sources]  # sites may share one by symbolic links
     try:
         site = load(next((each for each in reversed(folders) if (each / TRIAL_FILE).exists()), folders[-1]))
         session_id = new_id()
