@@ -16,7 +16,7 @@ from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.darshan import keep_darshan_run
-from seatrial.check.declared import CheckError, Declared, declare, declared
+from seatrial.check.declared import CheckError, declare, declared
 from seatrial.check.planning import Unplannable, planned
 from seatrial.check.session import Session, current, of_profile, refuse
 from seatrial.check.staging import RUNNER, claim_records, job_lines, write_plan, write_runner
@@ -73,22 +73,18 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_after('init')
     def take_case(self) -> None:
-        site = of_profile(self.case.profile).site
-        _refuse_what_is_wrong(type(self), self.profile)
-        try:
-            _with_set(self.case.profile, _set_in(self))
-        except SiteError as error:
-            refuse(error.problems)
+        _refuse_what_is_wrong(self)
         self.skip_if(self.profile not in ('', self.case.profile), f'its profile is {self.case.profile}')
         self.valid_systems = list(self.case.partitions)
         self.descr = self.declared.title
-        self.tags = self.tags | tags_of_case(site, self.case)
+        self.tags = self.tags_of_check | tags_of_case(of_profile(self.case.profile).site, self.case)
         self.profile, self.file_system, self.layout, self.num_nodes, _ = self.case
 
     @run_after('setup')
     def plan(self) -> None:
         # What --skip-system-check or -P has changed since: other cases than those of trial.yaml.
-        partition, named = self.current_partition.fullname, (self.profile, self.file_system, self.layout, self.num_nodes)
+        partition = self.current_partition.fullname
+        named = self.profile, self.file_system, self.layout, self.num_nodes
         if partition not in self.case.partitions or named != self.case[:4]:
             raise SanityError(f'INCOMPLETE: no trial of trial.yaml has {"/".join(map(str, named))} on {partition}')
         self.trial_case = self.case.on(self.declared.name, partition)
@@ -206,33 +202,36 @@ def trial(cls: type[Any]) -> type[Any]:
     if not variants:
         return cls
     settable = {name: variable(str, value='', loggable=True) for name in SETTABLE}
-    body = {'case': parameter(variants, fmt=Variant.__str__, loggable=True), 'tags': tags_of(cls.declared), **settable}
+    cls.tags_of_check = tags_of(cls.declared)
+    body = {'case': parameter(variants, fmt=Variant.__str__, loggable=True), **settable}
     made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
     return made
 
 
-@cache
-def _refuse_what_is_wrong(cls: type[Check], profile: str) -> None:
+def _refuse_what_is_wrong(check: Check) -> None:
     """End ReFrame where -S or SEATRIAL_PROFILE asks for what cannot be; else it would be ignored."""
-    session = current()
-    assert session is not None, 'a check with cases belongs to a session'
-    asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
-    known = [name for name in PROFILES if name in asked]
+    session, profile = of_profile(check.case.profile), check.profile
     problems = [
-        f'-S {name}: {cls.__name__} does not let it be set: {why}. For a check of another suite: -S CLASS.{name}=VALUE'
+        f'-S {name}: {type(check).__name__} does not let it be set: {why}. For another suite: -S CLASS.{name}=VALUE'
         for name, why in DECIDED.items()
-        if _was_set(cls, name)
+        if _was_set(check, name)
     ]
-    if session.plain and profile and profile not in known:
+    asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
+    if session.plain and profile and profile not in asked:
+        known = [name for name in PROFILES if name in asked]
         said = f'no trial of trial.yaml has the profile {show(profile)}; {choice(profile, known)}'
         problems.append(f'{said} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
+    try:
+        _with_set(check.case.profile, _set_in(check))
+    except SiteError as error:
+        problems += error.problems
     if problems:
         refuse(problems)
 
 
-def _was_set(cls: type[Check], name: str) -> bool:
-    """Whether a variable of a test's class has another default than every check."""
-    found, own = cls.var_space[name], Check.var_space[name]
+def _was_set(check: Check, name: str) -> bool:
+    """Whether the class of a test has another default of a variable than all checks."""
+    found, own = type(check).var_space[name], Check.var_space[name]
     return found.is_defined() and not (own.is_defined() and own == found)
 
 

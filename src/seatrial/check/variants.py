@@ -41,6 +41,7 @@ DECIDED = {
     'postrun_cmds': 'write prepare_cmds under the partition in settings.py',
     'reference': 'write references.yaml beside settings.py',
     'perf_variables': 'they are the metrics of the workload',
+    'tags': f'they say what a case is; {_SELECT}',
     'records': 'they lie in the state directory of trial.yaml',
     'verdict': 'it is what a case comes to',
 }
