@@ -143,12 +143,10 @@ def reframe_run(site, profile='nightly'):
         '--exec-policy=serial',
         f'--prefix={site / "reframe"}',
         f'--report-file={site / "report.json"}',
+        f'--setvar=profile={profile}',
         '--run',
     ]
-    environment = {**os.environ, 'SEATRIAL_PROFILE': profile}
-    return subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=site, env=environment
-    )
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=site)
 
 
 def ended(process, site):
@@ -281,7 +279,7 @@ def test_an_unknown_profile_stops_plain_reframe_with_the_known_ones(make_site):
     process = reframe_run(make_site(CHECKS + CHECK.format(name='Steady')), profile='nighty')
     output, _ = process.communicate()
     assert process.returncode == 64
-    assert "SEATRIAL_PROFILE is 'nighty'; it can be smoke, nightly" in output
+    assert "no trial of trial.yaml has the profile 'nighty'; did you mean 'nightly'?" in output
 
 
 # Sessions of one case, each with another exit status

@@ -210,6 +210,8 @@ def trial(cls: type[Any]) -> type[Any]:
 
 def _refuse_what_is_wrong(check: Check) -> None:
     """End ReFrame where -S or SEATRIAL_PROFILE asks for what cannot be; else it would be ignored."""
+    if '.nid' in type(check).raw_params:
+        refuse(['--distribute: a case has the nodes of trial.yaml; the checks of the tag isolation compare nodes'])
     session, profile = of_profile(check.case.profile), check.profile
     problems = [
         f'-S {name}: {type(check).__name__} does not let it be set: {why}. For another suite: -S CLASS.{name}=VALUE'

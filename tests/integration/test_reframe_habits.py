@@ -1,0 +1,218 @@
+"""What users of ReFrame do with any suite, with real ReFrame on this one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from local_site import LocalSite, trial
+
+CHECKS = '''
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
+
+
+@trial
+class Write(Check):
+    """Files of their own."""
+
+    workload = data_access('multiple', operations=('write',))
+    sweep = Sweep('transfer_size', (524288, 1048576))
+    covers = ('L09-02',)
+
+
+@trial
+class Trees(Check):
+    """Files in one directory."""
+
+    workload = metadata_tree(files_per_directory=10)
+    sweep = Sweep('tree', (('shared', {}),))
+
+
+@trial
+class Osts(Check):
+    """Each OST by itself, which no trial here can have."""
+
+    workload = data_access('multiple', operations=('write',))
+    sweep = Sweep('ost')
+'''
+OTHER = """
+import reframe as rfm
+import reframe.utility.sanity as sn
+
+
+@rfm.simple_test
+class Hello(rfm.RunOnlyRegressionTest):
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    executable = 'echo'
+
+    @rfm.core.builtins.sanity_function
+    def validate(self):
+        return sn.assert_true(True)
+"""
+SMOKE, NIGHTLY, TREES = 'Write 1n/smoke', 'Write 1n/nightly', 'Trees 1n/smoke'
+
+
+@pytest.fixture(scope='module')
+def home(tmp_path_factory, make_stub_fio):
+    """A checkout with a site, its checks where settings.py says, and another suite beside them."""
+    home = tmp_path_factory.mktemp('checkout')
+    fio = make_stub_fio(home / 'stubs', ('measured', {'seconds': 0.5}))
+    text = trial('Write', engines=f'[{{name: fio, program: {fio}}}, posixops]', more='profiles: [smoke, nightly]')
+    more = '  - {checks: [Trees, Osts], partitions: [local:default], file_systems: [scratch], nodes: [1],'
+    for folder in ('site-config/site', 'checks/access', 'other'):
+        (home / folder).mkdir(parents=True)
+    LocalSite(home / 'site-config' / 'site', f'{text}{more} profiles: [smoke]}}\n')
+    (home / 'checks' / 'access' / 'files.py').write_text(CHECKS)
+    (home / 'other' / 'hello.py').write_text(OTHER)
+    return home
+
+
+@pytest.fixture(scope='module')
+def reframe(home):
+    """ReFrame on the site, which has ended; that it tells of its own is left out."""
+
+    def run(*words):
+        settings = f'--config-file={home / "site-config" / "site" / "settings.py"}'
+        argv = [str(Path(sys.executable).with_name('reframe')), settings, '--nocolor', *words]
+        return subprocess.run(argv, capture_output=True, text=True, cwd=home, timeout=300)
+
+    return run
+
+
+def listed(done):
+    """The checks that are listed, each with its nodes and profile."""
+    assert done.returncode == 0 and 'WARNING' not in done.stdout, done.stdout + done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith('- ')]
+    return [f'{words[1]} {"/".join(words[2].split("/")[-2:])}' for words in lines]
+
+
+@pytest.mark.parametrize(
+    ('words', 'found'),
+    [
+        (['-l'], [SMOKE, NIGHTLY, TREES]),
+        (['-L'], [SMOKE, NIGHTLY, TREES]),
+        (['-l', '-n', 'Write.*scratch/default/1n'], [SMOKE, NIGHTLY]),
+        (['-l', '-x', 'Write'], [TREES]),
+        (['-l', '-t', 'metadata'], [TREES]),
+        (['-l', '-t', 'MFWA', '-t', 'L09-02', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE]),
+        (['-l', '-E', 'profile == "nightly" and num_nodes == 1'], [NIGHTLY]),
+        (['-l', '-E', 'file_system == "scratch" and layout != "default"'], []),
+        (['-l', '--mode=nightly'], [NIGHTLY]),
+        (['-l', '-S', 'profile=smoke'], [SMOKE, TREES]),
+        (['-l', '--mode=nightly', '--repeat=2'], [NIGHTLY, NIGHTLY]),
+        (['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [TREES, TREES]),
+        (['-l', '-t', 'metadata', '-S', 'Hello.valid_systems=*'], [TREES]),
+    ],
+    ids=lambda value: ' '.join(value),
+)
+def test_the_settings_alone_list_what_is_chosen_and_nothing_that_no_trial_asks_for(reframe, words, found):
+    assert listed(reframe(*words)) == found
+
+
+def test_what_was_only_listed_has_left_nothing(home, reframe):
+    reframe('-l')
+    assert not (home / 'site-config' / 'site' / 'state').exists()
+
+
+@pytest.mark.parametrize(
+    ('words', 'sentence'),
+    [
+        (['--mode=acceptance'], "has the profile 'acceptance'; write one of smoke, nightly"),
+        (['-S', 'profile=nigthly'], "has the profile 'nigthly'; did you mean 'nightly'?"),
+        (['-S', 'valid_systems=other'], '-S valid_systems: Write does not let it be set: trial.yaml says on which'),
+        (['-S', 'Trees.num_nodes=4'], '-S num_nodes: Trees does not let it be set: it is part of the case; choose'),
+        (['-S', 'budget=soon'], "budget: 'soon' is not a duration"),
+        (['--distribute=all'], '--distribute: a case has the nodes of trial.yaml'),
+    ],
+    ids=lambda value: ' '.join(value),
+)
+def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentence):
+    done = reframe('-l', *words)
+    assert done.returncode == 64 and sentence in done.stderr
+
+
+def test_a_variable_of_another_suite_is_left_alone(reframe):
+    done = reframe('-l', '-S', 'scale=1_node')
+    assert done.returncode == 0 and 'Found 3 check(s)' in done.stdout
+
+
+def test_a_dry_run_writes_the_job_and_its_plan_beside_it(home, reframe):
+    set_ = [word for each in ('transfer_size=1MiB', 'budget=5s') for word in ('-S', each)]
+    assert reframe('--dry-run', '-n', 'Write', '--mode=smoke', *set_).returncode == 0
+    (file,) = (home / '.seatrial' / 'reframe' / 'smoke' / 'stage').rglob('plan.json')
+    plan = json.loads(file.read_text())
+    assert ([each['label'] for each in plan['points']], plan['stopping']['budget_s']) == (['1MiB'], 5.0)
+    assert f'run {file}' in file.with_name('rfm_job.sh').read_text()
+
+
+def test_describe_knows_the_parts_of_a_case(reframe):
+    (found,) = json.loads(reframe('--describe', '-n', 'Trees').stdout)
+    named = [found[key] for key in ('name', 'profile', 'file_system', 'layout', 'num_nodes')]
+    assert named == ['Trees %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
+
+
+def test_tags_are_listed(reframe):
+    assert "'1_node', 'access', 'all_nodes', 'metadata', 'smoke'" in reframe('--list-tags', '-n', 'Trees').stdout
+
+
+def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_path):
+    file = tmp_path / 'pipeline.yml'
+    reframe('--mode=nightly', f'--ci-generate={file}')
+    (job,) = [each for each in yaml.safe_load(file.read_text()).values() if 'script' in each]
+    words = job['script'][0].split()
+    assert listed(reframe(*words[words.index('-n') :][:2], '--mode=nightly', '-l')) == [NIGHTLY]
+
+
+@pytest.fixture(scope='module')
+def ran(home, reframe):
+    """The output of a run beside another suite, each check twice, and ReFrame's entries of it by their class."""
+    report = home / 'report.json'
+    paths = [f'--checkpath={home / name}' for name in ('checks', 'other')]
+    values = [
+        word for each in ('profile=smoke', 'transfer_size=1MiB', 'bytes_per_task=1MiB') for word in ('-S', each)
+    ]
+    chosen = ['-n', 'Write|Hello', '--repeat=2']
+    done = reframe(*paths, *values, *chosen, '-r', f'--report-file={report}')
+    assert done.returncode == 0, done.stdout
+    found = {}
+    for each in json.loads(report.read_text())['runs'][0]['testcases']:
+        found.setdefault(each['name'].split()[0], []).append(each)
+    return done.stdout, found
+
+
+def test_the_suite_runs_beside_another_in_one_call(ran):
+    assert {name: [each['result'] for each in own] for name, own in ran[1].items()} == {
+        'Hello': ['pass', 'pass'],
+        'Write': ['pass', 'pass'],
+    }
+
+
+def test_a_repeated_case_has_a_record_of_its_own(ran):
+    first, second = (Path(each['records']) for each in ran[1]['Write'])
+    assert first != second and all((each / 'samples.jsonl').is_file() for each in (first, second))
+
+
+def test_reframes_results_database_compares_figures_with_their_units(ran, reframe):
+    assert 'Current session stored with UUID' in ran[0]
+    compared = reframe('--performance-compare=now-1h:now/now-1h:now/mean:/').stdout
+    assert all(word in compared for word in ('Write %case=scratch/default/1n/smoke', 'write@1MiB', 'MiB/s'))
+
+
+def test_a_restored_session_knows_what_failed(ran, home, reframe):
+    words = [f'--restore-session={home / "report.json"}', '--failed', '-l', '-S', 'profile=smoke']
+    assert 'Found 0 check(s)' in reframe(*words).stdout
+
+
+def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe):
+    done = reframe('-n', 'Trees', '-P', 'num_nodes=2', '-r')
+    assert done.returncode == 1
+    assert 'INCOMPLETE: no trial of trial.yaml has smoke/scratch/default/2 on local:default' in done.stdout
