@@ -20,6 +20,7 @@ REFRAME, REPORT = 'reframe', 'report.json'
 OUTPUT = 'reframe.out'
 """What ReFrame has printed, in the folder of the session."""
 
+_NAMES = {'name', 'system', 'partition', 'case'}
 _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
 
 
@@ -52,10 +53,38 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
 def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
     """ReFrame's entries by the name of their case, of several the last; none if there is no report."""
     try:
-        runs = json.loads(file.read_text())['runs']
-        return {_case_name(test): test for run in runs for test in run['testcases'] if 'case' in test}
-    except (OSError, ValueError, KeyError, TypeError):
+        return {_case_name(test): test for test in _tests_in(file)}
+    except (OSError, ValueError):
         return {}
+
+
+def _tests_in(file: Path) -> list[Mapping[str, Any]]:
+    """ReFrame's entries of checks of Seatrial. Raises OSError; ValueError where it is no report."""
+    try:
+        runs = json.loads(file.read_text())['runs']
+        return [test for run in runs for test in run['testcases'] if _NAMES.issubset(test)]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f'no report of ReFrame: {error!r}') from None
+
+
+def plain_sessions(file: Path, state: str) -> dict[str, dict[str, list[str]]]:
+    """The sessions of plain ReFrame in its report, by profile: each with the cases that never had a plan, and why.
+
+    Only those in the state directory; a profile of which no case had a plan has the empty name. Raises OSError,
+    ValueError for what is no report.
+    """
+    sessions = Path(state) / 'sessions'
+    tests = _tests_in(file)
+    found = dict[str, dict[str, list[str]]]()
+    for test in tests:
+        parents = Path(str(test.get('records') or '')).parents
+        if len(parents) > 2 and parents[2] == sessions:
+            found.setdefault(str(test.get('profile')), {}).setdefault(parents[1].name, [])
+    for test in tests:
+        if not test.get('records'):
+            own = found.setdefault(str(test.get('profile')), {'': []})
+            own[next(iter(own))].append(f'{_case_name(test)}: {_said_by_reframe(test) or "it was never planned"}')
+    return found
 
 
 def _case_name(test: Mapping[str, Any]) -> str:
