@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_site import LocalSite, trial
+from local_site import SEATRIAL, LocalSite, trial
 
 CHECKS = '''
 import reframe
@@ -212,7 +212,30 @@ def test_a_restored_session_knows_what_failed(ran, home, reframe):
     assert 'Found 0 check(s)' in reframe(*words).stdout
 
 
-def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe):
-    done = reframe('-n', 'Trees', '-P', 'num_nodes=2', '-r')
-    assert done.returncode == 1
-    assert 'INCOMPLETE: no trial of trial.yaml has smoke/scratch/default/2 on local:default' in done.stdout
+@pytest.fixture(scope='module')
+def adopt(home):
+    """`seatrial adopt` of a report, which has ended."""
+
+    def run(report):
+        argv = [SEATRIAL, 'adopt', f'--site={home / "site-config" / "site"}', f'--checks={home / "checks"}', report]
+        return subprocess.run(argv, capture_output=True, text=True)
+
+    return run
+
+
+def test_a_run_is_adopted_as_a_session_of_the_history_with_its_report_once(ran, home, adopt):
+    folder = Path(ran[1]['Write'][0]['records']).parents[1]
+    done = adopt(home / 'report.json')
+    assert (done.returncode, json.loads((folder / 'results.json').read_text())['verdict']) == (0, 'MEASURED')
+    assert (folder / 'report' / 'index.html').is_file()
+    assert [file.stem for file in (folder.parents[1] / 'history').rglob('*.parquet')] == [folder.name]
+    assert f'{folder.name} has its results' in adopt(home / 'report.json').stdout
+
+
+def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe, adopt, tmp_path):
+    done = reframe('-n', 'Trees', '-P', 'num_nodes=2', '-r', f'--report-file={tmp_path / "report.json"}')
+    sentence = 'no trial of trial.yaml has smoke/scratch/default/2 on local:default'
+    assert done.returncode == 1 and f'INCOMPLETE: {sentence}' in done.stdout
+    adopted = adopt(tmp_path / 'report.json')
+    assert (adopted.returncode, adopted.stdout.startswith('INCOMPLETE: Trees/')) == (13, True)
+    assert sentence in adopted.stdout
