@@ -10,7 +10,7 @@ import yaml
 
 from local_site import SEATRIAL, LocalSite, trial
 
-CHECKS = '''
+CHECKS = """
 import reframe
 
 from seatrial.check.base import Check, trial
@@ -21,8 +21,6 @@ from seatrial.workload.tree import metadata_tree
 
 @trial
 class Write(Check):
-    """Files of their own."""
-
     workload = data_access('multiple', operations=('write',))
     sweep = Sweep('transfer_size', (524288, 1048576))
     covers = ('L09-02',)
@@ -30,19 +28,15 @@ class Write(Check):
 
 @trial
 class Trees(Check):
-    """Files in one directory."""
-
     workload = metadata_tree(files_per_directory=10)
     sweep = Sweep('tree', (('shared', {}),))
 
 
 @trial
 class Osts(Check):
-    """Each OST by itself, which no trial here can have."""
-
     workload = data_access('multiple', operations=('write',))
     sweep = Sweep('ost')
-'''
+"""
 OTHER = """
 import reframe as rfm
 import reframe.utility.sanity as sn
@@ -53,10 +47,7 @@ class Hello(rfm.RunOnlyRegressionTest):
     valid_systems = ['*']
     valid_prog_environs = ['*']
     executable = 'echo'
-
-    @rfm.core.builtins.sanity_function
-    def validate(self):
-        return sn.assert_true(True)
+    sanity_patterns = sn.assert_true(True)
 """
 SMOKE, NIGHTLY, TREES = 'Write 1n/smoke', 'Write 1n/nightly', 'Trees 1n/smoke'
 
@@ -118,8 +109,8 @@ def test_the_settings_alone_list_what_is_chosen_and_nothing_that_no_trial_asks_f
     assert listed(reframe(*words)) == found
 
 
-def test_what_was_only_listed_has_left_nothing(home, reframe):
-    reframe('-l')
+def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_are_left_alone(home, reframe):
+    assert 'Found 3 check(s)' in reframe('-l', '-S', 'scale=1_node').stdout
     assert not (home / 'site-config' / 'site' / 'state').exists()
 
 
@@ -130,7 +121,8 @@ def test_what_was_only_listed_has_left_nothing(home, reframe):
         (['-S', 'profile=nigthly'], "has the profile 'nigthly'; did you mean 'nightly'?"),
         (['-S', 'valid_systems=other'], '-S valid_systems: Write does not let it be set: trial.yaml says on which'),
         (['-S', 'Trees.num_nodes=4'], '-S num_nodes: Trees does not let it be set: it is part of the case; choose'),
-        (['-S', 'budget=soon'], "budget: 'soon' is not a duration"),
+        (['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number"),
+        (['-S', 'engine=iorr'], "-S engine: 'iorr' is not an engine; did you mean 'ior'?"),
         (['--distribute=all'], '--distribute: a case has the nodes of trial.yaml'),
     ],
     ids=lambda value: ' '.join(value),
@@ -140,28 +132,21 @@ def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentenc
     assert done.returncode == 64 and sentence in done.stderr
 
 
-def test_a_variable_of_another_suite_is_left_alone(reframe):
-    done = reframe('-l', '-S', 'scale=1_node')
-    assert done.returncode == 0 and 'Found 3 check(s)' in done.stdout
-
-
 def test_a_dry_run_writes_the_job_and_its_plan_beside_it(home, reframe):
-    set_ = [word for each in ('transfer_size=1MiB', 'budget=5s') for word in ('-S', each)]
-    assert reframe('--dry-run', '-n', 'Write', '--mode=smoke', *set_).returncode == 0
+    given = [word for each in ('transfer_size=1MiB', 'budget=5s', 'engine=dd') for word in ('-S', each)]
+    assert reframe('--dry-run', '-n', 'Write', '--mode=smoke', *given).returncode == 0
     (file,) = (home / '.seatrial' / 'reframe' / 'smoke' / 'stage').rglob('plan.json')
     plan = json.loads(file.read_text())
     assert ([each['label'] for each in plan['points']], plan['stopping']['budget_s']) == (['1MiB'], 5.0)
+    assert [each['name'] for each in plan['engines']] == ['dd']
     assert f'run {file}' in file.with_name('rfm_job.sh').read_text()
 
 
-def test_describe_knows_the_parts_of_a_case(reframe):
+def test_the_parts_and_the_tags_of_a_case_are_shown(reframe):
+    assert "'1_node', 'access', 'all_nodes', 'metadata', 'smoke'" in reframe('--list-tags', '-n', 'Trees').stdout
     (found,) = json.loads(reframe('--describe', '-n', 'Trees').stdout)
     named = [found[key] for key in ('name', 'profile', 'file_system', 'layout', 'num_nodes')]
     assert named == ['Trees %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
-
-
-def test_tags_are_listed(reframe):
-    assert "'1_node', 'access', 'all_nodes', 'metadata', 'smoke'" in reframe('--list-tags', '-n', 'Trees').stdout
 
 
 def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_path):
@@ -207,9 +192,10 @@ def test_reframes_results_database_compares_figures_with_their_units(ran, refram
     assert all(word in compared for word in ('Write %case=scratch/default/1n/smoke', 'write@1MiB', 'MiB/s'))
 
 
-def test_a_restored_session_knows_what_failed(ran, home, reframe):
-    words = [f'--restore-session={home / "report.json"}', '--failed', '-l', '-S', 'profile=smoke']
-    assert 'Found 0 check(s)' in reframe(*words).stdout
+def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
+    words = [f'--restore-session={home / "report.json"}', '-l', '-S', 'profile=smoke']
+    assert 'Found 3 check(s)' in reframe(*words).stdout
+    assert 'Found 0 check(s)' in reframe(*words, '--failed').stdout
 
 
 @pytest.fixture(scope='module')

@@ -133,7 +133,7 @@ def heed_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
-def reframe_run(site, profile='nightly'):
+def reframe_run(site):
     """Begin plain ReFrame on a site; its report is site/report.json."""
     argv = [
         program('reframe'),
@@ -143,7 +143,7 @@ def reframe_run(site, profile='nightly'):
         '--exec-policy=serial',
         f'--prefix={site / "reframe"}',
         f'--report-file={site / "report.json"}',
-        f'--setvar=profile={profile}',
+        '--setvar=profile=nightly',
         '--run',
     ]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=site)
@@ -273,13 +273,6 @@ def test_measured_values_are_in_reframes_report_whatever_the_verdict(cases, plai
 
 def test_plain_reframe_exits_as_after_any_failure(begun):
     assert begun['plain'][0] == 1
-
-
-def test_an_unknown_profile_stops_plain_reframe_with_the_known_ones(make_site):
-    process = reframe_run(make_site(CHECKS + CHECK.format(name='Steady')), profile='nighty')
-    output, _ = process.communicate()
-    assert process.returncode == 64
-    assert "no trial of trial.yaml has the profile 'nighty'; did you mean 'nightly'?" in output
 
 
 # Sessions of one case, each with another exit status

@@ -74,10 +74,11 @@ class Check(rfm.RunOnlyRegressionTest):
     @run_after('init')
     def take_case(self) -> None:
         _refuse_what_is_wrong(self)
-        self.skip_if(self.profile not in ('', self.case.profile), f'its profile is {self.case.profile}')
+        session = of_profile(self.case.profile)
+        self.skip_if(session.plain and self.profile not in ('', self.case.profile), 'it is of another profile')
         self.valid_systems = list(self.case.partitions)
         self.descr = self.declared.title
-        self.tags = self.tags_of_check | tags_of_case(of_profile(self.case.profile).site, self.case)
+        self.tags = self.tags_of_check | tags_of_case(session.site, self.case)
         self.profile, self.file_system, self.layout, self.num_nodes, _ = self.case
 
     @run_after('setup')
@@ -89,7 +90,7 @@ class Check(rfm.RunOnlyRegressionTest):
             raise SanityError(f'INCOMPLETE: no trial of trial.yaml has {"/".join(map(str, named))} on {partition}')
         self.trial_case = self.case.on(self.declared.name, partition)
         try:
-            self.trial_session = _with_set(self.profile, _set_in(self))
+            self.trial_session = _with_set(self)
             self.trial_plan = planned(self.trial_session, self.declared, self.trial_case)
         except (SiteError, Unplannable) as error:
             raise SanityError(f'INCOMPLETE: {error}') from None
@@ -212,7 +213,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
     """End ReFrame where -S or SEATRIAL_PROFILE asks for what cannot be; else it would be ignored."""
     if '.nid' in type(check).raw_params:
         refuse(['--distribute: a case has the nodes of trial.yaml; the checks of the tag isolation compare nodes'])
-    session, profile = of_profile(check.case.profile), check.profile
+    profile, session = check.profile, of_profile(check.case.profile)
     problems = [
         f'-S {name}: {type(check).__name__} does not let it be set: {why}. For another suite: -S CLASS.{name}=VALUE'
         for name, why in DECIDED.items()
@@ -220,11 +221,11 @@ def _refuse_what_is_wrong(check: Check) -> None:
     ]
     asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
     if session.plain and profile and profile not in asked:
-        known = [name for name in PROFILES if name in asked]
-        said = f'no trial of trial.yaml has the profile {show(profile)}; {choice(profile, known)}'
+        known = choice(profile, [name for name in PROFILES if name in asked])
+        said = f'no trial of trial.yaml has the profile {show(profile)}; {known}'
         problems.append(f'{said} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
     try:
-        _with_set(check.case.profile, _set_in(check))
+        _with_set(check)
     except SiteError as error:
         problems += error.problems
     if problems:
@@ -237,14 +238,10 @@ def _was_set(check: Check, name: str) -> bool:
     return found.is_defined() and not (own.is_defined() and own == found)
 
 
-def _set_in(check: Check) -> tuple[tuple[str, str], ...]:
-    return tuple((name, getattr(check, name)) for name in SETTABLE)
-
-
-@cache
-def _with_set(profile: str, values: tuple[tuple[str, str], ...]) -> Session:
-    session = of_profile(profile)
-    return with_set(session, dict(values)) if session.plain else session
+def _with_set(check: Check) -> Session:
+    session = of_profile(check.case.profile)
+    values = {name: value for name in SETTABLE if (value := getattr(check, name))}
+    return with_set(session, values) if values and session.plain else session
 
 
 @cache

@@ -154,6 +154,7 @@ def current() -> Session | None:
     folders = [Path(source).absolute().parent for source in sources]  # sites may share one by symbolic links
     try:
         site = load(next((each for each in reversed(folders) if (each / TRIAL_FILE).exists()), folders[-1]))
+        site.check_state()
         session_id = new_id()
         folder = site.session_folder(session_id)
     except SiteError as error:

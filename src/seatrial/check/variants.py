@@ -26,22 +26,19 @@ ENGINE = 'engine'
 SETTABLE = (ENGINE, *Overrides.model_fields)
 """Variables of every check beside ReFrame's own: empty leaves it to the site, the check or the profile."""
 
-_SELECT = 'choose cases with -n, -t or -E'
 DECIDED = {
-    'valid_systems': f'trial.yaml says on which partitions a case runs; {_SELECT}, or --system',
-    'file_system': f'it is part of the case; {_SELECT}',
-    'layout': f'it is part of the case; {_SELECT}',
-    'num_nodes': f'it is part of the case; {_SELECT}',
+    'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',
+    **dict.fromkeys(
+        ('file_system', 'layout', 'num_nodes', 'tags'), 'it is part of the case; choose cases with -n, -t or -E'
+    ),
     'num_tasks': 'set tasks_per_node or max_tasks',
     'num_tasks_per_node': 'set tasks_per_node',
     'time_limit': 'it follows from the plan; set budget',
     'max_pending_time': 'write queue_limit under partitions of trial.yaml',
     'executable': 'a check runs the runner of Seatrial; set engine',
-    'prerun_cmds': 'write prepare_cmds under the partition in settings.py',
-    'postrun_cmds': 'write prepare_cmds under the partition in settings.py',
+    **dict.fromkeys(('prerun_cmds', 'postrun_cmds'), 'write prepare_cmds under the partition in settings.py'),
     'reference': 'write references.yaml beside settings.py',
     'perf_variables': 'they are the metrics of the workload',
-    'tags': f'they say what a case is; {_SELECT}',
     'records': 'they lie in the state directory of trial.yaml',
     'verdict': 'it is what a case comes to',
 }
@@ -81,15 +78,13 @@ def tags_of(declared: Declared) -> set[str]:
     """The tags that all cases of a check have: what it does, and which tests of the sources it covers."""
     point = examples(declared.sweep, declared.workload)[0]
     kind, units = kind_of(point.kind), {each.unit for each in metrics_at(point)}
-    access_class = _ACCESS_CLASS.search(kind.title_of(point))
-    return {
-        declared.family,
-        *([access_class.group()] if access_class else []),
-        *(['data'] if kind.moves_data or 'B/s' in units else []),
-        *(['metadata'] if not kind.moves_data and 'op/s' in units else []),
-        *(['destructive'] if hurts(point) else []),
-        *rows_of(declared),
+    does = {
+        'data': kind.moves_data or 'B/s' in units,
+        'metadata': not kind.moves_data and 'op/s' in units,
+        'destructive': hurts(point),
     }
+    own = {tag for tag, true in does.items() if true}
+    return {declared.family, *_ACCESS_CLASS.findall(kind.title_of(point)), *own, *rows_of(declared)}
 
 
 def tags_of_case(site: Site, variant: Variant) -> set[str]:
@@ -102,7 +97,7 @@ def tags_of_case(site: Site, variant: Variant) -> set[str]:
 
 def with_set(session: Session, values: Mapping[str, str]) -> Session:
     """The session with what `-S` has set, as if every trial fixed it. Raises SiteError for a value that cannot be."""
-    given = {name: parse(text, f'-S {name}') for name, text in values.items() if text}
+    given = {name: parse(text, f'-S {name}') for name, text in values.items()}
     engine = given.pop(ENGINE, None)
     if engine is not None:
         if engine not in NAMES:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import FILE, save
@@ -37,9 +36,10 @@ def adopt(reports: Sequence[Path], checks: Path, site_folder: Path) -> int:
             raise click.UsageError(f'{report}: {error}; name the file of --report-file') from None
         if not found:
             raise click.UsageError(f'{report}: no case of it has its records in {site.state}; see --site')
-        for name, missing in (each for own in found.values() for each in own.items()):
+        for name, missing in found:
             if not name:
-                verdicts.append(_nothing_planned(screen, missing))
+                screen.print('\n'.join(f'INCOMPLETE: {each}' for each in missing), soft_wrap=True)
+                verdicts.append(Verdict.INCOMPLETE)
                 continue
             folder = site.session_folder(name)
             if (folder / FILE).exists():
@@ -54,9 +54,3 @@ def adopt(reports: Sequence[Path], checks: Path, site_folder: Path) -> int:
             leave(screen, session, cases, result)
             verdicts.append(result.verdict)
     return EXIT_CODES[worst(verdicts)] if verdicts else 0
-
-
-def _nothing_planned(screen: Console, missing: Sequence[str]) -> Verdict:
-    for each in missing:
-        screen.print(f'INCOMPLETE: {each}', soft_wrap=True)
-    return Verdict.INCOMPLETE

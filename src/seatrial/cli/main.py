@@ -19,21 +19,8 @@ USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
 
 COMMANDS = (
-    *(
-        'init',
-        'doctor',
-        'list',
-        'plan',
-        'run',
-        'adopt',
-        'report',
-        'explain',
-        'history',
-        'compare',
-        'trend',
-        'annotate',
-    ),
-    *('baseline', 'schedule', 'status', 'clean', 'accept', 'bundle', 'verify', 'derive', 'lfsck'),
+    *('init', 'doctor', 'list', 'plan', 'run', 'adopt', 'report', 'explain', 'history', 'compare', 'trend'),
+    *('annotate', 'baseline', 'schedule', 'status', 'clean', 'accept', 'bundle', 'verify', 'derive', 'lfsck'),
 )
 """In the order in which a site comes to need them. Each is a file of this folder."""
 

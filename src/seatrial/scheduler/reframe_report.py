@@ -8,7 +8,7 @@ from typing import Any
 
 from seatrial.job.sequence.recorder import write_job_state
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Records
+from seatrial.model.record import PLAN, Records
 from seatrial.rules.case import cut_off
 from seatrial.scheduler.job_end import said_by_slurm, tail
 from seatrial.scheduler.job_state import SlurmState, job_state_of, of_sbatch
@@ -67,24 +67,21 @@ def _tests_in(file: Path) -> list[Mapping[str, Any]]:
         raise ValueError(f'no report of ReFrame: {error!r}') from None
 
 
-def plain_sessions(file: Path, state: str) -> dict[str, dict[str, list[str]]]:
-    """The sessions of plain ReFrame in its report, by profile: each with the cases that never had a plan, and why.
+def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
+    """The sessions of plain ReFrame in its report, each with the cases that never had a plan, and why.
 
-    Only those in the state directory; a profile of which no case had a plan has the empty name. Raises OSError,
-    ValueError for what is no report.
+    One for each profile; without a name where none of its cases had a plan. Raises OSError, ValueError for what is
+    no report.
     """
-    sessions = Path(state) / 'sessions'
-    tests = _tests_in(file)
-    found = dict[str, dict[str, list[str]]]()
-    for test in tests:
-        parents = Path(str(test.get('records') or '')).parents
-        if len(parents) > 2 and parents[2] == sessions:
-            found.setdefault(str(test.get('profile')), {}).setdefault(parents[1].name, [])
-    for test in tests:
-        if not test.get('records'):
-            own = found.setdefault(str(test.get('profile')), {'': []})
-            own[next(iter(own))].append(f'{_case_name(test)}: {_said_by_reframe(test) or "it was never planned"}')
-    return found
+    names, missing = dict[str, str](), dict[str, list[str]]()
+    for test in _tests_in(file):
+        profile, records = str(test.get('profile')), Path(str(test.get('records') or ''))
+        never = missing.setdefault(profile, [])
+        if not (records.is_absolute() and (records / PLAN).is_file()):
+            never.append(f'{_case_name(test)}: {_said_by_reframe(test) or "it never began"}')
+        elif records.parent.parent.parent == Path(state) / 'sessions':
+            names[profile] = records.parent.parent.name
+    return [(names.get(profile, ''), never) for profile, never in missing.items() if never or profile in names]
 
 
 def _case_name(test: Mapping[str, Any]) -> str:
