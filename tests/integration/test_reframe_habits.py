@@ -69,7 +69,7 @@ def home(tmp_path_factory, make_stub_fio):
 
 @pytest.fixture(scope='module')
 def reframe(home):
-    """ReFrame on the site, which has ended; that it tells of its own is left out."""
+    """A call of ReFrame on the site, which has ended."""
 
     def run(*words):
         settings = f'--config-file={home / "site-config" / "site" / "settings.py"}'

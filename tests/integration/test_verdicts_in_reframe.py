@@ -123,6 +123,7 @@ def seatrial_run(site, *arguments):
         stderr=subprocess.STDOUT,
         text=True,
         cwd='/',
+        env={**os.environ, 'SEATRIAL_PROFILE': 'smoke'},  # of plain ReFrame alone
         preexec_fn=heed_signals,
     )
 

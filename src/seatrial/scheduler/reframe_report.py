@@ -78,7 +78,7 @@ def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
         profile, records = str(test.get('profile')), Path(str(test.get('records') or ''))
         never = missing.setdefault(profile, [])
         if not (records.is_absolute() and (records / PLAN).is_file()):
-            never.append(f'{_case_name(test)}: {_said_by_reframe(test) or "it never began"}')
+            never.append(f'{_case_name(test)}: {_said_by_reframe(test) or "there is no plan of it"}')
         elif records.parent.parent.parent == Path(state) / 'sessions':
             names[profile] = records.parent.parent.name
     return [(names.get(profile, ''), never) for profile, never in missing.items() if never or profile in names]
