@@ -193,6 +193,7 @@ def trial(cls: type[Any]) -> type[Any]:
     session = current()
     try:
         cls.declared = declare(cls, Path(inspect.getfile(cls)))
+        cls.tags_of_check = tags_of(cls.declared) if session else set()
     except CheckError as error:
         if session is None:
             raise
@@ -203,7 +204,6 @@ def trial(cls: type[Any]) -> type[Any]:
     if not variants:
         return cls
     settable = {name: variable(str, value='', loggable=True) for name in SETTABLE}
-    cls.tags_of_check = tags_of(cls.declared)
     body = {'case': parameter(variants, fmt=Variant.__str__, loggable=True), **settable}
     made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
     return made
