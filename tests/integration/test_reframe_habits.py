@@ -202,8 +202,8 @@ def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
 def adopt(home):
     """`seatrial adopt` of a report, which has ended."""
 
-    def run(report):
-        argv = [SEATRIAL, 'adopt', f'--site={home / "site-config" / "site"}', f'--checks={home / "checks"}', report]
+    def run(*reports):
+        argv = [SEATRIAL, 'adopt', f'--site={home / "site-config" / "site"}', f'--checks={home / "checks"}', *reports]
         return subprocess.run(argv, capture_output=True, text=True)
 
     return run
@@ -216,6 +216,12 @@ def test_a_run_is_adopted_as_a_session_of_the_history_with_its_report_once(ran, 
     assert (folder / 'report' / 'index.html').is_file()
     assert [file.stem for file in (folder.parents[1] / 'history').rglob('*.parquet')] == [folder.name]
     assert f'{folder.name} has its results' in adopt(home / 'report.json').stdout
+
+
+def test_without_a_report_what_ended_without_results_is_adopted(ran, adopt):
+    file = Path(ran[1]['Write'][0]['records']).parents[1] / 'session.json'
+    file.unlink(missing_ok=True)
+    assert (adopt().returncode, file.exists(), adopt().stdout) == (0, True, '')
 
 
 def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe, adopt, tmp_path):
