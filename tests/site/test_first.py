@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from seatrial.check.settings import settings_fault
 from seatrial.model.units import GIB, MIB
 from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
-from seatrial.site.load import load, partitions_in
+from seatrial.site.load import configuration_in, load, partitions_in
+from seatrial.site.profile import PROFILES
 
 LUSTRE = FoundFileSystem(
     'scratch', 'lustre', '/lustre/ada/seatrial', '/lustre', 800 * GIB, 10**8, {'mdts': 2, 'osts': 8}
@@ -59,6 +60,12 @@ def test_jobs_ask_slurm_for_whole_nodes_of_the_partition(written, tmp_path):
     written(CLUSTER)
     found = partitions_in(tmp_path / 'settings.py')['pelagia:debug']
     assert (found['scheduler'], found['access']) == ('slurm', ['--partition=debug', '--exclusive', '--no-requeue'])
+
+
+def test_each_profile_is_a_mode_of_reframe_here_and_in_the_examples(written, tmp_path, repository):
+    written(CLUSTER)
+    for file in (tmp_path / 'settings.py', *(repository / 'site-config').glob('*/settings.py')):
+        assert [mode['name'] for mode in configuration_in(file)['modes']] == list(PROFILES)
 
 
 def test_targets_and_mount_of_a_file_system_are_declared(written):
