@@ -28,7 +28,14 @@ from scipy import stats
 from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Attempt, Criterion, judge_contract
 from seatrial.judge.references import INSIDE, LEVEL, OUTSIDE, QUANTILES, Reference, judge_reference
 from seatrial.judge.session import FAMILY, holm
-from seatrial.judge.statistics import correlation_of, samples_for, slow_launches, widening
+from seatrial.judge.statistics import (
+    CONFIDENCE,
+    correlation_of,
+    half_width_between,
+    samples_for,
+    slow_launches,
+    widening,
+)
 from seatrial.model.plan import StoppingRule
 
 RULE = StoppingRule(0.10)
@@ -175,6 +182,29 @@ def print_campaigns(count: int, rng) -> None:
             print(f'| {planned} | {further} | {" | ".join(map(_percent, cells))} | {made:.1f} |', flush=True)
 
 
+def print_margins(count: int, rng) -> None:
+    """Contracts at their bound, and beyond it by a factor, by how much allocations differ."""
+    counts, factors = (1, 4, 20), (1.1, 1.5, 2, 3)
+    headings = ['allocations', 'noise', 'met at the bound', *(f'missed there, of {each}' for each in counts)]
+    headings += [f'{each:g} times as fast: met' for each in factors]
+    headings += [f'{each:g} times as slow: missed, of 4' for each in factors]
+    print(f'| {" | ".join(headings)} |')
+    print('|---' * 14 + '|')
+    for allocations in (2, 3, 5):
+        for noise in (0.03, 0.10, 0.15, 0.30, 0.40):
+            logs = rng.normal(0, noise, (count, allocations))
+            mean, scatter = logs.mean(axis=1), logs.std(axis=1, ddof=1)
+
+            def half(confidence, scatter=scatter, allocations=allocations):
+                return np.array([half_width_between(each, allocations, confidence) for each in scatter])
+
+            usual, strict = half(CONFIDENCE), [half(1 - 2 * FAMILY / n) for n in counts]
+            cells = [np.mean(mean >= usual), *(np.mean(mean < -each) for each in strict)]
+            cells += [np.mean(mean + np.log(each) >= usual) for each in factors]
+            cells += [np.mean(mean - np.log(each) < -strict[1]) for each in factors]
+            print(f'| {allocations} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
+
+
 def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
     """What the judge says at last, and of how many allocations."""
     began = datetime(2026, 11, 20, tzinfo=timezone.utc)
@@ -215,7 +245,15 @@ def main() -> int:
     parser.add_argument('--quick', action='store_true', help='a few cases, to see that it works')
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    for table in (print_correlated, print_false, print_statistics, print_many, print_campaigns, print_slow):
+    for table in (
+        print_correlated,
+        print_false,
+        print_statistics,
+        print_many,
+        print_campaigns,
+        print_margins,
+        print_slow,
+    ):
         table(10 if options.quick else options.cases, rng)
         print()
     return 0

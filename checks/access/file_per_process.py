@@ -30,6 +30,7 @@ class MultipleFilesTransferSizes(Check):
 class MultipleFilesTasks(Check):
     """MFWA (file per process), over numbers of tasks with transfers of 64 MiB (Boito et al. 2009)."""
 
+    first = True
     workload = data_access(files='multiple', transfer_size='64MiB')
     covers = ('FN-01',)
     sweep = Sweep('tasks', (1, 2, 4, 8, 16, 24, 32, 40))

@@ -11,6 +11,7 @@ from seatrial.workload.sweep import Sweep, powers_of_two
 class RandomReadQueueDepths(Check):
     """Random reads of 4 KiB with O_DIRECT, over queue depths: IOPS, and latencies up to p99.9."""
 
+    first = True
     workload = random_access(('randread',), working_set='64GiB')
     sweep = Sweep('queue_depth', powers_of_two(1, 64))
 

@@ -14,6 +14,7 @@ class Checkpoint(Check):
     """A file a task and one shared file: the state of llama3-8b in MLPerf Storage 2.0, 105 GB, every 30 minutes."""
 
     # Of its 8 processes; 30 minutes are chosen.
+    first = True
     workload = checkpoint(state=105_000_000_000, interval_s=1800.0, bytes_per_task='12516MiB')
     sweep = Sweep('variant', (('own', {}), ('shared', {'files': 'single', 'extent': 'segment'})))
 

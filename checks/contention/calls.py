@@ -12,6 +12,7 @@ from seatrial.workload.sweep import Sweep
 class SharedLog(Check):
     """20 000 records of 256 B are appended to one file by all tasks at once; all of them are there, whole."""
 
+    first = True
     workload = contention(APPEND, calls=20_000, record='256B')
     sweep = Sweep('tree', (('all-tasks', {}),))
     expectations = CONTENDED[APPEND]

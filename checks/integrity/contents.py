@@ -12,6 +12,7 @@ from seatrial.workload.sweep import Sweep
 class Integrity(Check):
     """Small, large, shared, appended, cut, overwritten, mapped, renamed and locked files keep their data."""
 
+    first = True
     workload = posix_integrity()
     sweep = Sweep('tree', (('all-tasks', {}),))
     expectations = INTEGRITY

@@ -12,5 +12,6 @@ class InteractiveUse(Check):
     """untar, find, du and rm -r of 1550 files in 31 directories, and imports by all tasks from one such tree."""
 
     # About what a virtual environment with a few packages has; the numbers are chosen.
+    first = True
     workload = interactive_use(depth=2, branching=5, files_per_directory=50, bytes_per_file='8KiB')
     sweep = Sweep('tree', (('packages', {}),))

@@ -26,6 +26,7 @@ class EmptyFiles(Check):
 class SmallFiles(Check):
     """Files with data: 3901 B in one directory as in IO500, and 4 KiB in one of each task (Fermilab 2011)."""
 
+    first = True
     workload = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
     sweep = Sweep(
         'tree', (('shared-3901B', {}), ('private-4KiB', {'bytes_per_file': 4 * KIB, 'subtrees': 'private'}))

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from seatrial.check.checkout import commit_of, reframe_version
+from seatrial.check.staging import commit_of, reframe_version
 
 pytestmark = pytest.mark.needs('git')
 

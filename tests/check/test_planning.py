@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, records_of, resolved
 from seatrial.check.session import Session
+from seatrial.check.staging import commit_of, reframe_version
 from seatrial.filesystem.lustre.layout import ALL, LustreLayout, asked, striped
 from seatrial.job.sequence.confirm import needed
 from seatrial.model.codec import from_json, to_json

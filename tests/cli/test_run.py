@@ -197,3 +197,29 @@ def test_what_is_waited_for_is_said_with_its_limit(repository):
         'local': 'no more launches; ReFrame has 90 s to end its job',
         'lab': 'no more launches; ReFrame has 90 s to end its job, Slurm 6 min to let go of it',
     }
+
+
+def test_nothing_is_left_in_the_temporary_and_the_home_directory(seatrial, site, tmp_path):
+    outside = tmp_path / 'outside'
+    outside.mkdir()
+    environment = {**os.environ, 'HOME': str(outside), 'TMPDIR': str(outside)}
+    checks = [f'--site={site.folder}', f'--checks={site.checks}']
+
+    def ask(*words, until=None):
+        with subprocess.Popen(
+            [seatrial, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            if until:
+                next(line for line in process.stdout if line.startswith(until))
+                process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=SOON_S)[0]
+        assert not list(outside.iterdir()), (words, said)
+        return process.returncode
+
+    assert ask('list', *checks) == 0
+    assert ask('plan', *checks) == 0
+    assert ask('run', *checks, 'Reads') == 0
+    assert ask('verify', *checks) == 0
+    assert ask('run', *checks, 'Reads', until='Session') == EXIT_CODES[Verdict.INCOMPLETE]
+    assert ask('run', *checks, 'NoSuchCheck') == 64
+    assert ask('accept', *checks) == 64

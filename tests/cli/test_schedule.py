@@ -21,7 +21,7 @@ from nights import plain, wait_until_opened
 from nights import session as session_of
 from seatrial.cli import schedule as schedule_module
 from seatrial.history.store import write
-from seatrial.nights import page_file as year_module
+from seatrial.nights import past
 from seatrial.nights import scheduled_job as night_module
 from seatrial.scheduler.order import with_block
 from seatrial.scheduler.series import alone, job_name
@@ -586,7 +586,7 @@ def test_the_page_of_the_nights_follows(on_site, site, session, notified):
     program = session('FAIL', 10)
     on_site('schedule', '--now')
     assert (site.folder / 'state' / 'reports' / f'{TITLE}.html').is_file()
-    assert year_module.LATER in left(program, 'environment')  # the session itself leaves the page alone
+    assert past.LATER in left(program, 'environment')  # the session itself leaves the page alone
     assert len(notified()) == 1
 
 

@@ -213,8 +213,10 @@ def test_the_traffic_is_metered(ceph_mount):
 
 
 def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):
-    monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt', 'ceph', 'n1:/', 'rw'), ''))
-    monkeypatch.setattr(ceph, '_counters', lambda path: (lambda deadline_s: {WRITTEN: 7}, ''))
+    for module in ('posix', 'ceph'):
+        monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (Mount('/', 'ceph', 'n1:/', ''), ''))
+    monkeypatch.setattr(ceph, '_client', lambda path: {'cluster_fsid': 'f', 'client_id': '1'})
+    monkeypatch.setattr(ceph, '_kernel_counters', lambda file: {WRITTEN: 7})
     assert CEPH.exchanged('/mnt').sent is None
 
 

@@ -21,7 +21,7 @@ def mounted(monkeypatch):
 
     def mount(type_: str, options: str = 'rw') -> None:
         seen = Mount('/mnt', type_, 'source', options)
-        for module in ('posix', 'nfs', 'glusterfs', 'ocfs2'):
+        for module in ('posix', 'nfs', 'glusterfs'):
             monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (seen, ''))
         monkeypatch.setattr(caches, 'why_not', lambda: '')
 

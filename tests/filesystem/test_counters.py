@@ -103,7 +103,7 @@ class TestNfs:
         file = tmp_path / 'mountstats'
         file.write_text(NFS)
         monkeypatch.setattr(nfs, 'MOUNTSTATS', str(file))
-        monkeypatch.setattr(nfs, 'look', lambda path: (Mount('/home', 'nfs4', 'filer:/home', 'rw'), ''))
+        monkeypatch.setattr(posix, 'look', lambda path: (Mount('/home', 'nfs4', 'filer:/home', 'rw'), ''))
         meter = by_type('nfs').meter('/home')
         assert meter.why_not == '' and 'filer:/home' in meter.what
         file.write_text(NFS.replace('5120', '9000'))

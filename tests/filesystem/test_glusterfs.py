@@ -30,11 +30,11 @@ DEFAULT, TUNED, DOWN = (parse_files(TEXTS[f'state-{name}']) for name in ('defaul
 
 
 def test_the_connections_and_their_bytes_are_summed_by_brick():
-    assert all(each.connected for each in connections_of(TUNED))
+    assert all(connections_of(TUNED).values())
 
 
 def test_a_brick_that_is_down_is_not_connected():
-    assert [each.connected for each in connections_of(DOWN)] == [True, True, False, True]
+    assert list(connections_of(DOWN).values()) == [True, True, False, True]
     assert state_of(DOWN)['bricks'] == '3 of 4 connected'
     assert state_of(DOWN)['brick lab-d0036c-client-2'] == '10.77.0.1:/run/bricks/3, not connected'
 

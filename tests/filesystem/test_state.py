@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.posix import read_settings
 from seatrial.filesystem.registry import TYPES, by_type
-from seatrial.filesystem.settings import read_settings
 from seatrial.model.state import Change, changes
 
 STATES = st.dictionaries(st.sampled_from('abcdef'), st.sampled_from(['1', '2']))

@@ -2,8 +2,7 @@
 
 from datetime import date
 
-from seatrial.history.annotations import FILE, Annotation, annotate, annotations
-from seatrial.history.store import folder_of
+from seatrial.history.store import ANNOTATIONS, Annotation, annotate, annotations, folder_of
 
 
 def test_they_are_read_by_day_in_whatever_order_they_were_written(tmp_path):
@@ -26,4 +25,4 @@ def test_a_line_that_is_none_is_named_and_hides_no_other(tmp_path):
 
 def test_a_site_without_any_has_none(tmp_path):
     assert annotations(tmp_path) == ([], [])
-    assert not (folder_of(tmp_path) / FILE).exists()
+    assert not (folder_of(tmp_path) / ANNOTATIONS).exists()

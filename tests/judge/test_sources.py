@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, at_least, at_most, lies_between
+from seatrial.judge.relations import FAILS, HOLDS, NO_LEAST, UNDECIDED, at_least, lies_between
 
 
 def around(mean, error, count=21):
@@ -70,10 +70,10 @@ def test_the_sites_differ_by_less_than_5_per_cent_in_a_saturated_run():
 def test_files_read_0_31_times_as_fast_as_three_devices_together():
     """FN-18: 350 MB/s, and three times 376.94. The source has no errors: 5 % are assumed."""
     devices = around(3 * 376.94, 3 * 18.8)
-    found = at_most(around(350.0, 17.5), devices, 1.0)
+    found = lies_between(around(350.0, 17.5), devices, NO_LEAST, 1.0)
     assert (round(found.estimate, 2), found.verdict) == (0.31, HOLDS)
-    assert at_most(around(3 * 400.0, 1.0), around(3 * 376.94, 1.0), 1.0).verdict == FAILS
-    assert at_most(devices, devices, 1.0).verdict == UNDECIDED
+    assert lies_between(around(3 * 400.0, 1.0), around(3 * 376.94, 1.0), NO_LEAST, 1.0).verdict == FAILS
+    assert lies_between(devices, devices, NO_LEAST, 1.0).verdict == UNDECIDED
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,9 @@ import pytest
 from rich.console import Console
 
 from nights import figures, session
-from seatrial.history.annotations import Annotation, annotate
-from seatrial.history.store import write
+from seatrial.history.store import Annotation, annotate, write
 from seatrial.nights import notify
-from seatrial.nights.page_file import write_year
-from seatrial.nights.past import Past
+from seatrial.nights.past import Past, write_year
 from seatrial.report.nights.nights import DONE, MISSED, DueRun, nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.trend import Nights, gathered, trend

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from seatrial.scheduler.spread import nodes_to_leave_out
+from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.site.load import load
 
 SETTINGS = """

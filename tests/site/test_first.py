@@ -80,12 +80,16 @@ def test_a_tenth_of_what_is_free_may_be_taken(written):
 
 def test_one_and_two_nodes_measure_first(written):
     (trial,) = written(CLUSTER).trial_file.trials
-    assert (trial.nodes, trial.profiles, trial.bytes_per_task) == ((1, 2), ('smoke', 'nightly'), None)
+    assert (trial.nodes, trial.profiles, trial.bytes_per_task) == ((1, 2), ('first', 'smoke', 'nightly'), None)
 
 
 @pytest.mark.parametrize(
     ('free', 'bytes_per_task', 'profiles'),
-    [(50 * GIB, None, ('smoke', 'nightly')), (10 * GIB, None, ('smoke',)), (GIB, 48 * MIB, ('smoke',))],
+    [
+        (50 * GIB, None, ('first', 'smoke', 'nightly')),
+        (10 * GIB, None, ('first', 'smoke')),
+        (GIB, 48 * MIB, ('first', 'smoke')),
+    ],
 )
 def test_sizes_follow_what_is_free(written, free, bytes_per_task, profiles):
     (trial,) = written(alone(free=free)).trial_file.trials
@@ -93,7 +97,7 @@ def test_sizes_follow_what_is_free(written, free, bytes_per_task, profiles):
 
 
 def test_few_free_inodes_leave_nightly_out(written):
-    assert written(alone(free_inodes=10_000)).trial_file.trials[0].profiles == ('smoke',)
+    assert written(alone(free_inodes=10_000)).trial_file.trials[0].profiles == ('first', 'smoke')
 
 
 def test_what_was_not_found_is_a_line_behind_a_mark_that_says_what_to_put():

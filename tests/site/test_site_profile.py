@@ -21,13 +21,7 @@ ACCESS, TREE, LISTING = (kind_of(name) for name in ('access', 'tree', 'listing')
 FLAT = metadata_tree(files_per_directory=1000, scales=True)
 # The second scenario of fdtree: 2 directories with 1000 files of 2,048,000 B each.
 FDTREE_2 = metadata_tree(depth=1, files_per_directory=1000, bytes_per_file=500 * 4096)
-NAMES = list(PROFILES)
 SIZED = ['smoke', 'nightly', 'acceptance']
-
-
-def test_the_profiles_are_listed_by_their_names_from_the_shortest() -> None:
-    assert NAMES == ['smoke', 'nightly', 'acceptance', 'paper']
-    assert [profile.name for profile in PROFILES.values()] == NAMES
 
 
 def test_a_label_begins_with_what_it_labels() -> None:
@@ -57,7 +51,7 @@ def test_the_others_stop_by_the_rule_of_boito_with_two_more(name: str) -> None:
     assert (rule.max_relative_error, rule.minimum, rule.maximum, rule.extra, rule.fixed) == expected
 
 
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', list(PROFILES))
 def test_the_budget_is_the_profiles_own_unless_the_site_sets_one(name: str) -> None:
     profile = PROFILES[name]
     assert (profile.stopping(0.1).budget_s, profile.stopping(0.1, 7.5).budget_s) == (profile.budget_s, 7.5)
@@ -84,13 +78,13 @@ def test_the_time_aimed_at_is_more_than_the_least(name: str) -> None:
 
 
 @pytest.mark.parametrize('axis', ['transfer_size', 'tasks', 'layout', 'tree', 'entries'])
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', list(PROFILES))
 def test_a_curve_has_the_whole_effort_of_its_profile(name: str, axis: str) -> None:
     assert PROFILES[name].effort_for(AXES[axis]) == PROFILES[name].effort
 
 
 @pytest.mark.parametrize('axis', ['ost', 'mdt', 'node'])
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', list(PROFILES))
 def test_what_is_compared_with_its_equals_is_measured_for_ten_seconds_and_past_no_cache(name: str, axis: str) -> None:
     whole, effort = PROFILES[name].effort, PROFILES[name].effort_for(AXES[axis])
     assert effort.target_s == min(whole.target_s, ISOLATION_S)

@@ -53,7 +53,6 @@ class JournalFile(NamedTuple):
     entry: JournalEntry | None = None
 
     def said(self) -> str:
-        """In one line, with the command that undoes it."""
         if self.entry is None:
             return f'an action may not be undone: {self.path}: {self.why}'
         entry, hours = self.entry, (time.time() - self.entry.owner.time) / 3600
@@ -100,10 +99,7 @@ class Journal:
         return ask(['sh', '-c', _NOTED, 'sh', started, *action.start], action.timeout_s)
 
     def end(self) -> None:
-        """The action is undone."""
-        for path in (self._path.with_suffix(STARTED), self._path):
-            with suppress(FileNotFoundError):
-                path.unlink()
+        _removed(self._path)
         _sync(self._path.parent)
         self.leave()
 
@@ -115,7 +111,6 @@ class Journal:
 
 
 def entries(state: str | Path) -> Iterator[JournalFile]:
-    """All of the journal."""
     for path in sorted((Path(state) / FOLDER).glob(f'*{SUFFIX}')):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -150,9 +145,7 @@ def undone(state: str, found: JournalFile) -> str:
         unhealthy = wait_healthy(found.entry.action)
         if unhealthy:
             return '; '.join(filter(None, (f'its undo {said}' if said else '', unhealthy)))
-        for path in (found.path.with_suffix(STARTED), found.path):
-            with suppress(FileNotFoundError):
-                path.unlink()
+        _removed(found.path)
         return ''
     except BlockingIOError:
         return 'another process is at it'
@@ -240,6 +233,11 @@ def _end_start(found: JournalFile) -> str:
             os.killpg(number, signal.SIGKILL)
         time.sleep(0.05)
     return f'its start still runs as process {number}' if process_start(number) == began else ''
+
+
+def _removed(entry: Path) -> None:
+    for path in (entry.with_suffix(STARTED), entry):
+        path.unlink(missing_ok=True)
 
 
 def _sync(folder: Path) -> None:

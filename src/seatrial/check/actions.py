@@ -12,15 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from seatrial.check.action_journal import (
-    ActionError,
-    Journal,
-    count_of,
-    entries,
-    failure,
-    unhealthy,
-    wait_healthy,
-)
+from seatrial.check.action_journal import ActionError, Journal, count_of, entries, failure, unhealthy, wait_healthy
 from seatrial.model.action import BEGUN, COUNT, START, TRANSCRIPT, UNDO, Action, Begun, Planned, Step, line_of_step
 from seatrial.model.ask import Answer, ask
 from seatrial.model.codec import from_json
@@ -33,9 +25,7 @@ from seatrial.site.model import TRIAL_FILE
 from seatrial.workload.registry import hurts
 
 POLL_S = 0.2
-SEEN_S = 5.0
-"""After the load began, in which its file is seen here: what is more is a difference of the clocks."""
-
+SEEN_S = 5.0  # after the load began, in which its file is seen here: what is more is a difference of the clocks
 __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 
 
@@ -185,7 +175,7 @@ class Conductor:
         return not (failed or sick)
 
     def _reached(self, time_s: float) -> bool:
-        """Wait for it; whether no stop was requested before."""
+        """Waits until the time; whether no stop was requested before."""
         return not self._stop.wait(max(0.0, time_s - time.monotonic()))
 
 

@@ -25,7 +25,7 @@ from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
-from seatrial.judge.verdict import CaseResult, Verdict
+from seatrial.judge.verdict import Verdict
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import duration, in_unit, unit_for
 from seatrial.scheduler.job_end import ENDED, Patience, ask_job_state, is_overdue, job_limit_s, limit_wait
@@ -70,6 +70,7 @@ class Check(rfm.RunOnlyRegressionTest):
     expectations: tuple[Expectation, ...] = ()
     covers: tuple[str, ...] = ()
     every_point = False
+    first = False
 
     @run_after('init')
     def take_case(self) -> None:
@@ -175,8 +176,13 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_after('performance')
     def raise_verdict(self) -> None:
-        if not self.is_dry_run():
-            _raise(self.result)
+        if self.is_dry_run():
+            return
+        said = f'{self.result.verdict.value}: {"; ".join(self.result.reasons[:3])}'
+        if self.result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
+            raise SanityError(said)
+        if not self.result.verdict.unopposed:
+            raise PerformanceError(said)
 
 
 def _patience(check: Check) -> Patience:
@@ -257,16 +263,7 @@ def _checked_session(profile: str) -> Session:
         raise ReframeError('; '.join(error.problems)) from None
 
 
-@cache
-def _leader(state: str, session: str) -> Any:
-    """The heartbeat of a session of plain ReFrame, which this process leads."""
-    return become_leader(state, session)
-
-
-@cache
-def _runner(session: Path) -> Path:
-    """The session's, which one process of ReFrame carries out."""
-    return write_runner(session)
+_leader, _runner = cache(become_leader), cache(write_runner)
 
 
 def _has_leader(session: Session) -> bool:
@@ -274,11 +271,3 @@ def _has_leader(session: Session) -> bool:
     if session.plain:
         return _leader(session.site.state, session.id) is not None
     return leader_alive(session.site.state, session.id) is not None
-
-
-def _raise(result: CaseResult) -> None:
-    said = f'{result.verdict.value}: {"; ".join(result.reasons[:3])}'
-    if result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
-        raise SanityError(said)
-    if not result.verdict.unopposed:
-        raise PerformanceError(said)

@@ -119,9 +119,7 @@ _ROWS = (
     ),
     ('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY, _LFSCK_TRIED),
 )
-CATALOGUE = tuple(SourceTest(*row) for row in _ROWS)
-"""Every test of the five sources, in their order."""
-
+CATALOGUE = tuple(SourceTest(*row) for row in _ROWS)  # every test of the five sources, in their order
 _STEM = re.compile(r'[A-Z]+\d*-\d+')
 
 

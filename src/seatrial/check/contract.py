@@ -86,11 +86,10 @@ class Procedure(NamedTuple):
 
     @property
     def case(self) -> Case:
-        """Its only case."""
         return self.trial.cases(self.trial.checks[0])[0]
 
     def as_json(self) -> dict[str, Any]:
-        """What a session keeps of it, and is found by."""
+        """The form in which a session keeps the procedure and is found by it."""
         return {**self._asdict(), 'trial': self.trial.model_dump(mode='json', exclude_defaults=True)}
 
 
@@ -156,7 +155,6 @@ def _sharing(tests: Sequence[AcceptanceTest]) -> list[AcceptanceTest]:
 
 
 def _criterion(contract: Contract, entry: CriterionEntry) -> Criterion:
-    """The criterion, by the contract alone."""
     bound = entry.bound
     found = Criterion(
         entry.id,
@@ -301,7 +299,12 @@ def _resolved(
     measured = [each for check in checks.values() for each in _points(site, check, procedures[check.name])]
     named = [each for each in measured if each.metric.name == name and kind in ('', each.point.kind)]
     if not named:
-        _refuse_metric(entry.metric, measured)
+        known = {each.metric.name for each in measured}
+        words = [word for word, (_, own) in METRICS.items() if own in known]
+        remedy = choice(entry.metric, [*words, *sorted(known)])
+        if not remedy.startswith('did you mean'):
+            remedy = f'write one of {listed(words)} (docs/contract.md), or observed: true for what people observe'
+        raise _Refused(['metric'], f'no check measures {show(entry.metric)} here; {remedy}')
     candidate = _one_of(named, entry, checks)
     unit = UNITS[entry.bound.unit][0]
     if not entry.bound.of and unit != candidate.metric.unit:
@@ -395,17 +398,7 @@ def _key(entry: CriterionEntry) -> str:
     return 'at_least' if entry.at_least else 'at_most'
 
 
-def _refuse_metric(name: str, measured: Sequence[_Candidate]) -> None:
-    known = {each.metric.name for each in measured}
-    words = [word for word, (_, own) in METRICS.items() if own in known]
-    remedy = choice(name, [*words, *sorted(known)])
-    if not remedy.startswith('did you mean'):
-        remedy = f'write one of {listed(words)} (docs/contract.md), or observed: true for what people observe'
-    raise _Refused(['metric'], f'no check measures {show(name)} here; {remedy}')
-
-
 def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
-    """What the trial of any check would be for this criterion."""
     file = site.trial_file
     partition = _chosen('partition', entry.partition, list(file.partitions))
     file_system = _chosen('file_system', entry.file_system, list(file.file_systems))
@@ -504,12 +497,11 @@ def _as_asked(
 
 
 def _key_of(field: str) -> str:
-    """The key of a workload that says this parameter of a point."""
+    """The key under workload in the contract for a parameter of a point."""
     return next((key for key, own in FIELDS.items() if own == field), 'access')
 
 
 def _names(key: str, candidates: Sequence[_Candidate]) -> str:
-    """The checks or the points of them, each once."""
     names = [each.check if key == 'check' else each.point.label for each in candidates]
     return listed(list(dict.fromkeys(names)))
 
@@ -521,7 +513,7 @@ def _plain(point: Point) -> Point:
 
 
 def _in_words(field: str, point: Point) -> str:
-    """The value of a field as the contract says it."""
+    """The value of a parameter as the contract writes it."""
     if field in ('files', 'extent', 'order'):
         own = {name: getattr(point, name) for name in ('files', 'extent', 'order')}
         return next((word for word, fields in ACCESSES.items() if fields == own), '')

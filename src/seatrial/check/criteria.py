@@ -7,7 +7,7 @@ from pathlib import Path
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, resolved
 from seatrial.check.session import Session, references_of, saved_references
-from seatrial.judge.expectations import Expectation, GuaranteeHolds, Limited
+from seatrial.judge.expectations import GuaranteeHolds, Limited
 from seatrial.judge.verdict import Criteria
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.site.error import SiteError, problem
@@ -55,9 +55,13 @@ def criteria_of(session: Session, declared: Declared | None, case: Case) -> Crit
     """What this case is compared with in this session; of a check that is gone, with its references alone."""
     profile = session.profile.name
     limits = session.site.enforced(case, declared.family, profile) if declared else {}
-    expectations = declared.expectations if declared else ()
+    expectations = list(declared.expectations if declared else ())
+    for place, each in enumerate(expectations):
+        limit = limits.get(each.id)
+        if limit is not None and isinstance(each, Limited):  # the site's own
+            expectations[place] = replace(each, limit=limit)
     return Criteria(
-        expectations=tuple(_with_limit(each, limits.get(each.id)) for each in expectations),
+        expectations=tuple(expectations),
         enforced=frozenset(limits),
         references=references_of(session, case),
         of_contract=bool(session.contract),
@@ -74,13 +78,6 @@ def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
                 problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
     if problems:
         raise SiteError(problems)
-
-
-def _with_limit(expectation: Expectation, limit: float | None) -> Expectation:
-    """The expectation with the site's own limit, where it has one."""
-    if limit is None or not isinstance(expectation, Limited):
-        return expectation
-    return replace(expectation, limit=limit)
 
 
 def criteria_of_allocation(folder: Path, plan: TrialPlan) -> Criteria:

@@ -2,10 +2,7 @@
 
 import contextlib
 import json
-import os
-import resource
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +12,7 @@ from seatrial.engine.base import Engine
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.darshan import left_by
 from seatrial.judge.issued import DarshanLog, Record, issued_of
+from seatrial.model.ask import ask
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
@@ -109,25 +107,10 @@ def _summarise(raw: str) -> None:
 
 def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
     """Exit status and streams of a process that may crash or hang. Raises LogError when its time is over."""
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors='replace',
-        start_new_session=True,
-        env={**os.environ, 'LC_ALL': 'C.UTF-8', 'MPLBACKEND': 'Agg'},
-    ) as process:
-        with contextlib.suppress(ProcessLookupError):  # it has just ended
-            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
-        try:
-            out, err = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise LogError(f'PyDarshan did not end within {limit_s:.0f} s') from None
-    return process.returncode, out, err
+    answer = ask(['sh', '-c', 'ulimit -c 0; exec env LC_ALL=C.UTF-8 MPLBACKEND=Agg "$@"', 'sh', *argv], limit_s)
+    if answer is None or answer.exit_status is None:
+        raise LogError(f'PyDarshan did not end within {limit_s:.0f} s')
+    return answer.exit_status, answer.stdout, answer.stderr
 
 
 def _log(line: str) -> DarshanLog:

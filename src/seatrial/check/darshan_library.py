@@ -128,7 +128,6 @@ def _has_mpi(library: str) -> bool:
 
 
 def _unloadable(answer: Answer | None) -> _Fault | None:
-    """What the loader has to say against the library in a program that was begun, or None."""
     said = f'{answer.stderr}\n{answer.stdout}' if answer else ''
     missing, complaint = _MISSING.search(said), _LEFT_OUT.search(said) or _FATAL.search(said)
     if missing:

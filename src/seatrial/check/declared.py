@@ -3,7 +3,6 @@
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ class Declared:
     expectations:       what the literature found of it.
     covers:             ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`.
     every_point:        whether its whole sweep is measured, and nothing of it in a smoke test.
+    first:              whether the profile first has it, for its family.
     """
 
     name: str
@@ -38,10 +38,10 @@ class Declared:
     expectations: tuple[Expectation, ...] = ()
     covers: tuple[str, ...] = ()
     every_point: bool = False
+    first: bool = False
 
     @property
     def axis(self) -> Axis:
-        """Of its sweep."""
         return AXES[self.sweep.axis]
 
 
@@ -68,9 +68,13 @@ def declare(cls: type[Any], file: Path) -> Declared:
         expectations=tuple(cls.expectations),
         covers=tuple(cls.covers),
         every_point=bool(cls.every_point),
+        first=bool(cls.first),
     )
+    points = examples(sweep, workload)
+    names = dict.fromkeys(each.name for point in points for each in metrics_at(point))
+    shape = Shape(tuple(names), sweep.axis, tuple(point.label for point in points) if new.axis.named else ())
     for expectation in new.expectations:
-        fault = expectation.fault(_shape(new))
+        fault = expectation.fault(shape)
         if fault:
             raise CheckError(f'{where}.expectations: {expectation.id}: {fault}')
     _declared[new.name] = new
@@ -87,7 +91,7 @@ def load(folder: Path) -> dict[str, Declared]:
 
     Raises CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'.
     """
-    files = list(_check_files(folder))
+    files = [file for file in sorted(folder.rglob('*.py')) if not file.name.startswith('_')]
     if not files:
         raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
     found: dict[str, Declared] = {}
@@ -133,11 +137,7 @@ def _fault(workload: Point, sweep: Sweep) -> str | None:
         fault = fault_of(point)
         if fault:
             return f'workload.{fault}{f" ({point.label})" if point.label else ""}'
-    return _prepared_fault(points, AXES[sweep.axis])
-
-
-def _prepared_fault(points: Sequence[Point], axis: Axis) -> str | None:
-    """Why what is only read cannot be prepared once for all points; None where it can, or nothing is prepared."""
+    axis = AXES[sweep.axis]
     kind = kind_of(points[0].kind)
     if not kind.moves_data or not kind.preparations(points):
         return None
@@ -166,13 +166,6 @@ def _line(error: Exception, file: Path) -> str:
     return f'line {frames[-1].lineno}{inside}: '
 
 
-def _shape(check: Declared) -> Shape:
-    points = examples(check.sweep, check.workload)
-    names = dict.fromkeys(each.name for point in points for each in metrics_at(point))
-    labels = tuple(point.label for point in points) if check.axis.named else ()
-    return Shape(tuple(names), check.sweep.axis, labels)
-
-
 def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:
     """Raise CheckError for a comparison with a check that is not there or that sweeps something else."""
     fault = None
@@ -182,7 +175,3 @@ def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> N
         fault = f'{other.name} sweeps {other.axis.plural}, not {one.axis.plural}'
     if fault:
         raise CheckError(f'{one.name}.expectations: {expectation.id}: {fault}')
-
-
-def _check_files(folder: Path) -> Iterator[Path]:
-    return (file for file in sorted(folder.rglob('*.py')) if not file.name.startswith('_'))

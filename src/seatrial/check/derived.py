@@ -66,8 +66,25 @@ def shape_of(log: DarshanLog, operation: str | None = None) -> Derived:
     return replace(derived, remarks=tuple(_remarks(derived, parts, seen)))
 
 
+_CHECK = '''"""{title}"""
+
+import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.{kind} import {function}
+from seatrial.workload.sweep import Sweep
+
+{above}
+@trial
+class {name}(Check):
+    """{what}"""
+
+    workload = {function}({fields})
+    sweep = Sweep({sweep})
+'''
+
+
 def check_text(derived: Derived, name: str) -> str:
-    """The file of a check with this name that replays the shape."""
     point = derived.point
     fields = [f"files='{point.files}'", f"extent='{point.extent}'", f"order='{point.order}'"]
     fields.append(f'operations={point.phases!r}')
@@ -76,29 +93,15 @@ def check_text(derived: Derived, name: str) -> str:
         fields += [f"interface='{point.interface}'", f'collective={point.collective}']
     tasks = f'{point.tasks} task{"s" if point.tasks > 1 else ""}'
     size = format_size(point.transfer_size)
-    return '\n'.join(
-        (
-            '"""What an application does to its files, from the counters of a Darshan log."""',
-            '',
-            'import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)',
-            '',
-            'from seatrial.check.base import Check, trial',
-            'from seatrial.workload.access import data_access',
-            'from seatrial.workload.sweep import Sweep',
-            '',
-            *(f'# {each}' for each in derived.remarks),
-            *([''] if derived.remarks else []),
-            '',
-            '@trial',
-            f'class {name}(Check):',
-            f'    """{name_of(point)}: {tasks} with transfers of {size} (a Darshan log)."""',
-            '',
-            '    workload = data_access(',
-            *(f'        {each},' for each in fields),
-            '    )',
-            f"    sweep = Sweep('transfer_size', ({point.transfer_size},))",
-            '',
-        )
+    return _CHECK.format(
+        title='What an application does to its files, from the counters of a Darshan log.',
+        kind='access',
+        function='data_access',
+        above=''.join(f'# {each}\n' for each in derived.remarks) + ('\n' if derived.remarks else ''),
+        name=name,
+        what=f'{name_of(point)}: {tasks} with transfers of {size} (a Darshan log).',
+        fields=''.join(f'\n        {each},' for each in fields) + '\n    ',
+        sweep=f"'transfer_size', ({point.transfer_size},)",
     )
 
 
@@ -127,32 +130,17 @@ def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
 
 
 def ageing_text(sizes: Sequence[int], name: str) -> str:
-    """The file of a check with this name that fills trees with files of these sizes."""
     rows = [sizes[first : first + 8] for first in range(0, len(sizes), 8)]
-    return '\n'.join(
-        (
-            '"""Ageing: trees with files as large as those of applications, from the counters of Darshan logs."""',
-            '',
-            'import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)',
-            '',
-            'from seatrial.check.base import Check, trial',
-            'from seatrial.workload.ageing import ageing',
-            'from seatrial.workload.sweep import Sweep',
-            '',
-            '# Bytes of files, each as likely as any other.',
-            'SIZES = (',
-            *(f'    {", ".join(map(str, row))},' for row in rows),
-            ')',
-            '',
-            '',
-            '@trial',
-            f'class {name}(Check):',
-            '    """Directories 1 to 10 deep with 1 to 100 files each, as Dai et al. (2019) age a file system."""',
-            '',
-            '    workload = ageing(400_000, SIZES)',
-            "    sweep = Sweep('tree', (('aged', {}),))",
-            '',
-        )
+    listed = ''.join(f'    {", ".join(map(str, row))},\n' for row in rows)
+    return _CHECK.format(
+        title='Ageing: trees with files as large as those of applications, from the counters of Darshan logs.',
+        kind='ageing',
+        function='ageing',
+        above=f'# Bytes of files, each as likely as any other.\nSIZES = (\n{listed})\n\n',
+        name=name,
+        what='Directories 1 to 10 deep with 1 to 100 files each, as Dai et al. (2019) age a file system.',
+        fields='400_000, SIZES',
+        sweep="'tree', (('aged', {}),)",
     )
 
 
@@ -167,16 +155,13 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
     partition, nodes = next(((name, number) for name, number in places if number), ('', 0))
     if not partition:
         raise Underivable(f'no partition of {site.folder}/trial.yaml holds its {point.tasks} tasks')
-    return '\n'.join(
-        (
-            f'  - checks: [{name}]',
-            f'    partitions: [{partition}]',
-            f'    file_systems: [{next(iter(site.trial_file.file_systems))}]',
-            f'    nodes: [{nodes}]',
-            f'    max_tasks: {point.tasks}',
-            f'    bytes_per_task: {format_size(point.bytes_per_task)}',
-            '',
-        )
+    return (
+        f'  - checks: [{name}]\n'
+        f'    partitions: [{partition}]\n'
+        f'    file_systems: [{next(iter(site.trial_file.file_systems))}]\n'
+        f'    nodes: [{nodes}]\n'
+        f'    max_tasks: {point.tasks}\n'
+        f'    bytes_per_task: {format_size(point.bytes_per_task)}\n'
     )
 
 
@@ -187,7 +172,7 @@ def _nodes(tasks: int, partition: Partition) -> int:
 
 
 def _only(log: DarshanLog, operation: str) -> DarshanLog:
-    """The log as if nothing but one operation had been done."""
+    """The log with the counters of one operation alone."""
     written, read = log.stdio
     return replace(
         log,

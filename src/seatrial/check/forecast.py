@@ -53,7 +53,7 @@ class ForecastRange:
     most: float | None
 
     def plus(self, other: 'ForecastRange') -> 'ForecastRange':
-        """Both together; what is not known of one is not known of both."""
+        """The sum of both; unknown where one of them is."""
         expected, most = (
             None if None in pair else sum(each for each in pair if each is not None)
             for pair in ((self.expected, other.expected), (self.most, other.most))
@@ -61,7 +61,6 @@ class ForecastRange:
         return ForecastRange(self.least + other.least, expected, most)
 
     def times(self, factor: float) -> 'ForecastRange':
-        """The same in another unit."""
         expected, most = (None if each is None else each * factor for each in (self.expected, self.most))
         return ForecastRange(self.least * factor, expected, most)
 
@@ -93,7 +92,7 @@ class Forecast:
     criteria: Sequence[str] = ()
 
     def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
-        """So many times; what lies on the file system at one time stays."""
+        """The forecast for several allocations; what lies on the file system at one time stays."""
         written, read, wall_s = (each.times(allocations) for each in (self.written, self.read, self.wall_s))
         return replace(
             self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
@@ -101,7 +100,6 @@ class Forecast:
 
     @property
     def node_hours(self) -> ForecastRange:
-        """Of its allocation."""
         return self.wall_s.times(self.plan.case.nodes / 3600)
 
 
@@ -125,7 +123,6 @@ class Earlier(NamedTuple):
 
     @property
     def repetitions(self) -> Counter[str]:
-        """Of each point."""
         first = self.launches[0][1]
         return Counter(label for label, phase, _ in self.launches if phase == first)
 
@@ -228,8 +225,9 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
     rule, memory = plan.stopping, plan.node_memory or memory_bytes()
     lowest, highest = bounds(plan, memory, free)
     highest = max(lowest, highest)
-    like = [each._replace(share=lowest if _is_given(plan, lowest) else each.share) for each in earlier]
-    like = [each for each in like if _is_like(plan, each, lowest)][-EARLIER:]
+    if not plan.points[0].scales or not lowest:  # the points are as they are, whatever the share of a task
+        earlier = [each._replace(share=lowest) for each in earlier]
+    like = [each for each in earlier if _is_like(plan, each, lowest)][-EARLIER:]
     repetitions = _repetitions(rule, like)
     fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
     usual = [held(plan, each.share) for each in like]
@@ -258,11 +256,6 @@ def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
     if rule.fixed:
         return ForecastRange(1, usual, rule.minimum)
     return ForecastRange(rule.minimum + rule.extra, usual, rule.maximum + rule.extra)
-
-
-def _is_given(plan: TrialPlan, lowest: int) -> bool:
-    """Whether the points are as they are, whatever the share of a task."""
-    return not plan.points[0].scales or not lowest
 
 
 def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
@@ -323,7 +316,7 @@ def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
 
 
 def _read_share(point: Point, phase: str) -> float:
-    """Of the bytes of a launch."""
+    """The share of the bytes of a launch that are read."""
     does = phase_of(point, phase)
     if does.mixed:
         return point.read_share or 0.5

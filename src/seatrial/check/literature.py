@@ -1,5 +1,7 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
+from collections.abc import Iterable
+
 from seatrial.engine.posixops import guarantees
 from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, GuaranteeHolds, PointAtLeast
 
@@ -86,23 +88,15 @@ CONTENTION = (
     ),
 )
 
-GUARANTEES = tuple(
-    GuaranteeHolds(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
-    for each in guarantees.GUARANTEES
-)
 
-LIMITS = tuple(
-    GuaranteeHolds(fact=each.name, id=f'QF-01.{each.name}', words=each.words, source=POSIX_2017)
-    for each in guarantees.LIMITS
-)
+def _hold(test: str, source: str, facts: Iterable[guarantees.Guarantee]) -> tuple[GuaranteeHolds, ...]:
+    return tuple(
+        GuaranteeHolds(fact=each.name, id=f'{test}.{each.name}', words=each.words, source=source) for each in facts
+    )
 
-INTEGRITY = tuple(
-    GuaranteeHolds(fact=each.name, id=f'IN-01.{each.name}', words=each.words, source=POSIX_2017)
-    for each in guarantees.WAYS_TO_WRITE
-)
 
-CONTENDED = {
-    phase: (GuaranteeHolds(fact=each.name, id=f'CN-01.{each.name}', words=each.words, source=POSIX_2017),)
-    for phase, each in guarantees.CONTENDED.items()
-}
+GUARANTEES = _hold('FN-15', FERMILAB_2011, guarantees.GUARANTEES)
+LIMITS = _hold('QF-01', POSIX_2017, guarantees.LIMITS)
+INTEGRITY = _hold('IN-01', POSIX_2017, guarantees.WAYS_TO_WRITE)
+CONTENDED = {phase: _hold('CN-01', POSIX_2017, [each]) for phase, each in guarantees.CONTENDED.items()}
 """By the phase of contention."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import seatrial
-from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session, contract_digest, references_of
+from seatrial.check.staging import commit_of, reframe_version
 from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.base import pinned
 from seatrial.filesystem.layout_words import plain_stripes
@@ -144,7 +144,6 @@ def _on_devices(workload: Point) -> bool:
 
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
-    """What of the site a sweep over targets, layouts or actions must know of."""
     entry = session.site.file_system(case.file_system)
     driver = by_type(entry.type)
     if declared.axis.equals in driver.pins:
@@ -222,7 +221,6 @@ def _no_devices(session: Session, declared: Declared, case: Case) -> str:
 
 
 def _missing(session: Session, declared: Declared, case: Case) -> str:
-    """A program that a check is about, where this machine measures and lacks it; a job on nodes looks for itself."""
     if session.site.launcher(case.partition).kind != 'local':
         return ''
     able = [engine for engine in ENGINES if declared.workload.kind in engine.kinds]
@@ -248,15 +246,11 @@ def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
 
 
 def _misfit(session: Session, declared: Declared, case: Case) -> str:
-    """That an allocation has no room for the tasks that a check must have."""
     if not declared.axis.named or _placed(session, declared, case):
         return ''
-    template, overrides = (
-        declared.workload,
-        session.site.overrides(case, declared.family, session.profile.name),
-    )
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
     largest = session.site.allocation(case, overrides)
-    tasks = counted(template.tasks, 'task') if template.tasks else 'a task on each node'
+    tasks = counted(declared.workload.tasks, 'task') if declared.workload.tasks else 'a task on each node'
     cap = ', or max_tasks of its trial' if overrides.max_tasks else ''
     return (
         f'{tasks} cannot be placed evenly, {largest.tasks_per_node} at most on a node: raise tasks_per_node under '
@@ -304,7 +298,6 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
 
 
 def _away_s(found: ResolvedCase, actions: tuple[Action, ...]) -> float:
-    """Seconds that an action takes at most, its commands included."""
     longest_s = max((each.for_s for point in found.points for each in point.actions), default=0.0)
     return longest_s + max((2 * each.timeout_s for each in actions), default=0.0)
 
@@ -353,7 +346,6 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
 
 
 def _launch_s(found: ResolvedCase) -> float:
-    """Seconds that the shortest launch is meant to last."""
     return max(found.sizing.target_s, *(point.duration_s for point in found.points))
 
 
@@ -367,12 +359,13 @@ def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
 
 
 def records_of(session: Session, case: Case) -> Path:
-    """Where the job of a case writes its records."""
     return session.folder / 'cases' / case.slug
 
 
 def _asked_for(session: Session, declared: Declared) -> list[Case]:
     if session.only and declared.name not in session.only and declared.family not in session.only:
+        return []
+    if session.profile.introduces and not (declared.first or session.only):
         return []
     cases = session.site.cases(declared.name, declared.family, session.profile.name)
     return [case for case in cases if session.system in (None, case.partition.split(':')[0])]

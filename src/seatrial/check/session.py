@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from seatrial.judge.references import Reference, References
 from seatrial.model.plan import Case, EngineChoice
@@ -62,6 +62,18 @@ class Session:
     destructive: str = ''
 
 
+class SessionOptions(NamedTuple):
+    """What a command line asks of a session. destructive: the storage system that its actions may hit."""
+
+    site_folder: Path
+    profile: str
+    checks: Path
+    system: str | None = None
+    engine: str | None = None
+    only: tuple[str, ...] = ()
+    destructive: str = ''
+
+
 def new_id() -> str:
     """A name for a session that sorts by time and does not collide: 20261121T020638-9f3a1c."""
     return f'{time.strftime("%Y%m%dT%H%M%S", time.gmtime())}-{secrets.token_hex(3)}'
@@ -73,7 +85,6 @@ def began(session_id: str) -> datetime:
 
 
 def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
-    """What the figures of a case should be in this session."""
     return session.references.get((session.profile.name, case), ())
 
 
@@ -122,7 +133,6 @@ def not_applicable_of(folder: Path) -> dict[str, list[str]]:
 
 
 def left_out_of(folder: Path) -> list[str]:
-    """What session.json says of why an acceptance was not whole; nothing where there is none."""
     found = _said(folder, 'left_out')
     return found if isinstance(found, list) else []
 

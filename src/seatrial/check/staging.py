@@ -1,14 +1,17 @@
-"""What a job needs on its node: its plan, and the node rooms as one zipapp a session."""
+"""What a job needs on its node: its plan, with the software that made it, and the node rooms as one zipapp."""
 
 import contextlib
 import itertools
 import json
 import zipfile
+from functools import cache
+from importlib.metadata import version
 from importlib.util import cache_from_source
 from pathlib import Path
 
 import seatrial
 from seatrial.job.sequence.recorder import RAW
+from seatrial.model.ask import ask
 from seatrial.model.codec import to_json
 from seatrial.model.plan import TrialPlan
 from seatrial.model.quoting import shell_line
@@ -17,6 +20,27 @@ from seatrial.model.record import PLAN
 NODE_ROOMS = ('model', 'workload', 'engine', 'filesystem', 'rules', 'job')
 RUNNER = 'runner.pyz'
 MAIN = 'import sys\nfrom seatrial.job.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n'
+ANSWER_S = 30.0
+PACKAGE = Path(seatrial.__file__).parent
+
+
+def reframe_version() -> str:
+    return version('ReFrame-HPC')
+
+
+@cache
+def commit_of(package: Path = PACKAGE) -> str:
+    """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ.
+
+    Empty for an installed package, also one that happens to lie in somebody's repository, and where git does not say.
+    """
+    top = package.parents[1]
+    if not (top / '.git').exists() or package != top / 'src' / 'seatrial':
+        return ''
+    said = ask(
+        ['git', '-C', str(top), 'describe', '--always', '--abbrev=12', '--exclude=*', '--dirty=+changes'], ANSWER_S
+    )
+    return said.stdout.strip() if said and said.exit_status == 0 else ''
 
 
 def write_plan(plan: TrialPlan) -> Path:

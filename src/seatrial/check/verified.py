@@ -19,9 +19,7 @@ from seatrial.rules.contents import PROOF
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.words import counted
 
-PROVING = Proof('', 0, 0.0)
-"""It reads the reports of any proof."""
-
+PROVING = Proof('', 0, 0.0)  # it reads the reports of any proof
 OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 
 
@@ -44,7 +42,6 @@ class Verified:
 
 
 def verified(plan: TrialPlan, records: Records, directory: Path) -> Verified:
-    """The records of a case that were read from this directory beside the raw output that lies there."""
     found = [each for each in findings(CASE, CaseSeen(plan, records)) if each.rule in OF_THE_RECORD]
     broken = [f'{each.rule}: {each.sentence}' for each in found if each.effect == 'invalid']
     figures: list[str] = []

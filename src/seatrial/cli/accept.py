@@ -21,8 +21,8 @@ from seatrial.job.directory import lock
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.quoted_value import choice
 from seatrial.report.acceptance.protocol import ProtocolRow, counts
-from seatrial.report.terminal import console, marked
-from seatrial.scheduler.spread import nodes_to_leave_out
+from seatrial.report.terminal import console, marked, table_of
+from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
 from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
@@ -108,7 +108,6 @@ def _chosen(
 def _said(
     tests: Sequence[AcceptanceTest], waive: str | None, remark: str | None, reason: str | None, by: str | None
 ) -> tuple[str, bool, str, str] | None:
-    """What is to be put down. Raises UsageError where something is missing."""
     id = waive or remark
     if id is None:
         if reason or by:
@@ -199,9 +198,7 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
 
 
 def _table(rows: Sequence[ProtocolRow]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations', 'why'):
-        table.add_column(heading, overflow='fold')
+    table = table_of('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations', 'why')
     for row in rows:
         mark = marked(row.verdict)
         table.add_row(

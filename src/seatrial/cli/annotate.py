@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from seatrial.cli.options import site_option
-from seatrial.history.annotations import Annotation
-from seatrial.history.annotations import annotate as append
+from seatrial.history.store import Annotation
+from seatrial.history.store import annotate as append
 from seatrial.report.terminal import console
 from seatrial.report.words import clean
 from seatrial.site.load import answering

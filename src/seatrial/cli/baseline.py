@@ -40,12 +40,8 @@ from seatrial.workload.words import counted
 MIN_SESSIONS = 3
 """Two means differ by chance by next to nothing, or by much: their interval is of no use (t is 12.7 at 95 %)."""
 
-WIDEST = 0.9
-"""Of the value: a bound that lets a tenth of it pass judges nothing."""
-
-LEAST_WIDTH = 0.001
-"""Of the value: a bound of 0 is refused, and figures that never vary are of a simulated storage."""
-
+WIDEST = 0.9  # of the value: a bound that lets a tenth of it pass judges nothing
+LEAST_WIDTH = 0.001  # of the value: a bound of 0 is refused, and figures that never vary are of a simulated storage
 SHOWN = 20
 STORAGE_FAILED = ('F1', 'F2')
 
@@ -93,7 +89,6 @@ def _text(file: Path) -> str:
 
 
 def _check(rows: pl.DataFrame) -> None:
-    """Raises UsageError for sessions that make no baseline."""
     frames = [own for _, own in rows.group_by('session', maintain_order=True)]
     profiles = sorted(set(rows['profile']))
     if len(profiles) > 1 or not PROFILES[profiles[0]].judges:
@@ -164,7 +159,6 @@ class _Found:
 
     @property
     def comment(self) -> str:
-        """What the bounds are made of."""
         within, between = percent(self.own.within), percent(self.own.between)
         return f'# baseline: {self.sessions} sessions, spread within {within}, between {between}'
 
@@ -198,7 +192,7 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
 
 
 def _judge(site: Site, checks: Path, profile: str, text: str) -> None:
-    """Raises SiteError for a file that `seatrial run` would refuse."""
+    """Raises SiteError for a references.yaml that `seatrial run` would refuse."""
     session = Session(new_id(), Path(site.state), site, PROFILES[profile], site.engine_choices())
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / REFERENCES_FILE
@@ -207,7 +201,6 @@ def _judge(site: Site, checks: Path, profile: str, text: str) -> None:
 
 
 def _at(data: Any, keys: Sequence[Any]) -> Any:
-    """What stands there, or None."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data

@@ -16,12 +16,7 @@ from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.metric import HIGHER
-from seatrial.report.comparison.before_after import (
-    comparison,
-    comparison_page,
-    rounds_of,
-    to_json,
-)
+from seatrial.report.comparison.before_after import comparison, comparison_page, rounds_of, to_json
 from seatrial.report.comparison.configurations import COLUMNS, configurations, sentences
 from seatrial.report.comparison.configurations import table as choice_table
 from seatrial.report.comparison.configurations import to_json as choice_json
@@ -80,7 +75,9 @@ def compare(
         raise click.UsageError('--html, --fail-on and --paired are of two sides, before and after, without a choice')
     site = answering(site_folder)
     screen = console()
-    rows = [_of_profile(each, profile) for each in chosen(site, sides, Console(stderr=True))]
+    rows = chosen(site, sides, Console(stderr=True))
+    if profile is not None:
+        rows = [each.filter(pl.col('profile') == profile) for each in rows]
     _check(rows)
     if choosing or len(sides) > 2:
         _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
@@ -101,12 +98,7 @@ def compare(
     return EXIT_CODES[Verdict.FAIL] if fail_on and found.has(fail_on) else 0
 
 
-def _of_profile(rows: pl.DataFrame, profile: str | None) -> pl.DataFrame:
-    return rows if profile is None else rows.filter(pl.col('profile') == profile)
-
-
 def _check(sides: list[pl.DataFrame]) -> None:
-    """Raises UsageError for sides that cannot be compared."""
     if not all(rows.height for rows in sides):
         raise click.UsageError('no session of that --profile on one of the sides; seatrial history list shows them')
     profiles = sorted({profile for rows in sides for profile in rows['profile'].unique()})
@@ -152,7 +144,6 @@ def _choose(
 
 
 def _capacity(text: str, sides: Mapping[str, pl.DataFrame]) -> tuple[str, float]:
-    """Of 'raidz2=2400TB'. Raises ValueError."""
     name, _, size = text.rpartition('=')
     match = _SIZE.fullmatch(size)
     if name not in sides or match is None:

@@ -9,7 +9,6 @@ from seatrial.check.darshan import LogError, read_logs
 from seatrial.check.derived import Underivable, ageing_text, check_text, file_sizes, shape_of, trial_text
 from seatrial.cli.options import site_option
 from seatrial.site.load import answering
-from seatrial.site.model import Site
 from seatrial.workload.access import OPERATIONS
 
 REPLAYED, AGED = 'ReplayedApplication', 'AgedAsLogs'
@@ -49,7 +48,12 @@ def derive(
         raise click.UsageError(f'one log is replayed, and {len(logs)} are given; name one, or add --ageing')
     site = answering(site_folder)
     try:
-        text, entry = _aged(logs, name) if ageing else _replayed(logs[0], operation, name, site)
+        if ageing:  # a tree is for any number of tasks, so trial.yaml needs no entry of its own
+            text, entry = ageing_text(file_sizes(read_logs(logs)), name), ''
+        else:
+            (log,) = read_logs(logs)
+            shape = shape_of(log, operation)
+            text, entry = check_text(shape, name), trial_text(shape, name, site)
     except (LogError, Underivable) as error:
         raise Underivable(f'{", ".join(map(str, logs))}: {error}') from None
     if output is None:
@@ -62,14 +66,3 @@ def derive(
     if entry:
         click.echo(f'# under `trials` in {site_folder}/trial.yaml\n{entry}', nl=False)
     return 0
-
-
-def _replayed(log: Path, operation: str | None, name: str, site: Site) -> tuple[str, str]:
-    (read,) = read_logs([log])
-    shape = shape_of(read, operation)
-    return check_text(shape, name), trial_text(shape, name, site)
-
-
-def _aged(logs: tuple[Path, ...], name: str) -> tuple[str, str]:
-    """A tree is for any number of tasks, so trial.yaml needs no entry of its own."""
-    return ageing_text(file_sizes(read_logs(logs)), name), ''

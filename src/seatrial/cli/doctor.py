@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
-from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.darshan_library import Program, examined
 from seatrial.check.declared import load as load_checks
 from seatrial.check.job_environment import NotLoaded, loaded
 from seatrial.check.settings import settings_fault
+from seatrial.check.staging import commit_of, reframe_version
 from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
@@ -129,7 +129,6 @@ def _seatrial() -> str:
 
 
 def _settings(site: Site) -> list[Row]:
-    """What ReFrame refuses of settings.py."""
     systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
     faults = dict.fromkeys(settings_fault(site, system) for system in systems)
     return [(WRONG, 'settings', fault) for fault in faults if fault]
@@ -145,7 +144,6 @@ def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
 
 
 def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
-    """The engines as jobs in these partitions find them, and the modules that they load, if there are any."""
     where = _where(site, partitions)
     try:
         with loaded(modules):
@@ -178,7 +176,6 @@ def _library(site: Site, choices: Sequence[EngineChoice], partitions: list[str])
 
 
 def _of_data(choice: EngineChoice) -> list[Program]:
-    """The engine, if it is here and measures what Darshan's log is compared with."""
     shown = {kind.name for kind in KINDS.values() if kind.by_darshan}
     known = [engine for engine in engines_called(choice.name) if shown.intersection(engine.kinds)]
     return [

@@ -1,12 +1,11 @@
 """`seatrial explain`: a validity rule in words."""
 
 import click
-from rich.console import Console
 
 from seatrial.model.quoted_value import choice
 from seatrial.report.terminal import console
 from seatrial.rules import prevented  # noqa: F401  (it registers its rules)
-from seatrial.rules.registry import EFFECTS, RULES, Rule
+from seatrial.rules.registry import EFFECTS, RULES
 
 HEADINGS = ('what must hold', 'when', 'if it does not', 'remedy', 'why')
 
@@ -23,11 +22,8 @@ def explain(rule: str | None) -> None:
     known = {each.casefold(): each for each in RULES}
     if rule.casefold() not in known:
         raise click.UsageError(f"there is no rule '{rule}'; {choice(rule.upper(), RULES)}")
-    _say(screen, RULES[known[rule.casefold()]])
-
-
-def _say(screen: Console, rule: Rule) -> None:
-    said = (rule.title, rule.when, f'{rule.effect}: {EFFECTS[rule.effect]}', rule.remedy, rule.source)
-    screen.print(rule.id)
+    found = RULES[known[rule.casefold()]]
+    said = (found.title, found.when, f'{found.effect}: {EFFECTS[found.effect]}', found.remedy, found.source)
+    screen.print(found.id)
     for heading, text in zip(HEADINGS, said, strict=True):
         screen.print(f'  {heading:<15} {text}', soft_wrap=True)

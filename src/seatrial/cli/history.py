@@ -102,7 +102,11 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
             if not wanted.height:
                 raise click.UsageError(f"no {column} '{value}' in {'that session' if session else 'the history'}")
     if not session:
-        wanted = _of_all_sessions(wanted, screen)
+        of_groups, wanted = wanted.height, wanted.filter(~OF_ONE_SESSION)
+        if not wanted.height:
+            raise click.UsageError(GROUPS)
+        if wanted.height < of_groups:
+            screen.print(Text(f'Left out: {GROUPS}', 'yellow'), soft_wrap=True)
     # Before any figure: what the sessions have not in common besides what they measured.
     differing = sentence([own for _, own in wanted.group_by('session', maintain_order=True)])
     if differing:
@@ -212,7 +216,8 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
     screen = console()
     site = answering(site_folder)
     folder = folder_of(site.state)
-    kept, removed, cited = dict[str, int](), list[str](), _cited(site)
+    kept, removed, file = dict[str, int](), list[str](), references_file(site.folder)
+    cited = set(SESSION.findall(read_text(file))) if file else set[str]()
     for each in summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
         if isinstance(each, Skipped):
             _say(each, screen)
@@ -236,14 +241,7 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
         screen.print(f'{counted(len(removed), "session")} would be removed{span}; --yes removes them', soft_wrap=True)
 
 
-def _cited(site: Site) -> set[str]:
-    """The sessions that references.yaml names."""
-    file = references_file(site.folder)
-    return set(SESSION.findall(read_text(file))) if file else set()
-
-
 def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: Collection[str]) -> str:
-    """What keeps a session, or empty."""
     if profile == ACCEPTANCE.name or contract_of(site.session_folder(session)):
         return 'of an acceptance'
     if session in cited:
@@ -252,7 +250,6 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
 
 
 def _rows(found: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:
-    """The rows `of` something among those that were found; what is skipped is said."""
     tables = [pl.DataFrame(schema=COLUMNS)]
     for each in found:
         if isinstance(each, Skipped):
@@ -266,24 +263,12 @@ def _say(skipped: Skipped, screen: Console) -> None:
     screen.print(f'skipped {skipped.file}: {skipped.why}', soft_wrap=True)
 
 
-def _of_all_sessions(wanted: pl.DataFrame, screen: Console) -> pl.DataFrame:
-    """What means the same in every session; that something else was wanted too is said."""
-    kept = wanted.filter(~OF_ONE_SESSION)
-    if kept.height < wanted.height:
-        if not kept.height:
-            raise click.UsageError(GROUPS)
-        screen.print(Text(f'Left out: {GROUPS}', 'yellow'), soft_wrap=True)
-    return kept
-
-
 def _units(own: pl.DataFrame, system: str) -> dict[str, str]:
-    """In which each metric is read best, the same in every session."""
     largest = own.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
     return {name: unit_for(value, unit or '', system) for name, value, unit in largest.iter_rows()}
 
 
 def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
-    """The line of one metric of one session, in this unit."""
     first = own.row(0, named=True)
     values = [in_unit(value, unit) for value in own.filter(pl.col('valid'))['value'].drop_nulls()]
     found = summary(values) if values else None

@@ -11,6 +11,7 @@ import click
 
 from seatrial.check.job_environment import available
 from seatrial.engine.registry import NAMES, engines_called
+from seatrial.filesystem.base import tightest
 from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
 from seatrial.filesystem.registry import by_type, same_storage, type_of
 from seatrial.job.directory.rundir import open_to
@@ -24,9 +25,7 @@ from seatrial.site.error import SiteError, problem
 from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 
-VARIABLES = ('SCRATCH', 'WORK')
-"""Of the environment, in which many sites name a user's directory for data."""
-
+VARIABLES = ('SCRATCH', 'WORK')  # of the environment, in which many sites name a user's directory for data
 TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
 """Where programs mount for themselves, such as containers and labs (hier(7); FHS 3.0, 3.15, 3.18, 5.8 and 5.15)."""
 
@@ -123,7 +122,7 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             unused.append(f'{type} at {mount.point}: {why}')
             continue
         driver, name = by_type(type), _unused(as_name(Path(mount.point).name), found)
-        capacity, quota = driver.capacity(path), driver.quota(path)
+        least = tightest(driver.capacity(path), driver.quota(path))
         rows = driver.targets(path).rows
         numbers = {kind: sorted(row.number for row in rows if row.kind == kind) for kind in driver.pins}
         found[name] = FoundFileSystem(
@@ -131,8 +130,8 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             type,
             path,
             mount.point,
-            _least(capacity.bytes, quota.bytes),
-            _least(capacity.inodes, quota.inodes),
+            least.bytes,
+            least.inodes,
             {f'{kind.lower()}s': _counted(own) for kind, own in numbers.items() if own},
             same_storage(mount_of(str(home)), mount),
         )
@@ -140,17 +139,12 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
 
 
 def _unused(name: str, taken: Container[str]) -> str:
-    """The name, with a number behind it where it is taken."""
     return next(each for each in chain((name,), (f'{name}{number}' for number in count(1))) if each not in taken)
 
 
 def _counted(numbers: list[int]) -> int | list[int]:
-    """How many there are, or their numbers where some are missing."""
+    """The number of targets, or their numbers where some are missing."""
     return len(numbers) if numbers == list(range(len(numbers))) else numbers
-
-
-def _least(*sizes: int | None) -> int | None:
-    return min((each for each in sizes if each is not None), default=None)
 
 
 def own_directory(mount: Mount) -> str | None:
@@ -168,7 +162,6 @@ def own_directory(mount: Mount) -> str | None:
 
 
 def _beside(home: Path) -> FoundFileSystem:
-    """The disk that the records lie on."""
     there = next(path for path in (home, *home.parents) if path.is_dir())
     capacity = by_type('posix').capacity(str(there))
     why = 'of this machine: no other file system with a directory of yours was found'

@@ -118,7 +118,6 @@ def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]
 def _monitored(
     files: Sequence[_LfsckOutput], looks: Mapping[str, Sequence[ServerLook]], mds: str
 ) -> Iterator[ExpectationResult]:
-    """What the source saw of its servers, of runs that are long enough."""
     for each in files if looks else ():
         if not each.timed or each.run.span is None:
             continue
@@ -151,7 +150,7 @@ def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:
         )
         if len(set(sizes)) > 1:
             yield _result(
-                'FS-01', 'the time is linear in inodes', f'{_words(types)}, {osts} OSTs', linear(sizes, times)
+                'FS-01', 'the time is linear in inodes', f'{" and ".join(types)}, {osts} OSTs', linear(sizes, times)
             )
     for i, (first, before, before_s) in enumerate(timed):
         for second, after, after_s in timed[i + 1 :]:
@@ -175,7 +174,3 @@ def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:
 
 def _result(test: str, words: str, subject: str, relation: Relation) -> ExpectationResult:
     return ExpectationResult(test, words, SOURCE, subject, relation)
-
-
-def _words(types: Sequence[str]) -> str:
-    return ' and '.join(types)

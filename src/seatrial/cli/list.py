@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from seatrial.check.catalogue import covered
 from seatrial.check.contract import acceptance_tests
 from seatrial.check.declared import load
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
+from seatrial.check.session import SessionOptions
 from seatrial.cli.options import session_options
 from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import unfit
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import duration
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, table_of
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
 from seatrial.session.from_options import open_session, say_not_applicable
@@ -31,38 +31,27 @@ from seatrial.workload.words import counted
 @click.command('list')
 @session_options
 @click.option('--catalogue', is_flag=True, help='Show each test of the sources and the checks that cover it instead.')
-def list_(
-    site_folder: Path,
-    profile: str,
-    checks: Path,
-    system: str | None,
-    engine: str | None,
-    only: tuple[str, ...],
-    destructive: str,
-    catalogue: bool,
-) -> None:
+def list_(asked: SessionOptions, catalogue: bool) -> None:
     """Show what would run where, and with which engine; `seatrial plan` shows what it takes.
 
     Exit code 64 if something does not fit. Engines are those of this host; the nodes look for themselves.
     """
     if catalogue:
-        _show_catalogue(checks)
+        _show_catalogue(asked.checks)
         return
-    site = answering(site_folder)
+    site = answering(asked.site_folder)
     contract = load_contract(site.folder)
     if contract is not None:
-        acceptance_tests(site, load(checks), contract)
-    session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
+        acceptance_tests(site, load(asked.checks), contract)
+    session, cases = open_session(asked)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
     screen.print(
-        f'{counted(len(plans), "case")} of {session.site.name}, profile {profile}',
+        f'{counted(len(plans), "case")} of {session.site.name}, profile {asked.profile}',
         f'  {session.profile.label}',
         sep='\n',
     )
-    table = Table(box=None, pad_edge=False)
-    for heading in ('check', 'workload', 'where', 'points', 'engine'):
-        table.add_column(heading, overflow='fold')
+    table = table_of('check', 'workload', 'where', 'points', 'engine')
     missing = dict[str, str]()
     for group in _grouped(plans):
         first = group[0]
@@ -85,16 +74,14 @@ def list_(
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session)
-    said = [*missing_options(session.site, profile), *overlapping(session.site, profile, plans)]
+    said = [*missing_options(session.site, asked.profile), *overlapping(session.site, asked.profile, plans)]
     screen.print(_at_risk(plans), soft_wrap=True)
-    for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, profile, plans))]:
+    for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)
 
 
 def _show_catalogue(checks: Path) -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ('source', 'id', 'test', 'checks (engines)'):
-        table.add_column(heading, overflow='fold')
+    table = table_of('source', 'id', 'test', 'checks (engines)')
     for row, by in covered(load(checks).values()):
         table.add_row(row.source, row.id, row.test, by)
     console().print(table)
@@ -112,7 +99,6 @@ def _at_risk(plans: list[TrialPlan]) -> str:
 
 
 def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
-    """Plans that differ in their layout alone, together."""
     groups: dict[tuple[object, ...], list[TrialPlan]] = {}
     for plan in plans:
         case = plan.case

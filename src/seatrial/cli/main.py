@@ -18,11 +18,30 @@ from seatrial.site.error import SiteError
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
 
-COMMANDS = (
-    *('init', 'doctor', 'list', 'plan', 'run', 'adopt', 'report', 'explain', 'history', 'compare', 'trend'),
-    *('annotate', 'baseline', 'schedule', 'status', 'clean', 'accept', 'bundle', 'verify', 'derive', 'lfsck'),
-)
-"""In the order in which a site comes to need them. Each is a file of this folder."""
+COMMANDS = {
+    'init': 'Write a first site for this machine.',
+    'doctor': 'Show what this host has: engines, file systems, free space.',
+    'list': 'Show which checks would run where, and with which engine.',
+    'plan': 'Show what the cases will write, hold and take.',
+    'run': 'Run a session: the checks of a profile.',
+    'adopt': 'Make sessions of what plain ReFrame has run.',
+    'report': 'Write the report of a session.',
+    'explain': 'Explain a validity rule: what follows, and the remedy.',
+    'history': 'List, show and export what earlier sessions measured.',
+    'compare': 'Compare sessions before and after a change.',
+    'trend': 'Show when metrics have changed their level.',
+    'annotate': 'Write down what happened on a date.',
+    'baseline': 'Make references from sessions.',
+    'schedule': 'Have Slurm run a profile at a time of day.',
+    'status': 'Show how the last run of a profile went, and what changed.',
+    'clean': 'List and remove what sessions have left behind.',
+    'accept': 'Measure what a contract asks for.',
+    'bundle': 'Pack the evidence of an acceptance into one file.',
+    'verify': 'Compare figures and verdicts with the raw output.',
+    'derive': 'Write a check that replays an application from its log.',
+    'lfsck': 'Judge the saved output of LFSCK runs.',
+}
+"""In the order in which a site comes to need them, as --help shows them. Each is a file of this folder."""
 
 
 class _OnDemand(click.Group):
@@ -30,6 +49,10 @@ class _OnDemand(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section('Commands'):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

@@ -2,29 +2,27 @@
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from seatrial.check.session import DEFAULT_PROFILE
+from seatrial.check.session import DEFAULT_PROFILE, SessionOptions
 from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
 from seatrial.site.profile import PROFILES
 
 F = TypeVar('F', bound=Callable[..., Any])
 
-
-def site_option(function: F) -> F:
-    """--site: the folder with settings.py and trial.yaml."""
-    return click.option(
-        '--site',
-        'site_folder',
-        type=click.Path(path_type=Path),
-        default=Path('site-config/local'),
-        show_default=True,
-        help='Folder of the site: settings.py and trial.yaml.',
-    )(function)
+site_option = click.option(
+    '--site',
+    'site_folder',
+    type=click.Path(path_type=Path),
+    default=Path('site-config/local'),
+    show_default=True,
+    help='Folder of the site: settings.py and trial.yaml.',
+)
 
 
 def _checks_folder() -> Path:
@@ -33,15 +31,13 @@ def _checks_folder() -> Path:
     return own if own.is_dir() and not here.is_dir() else here
 
 
-def checks_option(function: F) -> F:
-    """--checks: the folder of the check files."""
-    return click.option(
-        '--checks',
-        type=click.Path(path_type=Path),
-        default=_checks_folder,
-        show_default='checks',
-        help='Folder of the check files.',
-    )(function)
+checks_option = click.option(
+    '--checks',
+    type=click.Path(path_type=Path),
+    default=_checks_folder,
+    show_default='checks',
+    help='Folder of the check files.',
+)
 
 
 class _Percent(click.FloatRange):
@@ -53,34 +49,35 @@ class _Percent(click.FloatRange):
         return found
 
 
-def effect_option(function: F) -> F:
-    """--effect."""
-    return click.option(
-        '--effect',
-        type=_Percent(0, 100, min_open=True),
-        default=100 * EFFECT,
-        show_default=True,
-        help='The smallest change that matters, in per cent.',
-    )(function)
+effect_option = click.option(
+    '--effect',
+    type=_Percent(0, 100, min_open=True),
+    default=100 * EFFECT,
+    show_default=True,
+    help='The smallest change that matters, in per cent.',
+)
 
 
 def profile_option(default: str, said: str) -> Callable[[F], F]:
-    """--profile."""
     return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=said)
 
 
-def destructive_option(function: F) -> F:
-    """--destructive NAME."""
-    return click.option(
-        '--destructive',
-        default='',
-        metavar='NAME',
-        help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
-    )(function)
+destructive_option = click.option(
+    '--destructive',
+    default='',
+    metavar='NAME',
+    help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
+)
 
 
-def session_options(function: F) -> F:
-    """What chooses the cases of a session."""
+def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a session, which the command is given as one value."""
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        asked = SessionOptions(**{name: given.pop(name) for name in SessionOptions._fields})
+        return function(asked, **given)
+
     for option in (
         click.argument('only', nargs=-1, metavar='[CHECK]...'),
         click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine and with no other.'),
@@ -90,5 +87,5 @@ def session_options(function: F) -> F:
         profile_option(DEFAULT_PROFILE, 'How much is measured, and what the numbers are good for.'),
         site_option,
     ):
-        function = option(function)
-    return function
+        command = option(command)
+    return command

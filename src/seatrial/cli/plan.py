@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +14,7 @@ from seatrial.acceptance.campaign import asked_by_contract
 from seatrial.check.actions import action_lines
 from seatrial.check.forecast import NOTHING, Forecast, ForecastRange, forecasts, shortfalls
 from seatrial.check.planning import plan_of
+from seatrial.check.session import SessionOptions
 from seatrial.cli.options import session_options
 from seatrial.model.units import approximate_size, duration
 from seatrial.report.terminal import console
@@ -32,26 +32,17 @@ SCHEMA = 1
 @click.command()
 @click.option('--json', 'as_json', is_flag=True, help='As one JSON object: bytes, seconds, node-hours.')
 @session_options
-def plan(
-    site_folder: Path,
-    profile: str,
-    checks: Path,
-    system: str | None,
-    engine: str | None,
-    only: tuple[str, ...],
-    destructive: str,
-    as_json: bool,
-) -> int:
+def plan(asked: SessionOptions, as_json: bool) -> int:
     """Show what the cases will write, hold and take, from least to most; start nothing.
 
     Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
     the middle is what earlier sessions took.
     """
-    site = answering(site_folder)
-    allocations = asked_by_contract(site, checks, only, system)
+    site, profile = answering(asked.site_folder), asked.profile
+    allocations = asked_by_contract(site, asked.checks, asked.only, asked.system)
     contracted = allocations if profile == ACCEPTANCE.name else []
     try:
-        session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
+        session, cases = open_session(asked)
         of_trials = [plan_of(session, declared, case) for declared, case in cases]
     except NoCases:
         if not contracted:

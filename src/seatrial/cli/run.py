@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from seatrial.check.declared import Declared
-from seatrial.check.session import Session
+from seatrial.check.session import Session, SessionOptions
 from seatrial.cli.options import effect_option, session_options
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.plan import Case
@@ -38,35 +38,23 @@ def _as_label(context: click.Context, parameter: click.Parameter, label: str) ->
 )
 @click.option('--rounds', type=click.IntRange(2, 100), default=6, show_default=True, help='Of --ab.')
 @effect_option
-def run(
-    site_folder: Path,
-    profile: str,
-    checks: Path,
-    system: str | None,
-    engine: str | None,
-    only: tuple[str, ...],
-    destructive: str,
-    label: str,
-    ab: tuple[str, str] | None,
-    rounds: int,
-    effect: float,
-) -> int:
+def run(asked: SessionOptions, label: str, ab: tuple[str, str] | None, rounds: int, effect: float) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     if ab:
         given = click.get_current_context().get_parameter_source('site_folder')
-        if label or destructive or given is not ParameterSource.DEFAULT:
+        if label or asked.destructive or given is not ParameterSource.DEFAULT:
             said = '--ab has the folders and the labels, and takes no servers away'
             raise click.UsageError(f'{said}; leave out --site, --label and --destructive')
 
         def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
-            return open_session(folder, profile, checks, system, engine, only)
+            return open_session(asked._replace(site_folder=folder))
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
-            result, stop = carried_out(session, cases, checks, destructive='')
+            result, stop = carried_out(session, cases, asked.checks, destructive='')
             return result.verdict, stop
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
-    session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive=destructive)
+    session, cases = open_session(asked)
     session = replace(session, label=label)
-    result, _ = carried_out(session, cases, checks, destructive)
+    result, _ = carried_out(session, cases, asked.checks, asked.destructive)
     return EXIT_CODES[result.verdict]

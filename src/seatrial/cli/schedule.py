@@ -10,8 +10,8 @@ import click
 
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
+from seatrial.check.session import SessionOptions
 from seatrial.cli.options import checks_option, profile_option, site_option
-from seatrial.model.plan import TrialPlan
 from seatrial.nights.scheduled_job import night
 from seatrial.report.terminal import console
 from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, remove
@@ -19,7 +19,7 @@ from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.successors import Successors, see_to_successors
 from seatrial.session.from_options import installed, no_more_systems, open_session
 from seatrial.site.load import answering
-from seatrial.site.model import Site, parse_duration
+from seatrial.site.model import parse_duration
 
 
 @click.command()
@@ -64,7 +64,8 @@ def schedule(
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
             command = [installed('seatrial'), 'schedule', *choices, '--now']
-            plans = _planned(site, checks, profile)
+            session, cases = open_session(SessionOptions(site.folder, profile, checks))
+            plans = [plan_of(session, declared, case) for declared, case in cases]
             notes = refuse(site, plans, beyond_schedule(site, profile, plans))
             order = order_of(site, profile, plans, command, form, at)
             for note in [*order.notes, *notes]:
@@ -76,8 +77,3 @@ def schedule(
     except (ValueError, QueueError) as error:
         raise click.UsageError(str(error)) from None
     return 0
-
-
-def _planned(site: Site, checks: Path, profile: str) -> list[TrialPlan]:
-    session, cases = open_session(site.folder, profile, checks, None, None, ())
-    return [plan_of(session, declared, case) for declared, case in cases]

@@ -4,22 +4,20 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from seatrial.cli.options import profile_option, site_option
 from seatrial.judge.verdict import EXIT_CODES
 from seatrial.nights.notify import news_lock, send_notification, unsent
-from seatrial.nights.page_file import write_year
+from seatrial.nights.past import write_year
 from seatrial.nights.standing import watch_of
-from seatrial.report.nights.notification import TrialWatch, aligned
+from seatrial.report.nights.notification import aligned
 from seatrial.report.nights.notification import screen as lines_of
 from seatrial.report.terminal import STYLES, console
 from seatrial.report.words import SIGNS
 from seatrial.scheduler.series import alone
 from seatrial.session.from_options import no_more_systems, one_system
 from seatrial.site.load import answering
-from seatrial.site.model import Site
 
 
 @click.command()
@@ -44,7 +42,16 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
             watch = watch_of(site, profile, system)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        _show(screen, site, watch)
+        lines = lines_of(watch)
+        fault = unsent(site, watch.profile)
+        if fault:
+            lines.append(('news', f'the last could not be sent: {fault}'))
+        for (word, said), line in zip(lines, aligned(lines), strict=True):
+            if word == 'verdict':
+                marked = f'{SIGNS[watch.verdict.value]} {said}'
+                screen.print(Text(line.removesuffix(said)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
+            else:
+                screen.print(line, soft_wrap=True)
         if notify:
             past = send_notification(screen, site, watch)
             try:
@@ -52,16 +59,3 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
             except OSError as error:
                 screen.print(f'the page of the nights was not written: {error.filename}: {error.strerror}')
     return EXIT_CODES[watch.verdict]
-
-
-def _show(screen: Console, site: Site, watch: TrialWatch) -> None:
-    lines = lines_of(watch)
-    fault = unsent(site, watch.profile)
-    if fault:
-        lines.append(('news', f'the last could not be sent: {fault}'))
-    for (word, said), line in zip(lines, aligned(lines), strict=True):
-        if word == 'verdict':
-            marked = f'{SIGNS[watch.verdict.value]} {said}'
-            screen.print(Text(line.removesuffix(said)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
-        else:
-            screen.print(line, soft_wrap=True)

@@ -38,6 +38,13 @@ class Capacity(NamedTuple):
     narrowest: str = ''
 
 
+def tightest(*left: Capacity) -> Capacity:
+    """The fewest bytes and inodes that any of these leaves; None where none of them has a limit or knows."""
+    free_bytes = (each.bytes for each in left if each.bytes is not None)
+    free_inodes = (each.inodes for each in left if each.inodes is not None)
+    return Capacity(min(free_bytes, default=None), min(free_inodes, default=None))
+
+
 class Capability(NamedTuple):
     """Something that this version or this user may lack. detail: why it is missing, or empty."""
 
@@ -202,7 +209,6 @@ class Driver:
         return None
 
     def lost(self, before: Any, after: Any) -> Lost:
-        """What became of the connections between two readings."""
         return Lost()
 
     def behaviour(self, path: str) -> Behaviour:
@@ -252,7 +258,7 @@ class Driver:
         return None
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """What a file that was made under a layout has of it."""
+        """What a file has of the layout that it was made under."""
         return Granted(differs=self.layout_fault(layout, file))
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
@@ -314,5 +320,4 @@ def pinned(driver: Driver, kind: str, number: int) -> Layout:
 
 
 def no_meter(why_not: str) -> Meter:
-    """Where nothing can be counted."""
     return Meter('', why_not, lambda deadline_s: {})

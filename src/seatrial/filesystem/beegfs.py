@@ -9,8 +9,7 @@ from typing import Dict, List, Optional, Tuple
 
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, unknown
 
 CLIENTS = '/proc/fs/beegfs/*/config'
 
@@ -36,19 +35,14 @@ class BeeGfs(Mounted):
         return kernel_cold('small buffers of its client, unless its files are cached by the kernel (native)')
 
 
-def parse_config(text: str) -> Dict[str, str]:
-    """The lines 'key = value'."""
-    pairs = [line.partition('=') for line in text.splitlines()]
-    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
-
-
 def _config(mount: Mount) -> Tuple[Optional[Dict[str, str]], str]:
     """Of the client of this mount: the one with its configuration file (mount option cfgFile), or the only one."""
     found: List[Dict[str, str]] = []
     for name in glob.glob(CLIENTS):
         try:
             with open(name, encoding='utf-8', errors='replace') as stream:
-                found.append(parse_config(stream.read()))
+                pairs = [line.partition('=') for line in stream]
+                found.append({key.strip(): value.strip() for key, equals, value in pairs if equals})
         except OSError as error:
             return None, f'{name}: {error.strerror}'
     own = [each for each in found if f'cfgFile={each.get("cfgFile")}' in mount.options.split(',')]

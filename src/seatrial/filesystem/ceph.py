@@ -35,10 +35,9 @@ from seatrial.filesystem.base import (
     NoAnswer,
     no_meter,
 )
-from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, size
+from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import show
@@ -55,24 +54,12 @@ POLL_S = 0.05
 SOCKETS = '/run/ceph/*client*.asok'
 DEBUGFS = '/sys/kernel/debug/ceph'
 
-STRIPE_UNIT = 65536
-"""A stripe unit and an object size are multiples of it (CEPH_MIN_STRIPE_UNIT), below 4 GiB (32 bits)."""
-
-OBJECT_SIZE = 4 << 20
-"""Of a file whose layout nobody has set (file_layout_t::get_default)."""
-
+OBJECT_SIZE = 4 << 20  # of a file whose layout nobody has set (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
 SETTINGS = (
-    CACHE_SIZE,
-    'client_oc',
-    'client_oc_size',
-    'client_oc_max_dirty',
-    'client_oc_max_dirty_age',
-    'client_oc_max_objects',
-    'client_readahead_max_bytes',
-    'client_readahead_max_periods',
-    'client_quota_df',
-    'fuse_disable_pagecache',
+    *(CACHE_SIZE, 'client_oc', 'client_oc_size', 'client_oc_max_dirty', 'client_oc_max_dirty_age'),
+    *('client_oc_max_objects', 'client_readahead_max_bytes', 'client_readahead_max_periods'),
+    *('client_quota_df', 'fuse_disable_pagecache'),
 )
 """The settings of ceph-fuse that figures depend on."""
 
@@ -125,16 +112,13 @@ class CephLayout(NamedTuple):
 
     @property
     def attribute(self) -> str:
-        """As ceph.dir.layout takes it."""
         return ' '.join(f'{key}={value}' for key, value in self._asdict().items() if value is not None)
 
     def named(self, name: str) -> Layout:
-        """A layout of this type."""
         return Layout(name, NAME, self.words, places_file=True) if self.words else Layout(name)
 
 
 def asked(layout: Layout) -> CephLayout:
-    """What a layout of this type asks for."""
     found: Dict[str, Any] = {}
     for word in layout.asks:
         key, read = _WORDS[word[0]]
@@ -195,13 +179,13 @@ class CephFs(Mounted):
         found['default layout'] = seen.get('dir.layout', 'that of the directory above')
         if mount.type == FUSE:
             try:
-                found.update(state_of(*_asked(path, ('status', {}), ('config show', {}))))
+                place = _socket_of(path)
+                found.update(state_of(*(_told(place, words, ANSWER_S) for words in ('status', 'config show'))))
             except NoAnswer as error:
                 found['client'] = unknown(str(error))
         return found
 
     def layout(self, name: str, settings: Any) -> Layout:
-        """With the keys of CephLayout."""
         return from_settings(settings).named(name)
 
     def adopted(self, layout: Layout) -> Optional[Layout]:
@@ -230,7 +214,6 @@ class CephFs(Mounted):
         return None if layout.type == self.name else super().layout_fault(layout, path)
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """By ceph.file.layout."""
         if layout.is_default:
             return Granted()
         try:
@@ -240,14 +223,11 @@ class CephFs(Mounted):
             return Granted(differs=said)
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
-    def cold(self, path: str) -> Cold:
+    def _cold(self, path: str, mount: Mount) -> Cold:
         """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers.
 
         posix_fadvise reaches the kernel's pages, and not ceph-fuse's objects.
         """
-        mount, why_not = look(path)
-        if mount is None:
-            return Cold('', why_not)
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel
@@ -277,10 +257,21 @@ class CephFs(Mounted):
         found = self.meter(path).look(ANSWER_S)
         return Exchanged(found.get(READ), found.get(WRITTEN) if mount and mount.type == FUSE else None)
 
-    def meter(self, path: str) -> Meter:
+    def _meter(self, path: str, mount: Mount) -> Meter:
         """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""
-        found, said = _counters(path)
-        return Meter(f"this node's {said}", '', found) if found else no_meter(said)
+        try:
+            if mount.type == FUSE:
+                place = _socket_of(path)
+                said = "this node's ceph-fuse: all that it receives, data that it sends"
+                return Meter(said, '', lambda deadline_s: _messages(place, deadline_s))
+            own = _client(path)
+        except NoAnswer as error:
+            return no_meter(str(error))
+        file = os.path.join(DEBUGFS, f'{own["cluster_fsid"]}.{own["client_id"]}', 'metrics', 'size')
+        if not _kernel_counters(file):
+            return no_meter(f'{file} cannot be read, or has no bytes')
+        said = f"this node's CephFS client of {mount.source}, data alone"
+        return Meter(said, '', lambda deadline_s: _kernel_counters(file))
 
 
 def difference(wanted: CephLayout, seen: str) -> Optional[str]:
@@ -301,7 +292,6 @@ def left(seen: List[Dict[str, str]]) -> Capacity:
 
 
 def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]:
-    """What the admin socket tells of ceph-fuse: its version and settings."""
     version = status.get('metadata', {}).get('ceph_version', unknown('ceph-fuse does not show it'))
     found = {'client version': str(version), 'file system': str(status.get('fs_name', ''))}
     found.update({name: str(settings[name]) for name in SETTINGS if name in settings})
@@ -326,16 +316,6 @@ def kernel_traffic(text: str) -> Dict[str, int]:
     return {READ if way == 'read' else WRITTEN: int(total) for way, total in _METRIC.findall(text)}
 
 
-def _size_of(what: str) -> Callable[[Any], int]:
-    def read(value: Any) -> int:
-        found = size(value)
-        if found % STRIPE_UNIT or found >= 1 << 32:
-            raise ValueError(f'{show(value)} is not {what}; write a multiple of 64KiB below 4GiB')
-        return found
-
-    return read
-
-
 def _pool(value: Any) -> str:
     if not isinstance(value, str) or not _POOL.match(value):
         raise ValueError(f"{show(value)} cannot be a pool's name here; write letters, digits, _ and -")
@@ -344,8 +324,8 @@ def _pool(value: Any) -> str:
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {
     'stripe_count': number('a stripe count', 1, (1 << 32) - 1),
-    'stripe_unit': _size_of('a stripe unit'),
-    'object_size': _size_of('an object size'),
+    'stripe_unit': stripe_size('a stripe unit'),
+    'object_size': stripe_size('an object size'),
     'pool': _pool,
 }
 _WORDS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
@@ -366,7 +346,7 @@ def _cluster(source: str) -> FrozenSet[str]:
 
 
 def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
-    """Of each path those of the attributes ceph.NAME that it has."""
+    """The attributes ceph.NAME that each of the paths has."""
     answer = ask([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S)
     if answer is None or answer.exit_status is None:
         raise NoAnswer(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
@@ -411,11 +391,6 @@ def _socket_of(path: str) -> str:
     raise NoAnswer(why)
 
 
-def _asked(path: str, *commands: Tuple[str, Dict[str, Any]]) -> List[Dict[str, Any]]:
-    place = _socket_of(path)
-    return [_told(place, command, ANSWER_S, **words) for command, words in commands]
-
-
 def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
     """What an admin socket answers: a length of four bytes, then JSON."""
     end = time.monotonic() + deadline_s
@@ -437,26 +412,6 @@ def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str
     if not isinstance(answer, dict):
         raise NoAnswer(f'{place}: {command} is not understood')
     return answer
-
-
-def _counters(path: str) -> Tuple[Optional[Callable[[float], Dict[str, int]]], str]:
-    """The counters of the client of this mount, and whose they are; None and why there are none."""
-    mount, why_not = look(path)
-    if mount is None:
-        return None, why_not
-    try:
-        if mount.type == FUSE:
-            place = _socket_of(path)
-            return lambda deadline_s: _messages(
-                place, deadline_s
-            ), 'ceph-fuse: all that it receives, data that it sends'
-        own = _client(path)
-    except NoAnswer as error:
-        return None, str(error)
-    file = os.path.join(DEBUGFS, f'{own["cluster_fsid"]}.{own["client_id"]}', 'metrics', 'size')
-    if not _kernel_counters(file):
-        return None, f'{file} cannot be read, or has no bytes'
-    return lambda deadline_s: _kernel_counters(file), f'CephFS client of {mount.source}, data alone'
 
 
 def _messages(place: str, deadline_s: float) -> Dict[str, int]:

@@ -24,8 +24,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Exchanged, Granted, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.record import TargetRow
@@ -67,13 +66,6 @@ _TRAFFIC = 'exec cat "$0"/.meta/graphs/active/*-client-*/private'
 _MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
 
 
-class BrickConnection(NamedTuple):
-    """The connection of the client to one brick."""
-
-    name: str
-    connected: bool
-
-
 class Subvolume(NamedTuple):
     """What the distribution puts a file on: a brick, or a set of them that holds it together.
 
@@ -109,11 +101,8 @@ class GlusterFS(Mounted):
         files = _meta(mount, _STATE)
         return state_of(files) if files else {'client': unknown('it shows no .meta in the root of the mount')}
 
-    def cold(self, path: str) -> Cold:
+    def _cold(self, path: str, mount: Mount) -> Cold:
         """The kernel's caches, and with them what the client keeps with each inode."""
-        mount, why_not = look(path)
-        if mount is None:
-            return Cold('', why_not)
         seen = inodes_of(_meta(mount, _INODES)) is not None
         return kernel_cold('' if seen else 'what the client has not yet forgotten: it shows no .meta to see it by')
 
@@ -145,13 +134,11 @@ class GlusterFS(Mounted):
         return Layout(name, self.name, (f'brick{"_".join(map(str, numbers))}',), places_file=True)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        """By the number of the bricks."""
         if layout.type != self.name:
             return super().layout_fault(layout, path)
         return _asked(layout, _subvolumes(path))[1]
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """As place_files."""
         return self.place_files([file], layout)
 
     def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:
@@ -169,24 +156,21 @@ class GlusterFS(Mounted):
         return f'{names}: {answer.stderr.strip()}' if answer.exit_status else None
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """By glusterfs.pathinfo of the file, which any user may read."""
+        """Read from glusterfs.pathinfo of the file, which any user may read."""
         if layout.type != self.name:
             return super().granted(file, layout)
-        return Granted(differs=self._differs(file, layout))
-
-    def _differs(self, file: str, layout: Layout) -> Optional[str]:
         answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
         lies_on = _LIES_ON.findall(answer.stdout) if answer else []
         known = _subvolumes(os.path.dirname(file))
         wanted, fault = _asked(layout, known)
         if fault is not None or not lies_on:
             why = fault or 'it has no glusterfs.pathinfo'
-            return f'{layout.name} was asked for, and where {file} lies is not known: {why}'
+            return Granted(differs=f'{layout.name} was asked for, and where {file} lies is not known: {why}')
         if any(all(_is_one_of(host, place, each, known) for place, host in lies_on) for each in wanted):
-            return None
+            return Granted()
         names = ', '.join(each.name for each in wanted)
         found = ' + '.join(f'{host}:{place}' for place, host in lies_on)
-        return f'{layout.name} ({names}) was asked for, and {file} lies on {found}'
+        return Granted(differs=f'{layout.name} ({names}) was asked for, and {file} lies on {found}')
 
     def exchanged(self, path: str) -> Exchanged:
         """What all bricks and the client have exchanged; a connection that is made anew begins at 0."""
@@ -194,11 +178,8 @@ class GlusterFS(Mounted):
         found = _traffic(mount, ANSWER_S) if mount else {}
         return Exchanged(found.get(READ), found.get(WRITTEN))
 
-    def meter(self, path: str) -> Meter:
+    def _meter(self, path: str, mount: Mount) -> Meter:
         """What the client has exchanged with all bricks; a connection that is made anew begins at 0."""
-        mount, why_not = look(path)
-        if mount is None:
-            return no_meter(why_not)
         if not _traffic(mount, ANSWER_S):
             return no_meter(f'the client shows no counters below {mount.point}/.meta')
         whose = f"this node's GlusterFS client of {mount.source}, names and attributes included"
@@ -212,27 +193,25 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
     found = {
         'client version': f'glusterfs {_quoted(files, "../../version")}',
         'client command': _quoted(files, '../../cmdline'),
-        'bricks': f'{sum(each.connected for each in bricks)} of {len(bricks)} connected',
+        'bricks': f'{sum(bricks.values())} of {len(bricks)} connected',
         'translators': ', '.join(sorted(set(types.values()) - {'protocol/client', 'meta'})),
     }
-    for brick in bricks:
-        host, place = (
-            files.get(f'{brick.name}/options/remote-{word}', '?').strip() for word in ('host', 'subvolume')
-        )
-        found[f'brick {brick.name}'] = f'{host}:{place}{"" if brick.connected else ", not connected"}'
+    for name, connected in bricks.items():
+        host, place = (files.get(f'{name}/options/remote-{word}', '?').strip() for word in ('host', 'subvolume'))
+        found[f'brick {name}'] = f'{host}:{place}{"" if connected else ", not connected"}'
     for name, type in types.items():
         if type.startswith(SHOWN):
             found.update({f'{name} {key}': value for key, value in _options(files, name)})
     return found
 
 
-def connections_of(files: Dict[str, str]) -> List[BrickConnection]:
-    """The connections to the bricks, by what each protocol/client shows of itself."""
-    found = []
+def connections_of(files: Dict[str, str]) -> Dict[str, bool]:
+    """Whether the client reaches each brick, by what its protocol/client shows of itself, by the name of that."""
+    found = {}
     for name, text in files.items():
         values = dict(_values(text))
         if 'xlator.protocol.client' in text and 'connected' in values:
-            found.append(BrickConnection(name[: -len('/private')], values['connected'] == '1'))
+            found[name[: -len('/private')]] = values['connected'] == '1'
     return found
 
 
@@ -246,7 +225,7 @@ def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
     whole = [name for name in below if name.endswith('-dht')]
     if len(whole) != 1:
         return ()
-    reached = {each.name for each in connections_of(files) if each.connected}
+    reached = connections_of(files)
 
     def clients(name: str) -> List[str]:
         children = [child for _, child in sorted(below.get(name, {}).items())]
@@ -258,7 +237,9 @@ def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
 
     return tuple(
         Subvolume(
-            f'@{whole[0]}:{name}', tuple(map(brick, clients(name))), tuple(each in reached for each in clients(name))
+            f'@{whole[0]}:{name}',
+            tuple(map(brick, clients(name))),
+            tuple(reached.get(each, False) for each in clients(name)),
         )
         for _, name in sorted(below[whole[0]].items())
     )
@@ -280,12 +261,8 @@ def inodes_of(files: Dict[str, str]) -> Optional[int]:
     """
     if not files:
         return None
-    counts = [
-        int(number)
-        for text in files.values()
-        for number in re.findall(r'gf_dht_mt_inode_ctx_t memusage\]\nnum_allocs = (\d+)', text)
-    ]
-    return sum(counts)
+    kept = re.compile(r'gf_dht_mt_inode_ctx_t memusage\]\nnum_allocs = (\d+)')
+    return sum(int(number) for text in files.values() for number in kept.findall(text))
 
 
 def parse_files(text: str) -> Dict[str, str]:
@@ -362,7 +339,7 @@ def _options(files: Dict[str, str], name: str) -> Iterator[Tuple[str, str]]:
 
 
 def _values(text: str) -> Iterator[Tuple[str, str]]:
-    """The lines 'key = value'."""
+    """The pairs of lines 'key = value'."""
     for line in text.splitlines():
         key, equals, value = line.partition(' = ')
         if equals:

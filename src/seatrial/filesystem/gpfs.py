@@ -9,8 +9,7 @@ from typing import Dict
 
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, unknown
 from seatrial.model.ask import ask
 
 ANSWER_S = 10.0

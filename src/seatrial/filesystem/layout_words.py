@@ -11,9 +11,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import parse_size
 
-ALL = -1
-"""As a stripe count: every target that there is."""
-
+ALL = -1  # as a stripe count: every target that there is
 _UNITS = (('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10))
 _STRIPES = re.compile(r'c(-?\d+)\Z|S(\d+[kMG]?)\Z')
 
@@ -46,7 +44,6 @@ def binary(size: int) -> str:
 
 
 def bytes_of(text: str) -> int:
-    """What binary() wrote."""
     return int(text.rstrip('kMG')) * dict(_UNITS).get(text[-1], 1)
 
 
@@ -68,7 +65,7 @@ def read_keys(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str,
 
 
 def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
-    """The reader of a whole number in a range."""
+    """A reader of whole numbers in a range."""
 
     def read(value: Any) -> int:
         if type(value) is not int or not (first <= value <= last or (or_all and value == ALL)):
@@ -79,8 +76,24 @@ def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[
     return read
 
 
+STRIPE_UNIT = 65536
+"""Stripes are multiples of it, below 4 GiB: LOV_MIN_STRIPE_SIZE and lfs' own limit; CEPH_MIN_STRIPE_UNIT, 32 bits."""
+
+
+def stripe_size(what: str) -> Callable[[Any], int]:
+    """A reader of sizes in bytes that a stripe can have."""
+
+    def read(value: Any) -> int:
+        found = size(value)
+        if found % STRIPE_UNIT or found >= 1 << 32:
+            raise ValueError(f'{show(value)} is not {what}; write a multiple of 64KiB below 4GiB')
+        return found
+
+    return read
+
+
 def size(value: Any) -> int:
-    """The reader of a size in bytes."""
+    """A size in bytes, as a site writes it. Raises ValueError."""
     found = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value
     if type(found) is not int or not 0 < found < 1 << 63:
         raise ValueError(f'{show(value)} is not a size; write a number from 1 and a unit: 64KiB, 1.5GiB')

@@ -10,8 +10,7 @@ from typing import Dict
 
 from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import read_settings
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, read_settings
 from seatrial.model.telemetry import READ, WRITTEN
 
 MOUNTSTATS = '/proc/self/mountstats'
@@ -50,10 +49,7 @@ class Nfs(Mounted):
                 found[f'nfs {key}'] = re.sub(r'lease_expired=\d+', 'lease_expired', match.group(1).strip())
         return found
 
-    def cold(self, path: str) -> Cold:
-        mount, why_not = look(path)
-        if mount is None:
-            return Cold('', why_not)
+    def _cold(self, path: str, mount: Mount) -> Cold:
         local = 'fsc' in re.split('[,=]', mount.options)
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
@@ -66,11 +62,8 @@ class Nfs(Mounted):
         found = traffic(section_of(_mountstats(), mount.point)) if mount else {}
         return Exchanged(found.get(READ), found.get(WRITTEN))
 
-    def meter(self, path: str) -> Meter:
+    def _meter(self, path: str, mount: Mount) -> Meter:
         """Of all mounts of this export, by mountstats, which asks no server."""
-        mount, why_not = look(path)
-        if mount is None:
-            return no_meter(why_not)
         point = mount.point
         if not traffic(section_of(_mountstats(), point)):
             return no_meter(f'{MOUNTSTATS} has no counters of {point}')

@@ -9,8 +9,7 @@ from typing import Dict
 
 from seatrial.filesystem.base import Behaviour, Cold, Exchanged
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look
-from seatrial.filesystem.settings import read_settings
+from seatrial.filesystem.posix import Mounted, kernel_cold, read_settings
 from seatrial.model.telemetry import READ, WRITTEN
 
 CLUSTER_SETTINGS = ('active_cluster_plugin', 'max_locking_protocol')
@@ -33,9 +32,8 @@ class Ocfs2(Mounted):
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         return read_settings('ocfs2', '/sys/fs/ocfs2', CLUSTER_SETTINGS)
 
-    def cold(self, path: str) -> Cold:
-        mount, why_not = look(path)
-        return kernel_cold() if mount else Cold('', why_not)
+    def _cold(self, path: str, mount: Mount) -> Cold:
+        return kernel_cold()
 
     def behaviour(self, path: str) -> Behaviour:
         """Reads are not counted of a process, which srun may have started, but of the disk: exchanged()."""

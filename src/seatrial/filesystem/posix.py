@@ -20,9 +20,9 @@ from seatrial.filesystem.base import (
     Exchanged,
     Meter,
     no_meter,
+    tightest,
 )
 from seatrial.filesystem.mounts import Mount, mount_of
-from seatrial.filesystem.settings import read_settings, unknown
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.telemetry import READ, WRITTEN
@@ -35,19 +35,13 @@ _QUOTA_TITLE = re.compile(r'Disk quotas for (user|group) .*\([ug]id ([0-9]+)\):'
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
 """Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties."""
 
-IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')
-"""Kernel types whose pages are the files."""
-
+IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
 ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
-UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')
-"""Kernel types whose data lie on the device of the mount."""
-
+UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')  # kernel types whose data lie on the device of the mount
 ANSWER_S = 10.0
 
 BLOCK_DEVICES = '/sys/dev/block'
-ALL_ONES = (-1, (1 << 64) - 1)
-"""How Python shows f_favail of a file system that does not know it, as CephFS."""
-
+ALL_ONES = (-1, (1 << 64) - 1)  # how Python shows f_favail of a file system that does not know it, as CephFS
 SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, whatever the device's own are
 
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
@@ -75,7 +69,9 @@ class Mounted(Driver):
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
-        group, said = _group_of_new_files(path), ''
+        directory, said = os.stat(path), ''
+        # New files get the group of a directory with the set-group-ID bit, else this process's (open(2)).
+        group = directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
         for kind, whose in (('--user', user), ('--group', group)):
             rows = ['--verbose', '--no-wrap', '--raw-grace', f'--filesystem={mount.point}']
             answer = ask(['quota', kind, *rows, str(whose)], QUOTA_DEADLINE_S)
@@ -98,14 +94,14 @@ class Mounted(Driver):
         return found
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        """What only this type has."""
         return {}
 
     def cold(self, path: str) -> Cold:
-        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not known."""
         mount, why_not = look(path)
-        if mount is None:
-            return Cold('', why_not)
+        return self._cold(path, mount) if mount else Cold('', why_not)
+
+    def _cold(self, path: str, mount: Mount) -> Cold:
+        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not known."""
         if mount.type in IN_MEMORY:
             return Cold('', f'{mount.type} keeps its files in memory and nowhere else: no read of them is ever cold')
         if mount.type == 'zfs':
@@ -115,7 +111,7 @@ class Mounted(Driver):
         return kernel_cold()
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """With drop_caches, where cold() says that this is all."""
+        """Empties the caches by drop_caches, where cold() says that this is enough."""
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
     def behaviour(self, path: str) -> Behaviour:
@@ -133,10 +129,11 @@ class Mounted(Driver):
         return Behaviour(type_ not in (*KERNEL_CACHED, *IN_MEMORY), counted, type_ in UNCOMPRESSED)
 
     def meter(self, path: str) -> Meter:
-        """Of the block device that the files lie on, by sysfs: reading it asks no file system."""
         mount, why_not = look(path)
-        if mount is None:
-            return no_meter(why_not)
+        return self._meter(path, mount) if mount else no_meter(why_not)
+
+    def _meter(self, path: str, mount: Mount) -> Meter:
+        """Of the block device that the files lie on, by sysfs: reading it asks no file system."""
         if mount.type in IN_MEMORY:
             return no_meter(f'{mount.type} keeps its files in memory, and no counter sees them move')
         try:
@@ -189,6 +186,24 @@ def look(path: str) -> Tuple[Optional[Mount], str]:
     return mount, '' if mount else f'{path}: no mount is seen'
 
 
+def unknown(why: str) -> str:
+    return f'unknown: {why}'
+
+
+def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str, str]:
+    """The values by 'prefix name'. A name that this kernel does not have is left out."""
+    found = {}
+    for name in names:
+        try:
+            with open(f'{directory}/{name}', encoding='utf-8', errors='replace') as stream:
+                found[f'{prefix} {name}'] = ','.join(stream.read().split('\n')).strip(', ')
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            found[f'{prefix} {name}'] = unknown(error.strerror or 'it cannot be read')
+    return found
+
+
 def parse_quota(text: str, user: int, group: int) -> Capacity:
     """What the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones.
 
@@ -206,17 +221,7 @@ def parse_quota(text: str, user: int, group: int) -> Capacity:
         if of in wanted and len(numbers) == 8 and all(number.isdigit() for number in numbers):
             values = [int(number) for number in numbers]
             found.append(Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now)))
-    return Capacity(_tightest(each.bytes for each in found), _tightest(each.inodes for each in found))
-
-
-def _tightest(left: Iterable[Optional[int]]) -> Optional[int]:
-    return min((each for each in left if each is not None), default=None)
-
-
-def _group_of_new_files(path: str) -> int:
-    """That of a directory with the set-group-ID bit, else this process's (open(2))."""
-    directory = os.stat(path)
-    return directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
+    return tightest(*found)
 
 
 def _left(row: List[int], unit: int, now: float) -> Optional[int]:

@@ -26,16 +26,10 @@ FACTS = {
 
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 UNKNOWN = 'not recorded'
-NO_OTHERS = 'no others'
-"""Of a list that has nothing which the other has not."""
-
-BUILD_SHOWN = 19
-"""Letters of a build: 'sha256:' and twelve of the checksum."""
-
+NO_OTHERS = 'no others'  # of a list that has nothing which the other has not
+BUILD_SHOWN = 19  # letters of a build: 'sha256:' and twelve of the checksum
 _TYPE, _MOUNT, _OPTIONS, _SETTINGS = 'type in trial.yaml', 'mounted', 'mount options', 'settings'
-_FIRST = (_TYPE, _MOUNT, _OPTIONS)
-"""Of the file system's state, by their keys: they say the most of a figure."""
-
+_FIRST = (_TYPE, _MOUNT, _OPTIONS)  # of the file system's state, by their keys: they say the most of a figure
 _LISTS = {'modules': None, 'environment': None, _OPTIONS: ','}
 """What is a list, of which only the parts that the other has not are shown, by what separates them."""
 
@@ -102,7 +96,6 @@ def percent_words(full: Sequence[int]) -> str:
 
 
 def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], _Facts]:
-    """The facts of each case that began."""
     told = [name for name in (*FACTS, 'file_system_type', 'state') if name != 'tasks']
     began = (
         rows.lazy()
@@ -123,7 +116,6 @@ def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], _Facts]:
 
 
 def _state(row: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The settings of the file system, each by 'file system: key'."""
     name, state = row['file_system'], row['state']
     found = {_TYPE: row['file_system_type'], _SETTINGS: state and 'recorded', **(_parsed(state) if state else {})}
     return {f'{name}: {key}': value for key, value in found.items() if key != _SAID_ELSEWHERE}
@@ -136,7 +128,7 @@ def _parsed(state: str) -> dict[str, str]:
 
 
 def _differing(one: _Facts, other: _Facts) -> Iterator[tuple[int, str]]:
-    """Each difference behind its place in the order."""
+    """The differences, each with its place in the order."""
     found = {
         name: (one.get(name, (None,)), other.get(name, (None,)))
         for name in dict.fromkeys((*one, *other))
@@ -152,7 +144,7 @@ def _differing(one: _Facts, other: _Facts) -> Iterator[tuple[int, str]]:
 
 
 def _key(name: str) -> str:
-    """Of a setting without its file system; else the name itself."""
+    """A setting without the name of its file system; any other name as it is."""
     return name.partition(': ')[2] or name
 
 

@@ -18,41 +18,19 @@ from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 
-SCHEMA = 6
-"""The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
+SCHEMA = 6  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
 
 COLUMNS: dict[str, Any] = {
     'schema': pl.Int32,
     'seatrial': pl.String,
     'session': pl.String,
     'session_started': pl.Datetime('us', 'UTC'),
-    'session_verdict': pl.String,
-    'site': pl.String,
-    'profile': pl.String,
-    'check': pl.String,
-    'partition': pl.String,
-    'file_system': pl.String,
-    'file_system_type': pl.String,
-    'layout': pl.String,
+    **dict.fromkeys(('session_verdict', 'site', 'profile', 'check', 'partition', 'file_system'), pl.String),
+    **dict.fromkeys(('file_system_type', 'layout'), pl.String),
     'nodes': pl.Int64,
-    'case_verdict': pl.String,
-    'engine': pl.String,
-    'engine_version': pl.String,
-    'host': pl.String,
-    'hosts': pl.String,
-    'kernel': pl.String,
-    'metric': pl.String,
-    'metric_verdict': pl.String,
-    'metric_why': pl.String,
-    'operation': pl.String,
-    'point': pl.String,
-    'axis': pl.String,
-    'tasks': pl.Int64,
-    'transfer_size': pl.Int64,
-    'bytes_per_task': pl.Int64,
-    'files_per_task': pl.Int64,
-    'repetition': pl.Int64,
-    'block': pl.Int64,
+    **dict.fromkeys(('case_verdict', 'engine', 'engine_version', 'host', 'hosts', 'kernel', 'metric'), pl.String),
+    **dict.fromkeys(('metric_verdict', 'metric_why', 'operation', 'point', 'axis'), pl.String),
+    **dict.fromkeys(('tasks', 'transfer_size', 'bytes_per_task', 'files_per_task', 'repetition', 'block'), pl.Int64),
     'started': pl.Datetime('us', 'UTC'),
     'seconds': pl.Float64,
     'bytes_moved': pl.Int64,
@@ -60,24 +38,12 @@ COLUMNS: dict[str, Any] = {
     'unit': pl.String,
     'cache': pl.String,
     'valid': pl.Boolean,
-    'rules': pl.String,
-    'engine_build': pl.String,
-    'mpi': pl.String,
-    'launcher': pl.String,
-    'modules': pl.String,
-    'client_version': pl.String,
-    'commit': pl.String,
-    'reframe': pl.String,
-    'selection': pl.String,
-    'better': pl.String,
-    'kind': pl.String,
-    'phase': pl.String,
+    **dict.fromkeys(('rules', 'engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit'), pl.String),
+    **dict.fromkeys(('reframe', 'selection', 'better', 'kind', 'phase'), pl.String),
     'tasks_per_node': pl.Int64,
     'interface': pl.String,
     'direct': pl.Boolean,
-    'queue_depth': pl.Int64,
-    'working_set': pl.Int64,
-    'bytes_per_file': pl.Int64,
+    **dict.fromkeys(('queue_depth', 'working_set', 'bytes_per_file'), pl.Int64),
     'label': pl.String,
     'state': pl.String,
     'used_percent': pl.Int64,
@@ -91,14 +57,7 @@ SINCE: dict[int, tuple[str, ...]] = {
     2: ('engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit', 'reframe'),
     3: ('selection',),
     4: (
-        'better',
-        'kind',
-        'phase',
-        'tasks_per_node',
-        'interface',
-        'direct',
-        'queue_depth',
-        'working_set',
+        *('better', 'kind', 'phase', 'tasks_per_node', 'interface', 'direct', 'queue_depth', 'working_set'),
         'bytes_per_file',
     ),
     5: ('label', 'state', 'used_percent', 'environment', 'steers'),
@@ -111,20 +70,9 @@ _RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_c
 _AXES = {'clients': 'tasks', 'group': 'node'}
 _UNITS = {**UNITS, 'facts': UNITS['']}
 
-
 NEEDED = (
-    *(
-        'session',
-        'session_started',
-        'session_verdict',
-        'site',
-        'profile',
-        'check',
-        'partition',
-        'file_system',
-        'layout',
-    ),
-    *('nodes', 'case_verdict', 'metric', 'metric_verdict'),
+    *('session', 'session_started', 'session_verdict', 'site', 'profile', 'check', 'partition', 'file_system'),
+    *('layout', 'nodes', 'case_verdict', 'metric', 'metric_verdict'),
 )
 """Columns that have a value in every row of every schema."""
 
@@ -186,7 +134,6 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
 
 OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'node') & (pl.col('point').fill_null('') != ALL_NODES)
 """Rows of the groups of a node sweep: formed from the nodes that a session is given, they are others in the next."""
-
 
 OF_METRIC = ('check', 'partition', 'file_system', 'layout', 'nodes', 'metric', 'cache')
 """What is one row of a summary, in each session."""
@@ -276,12 +223,12 @@ def table(
         'label': label,
     }
     rows = [{**common, **row} for case in cases for row in _case_rows(case)]
-    return pl.DataFrame([[row[name] for name in COLUMNS] for row in rows], schema=COLUMNS, orient='row')
+    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in rows], schema=COLUMNS, orient='row')
 
 
 def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
     plan, start = kept.plan, kept.records.start
-    case = {
+    case: dict[str, Any] = {
         'seatrial': plan.seatrial,
         'profile': plan.profile,
         'check': plan.case.check,
@@ -291,23 +238,26 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         'layout': plan.case.layout,
         'nodes': plan.case.nodes,
         'case_verdict': kept.verdict,
-        'engine': start.engine if start else None,
-        'engine_version': start.version if start else None,
-        'host': start.host if start else None,
-        'kernel': start.kernel if start else None,
         'axis': plan.axis.name,
         'kind': plan.kind,
-        'engine_build': start.provenance.build if start else None,
-        'mpi': start.provenance.mpi if start else None,
-        'launcher': start.provenance.launcher if start else None,
-        'modules': ' '.join(start.provenance.modules) if start else None,
-        'client_version': start.state.get('client version', '') if start else None,
         'commit': plan.commit,
         'reframe': plan.reframe,
-        'state': json.dumps(start.state, sort_keys=True) if start else None,
-        'used_percent': start.capacity.get('used_percent') if start else None,
-        'environment': ' '.join(start.provenance.environment) if start else None,
     }
+    if start:
+        case |= {
+            'engine': start.engine,
+            'engine_version': start.version,
+            'host': start.host,
+            'kernel': start.kernel,
+            'engine_build': start.provenance.build,
+            'mpi': start.provenance.mpi,
+            'launcher': start.provenance.launcher,
+            'modules': ' '.join(start.provenance.modules),
+            'client_version': start.state.get('client version', ''),
+            'state': json.dumps(start.state, sort_keys=True),
+            'used_percent': start.capacity.get('used_percent'),
+            'environment': ' '.join(start.provenance.environment),
+        }
     for point in plan.points:
         for phase in point.phases:
             for each in metrics_of(point, phase):
@@ -329,11 +279,10 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
                 launches = [_launch(sample, each) for sample in kept.samples.get(name, ())]
                 if kept.records.broken:  # R4: nobody knows which of them are as they were measured
                     launches = [{**launch, 'valid': False} for launch in launches]
-                yield from ({**own, **launch} for launch in launches or [_NO_LAUNCH])
+                yield from ({**own, **launch} for launch in launches or [{'valid': False, 'rules': ''}])
 
 
 def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
-    """One metric of a launch."""
     measurement = sample.measurement
     found = measurement.metric(what.name) if measurement else None
     return {
@@ -366,12 +315,3 @@ def _parameters(point: Point) -> dict[str, Any]:
         'working_set': point.working_set or None,
         'bytes_per_file': point.bytes_per_file if own.files else None,
     }
-
-
-_NO_LAUNCH: dict[str, Any] = {
-    **dict.fromkeys(_parameters(Point('access', ()))),
-    **dict.fromkeys(('repetition', 'block', 'started', 'seconds', 'bytes_moved', 'value', 'hosts', 'cache')),
-    'directory_bytes': None,
-    'valid': False,
-    'rules': '',
-}

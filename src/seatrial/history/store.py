@@ -9,46 +9,33 @@ too; of a session that several files have, its own file counts, or else the firs
 
 import hashlib
 import io
+import json
 import os
 import re
 import secrets
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import polars as pl
 
-from seatrial.history.rows import (
-    COLUMNS,
-    SCHEMA,
-    SUMMARY,
-    as_of_today,
-    columns_of,
-    fault_in,
-    needed_by,
-    summary,
-)
+from seatrial.history.rows import COLUMNS, SCHEMA, SUMMARY, as_of_today, columns_of, fault_in, needed_by, summary
 
 SUFFIX = '.parquet'
+ANNOTATIONS = 'annotations.jsonl'
 REMOVED_SUFFIX = '.removed'
 """Of Seatrial 0.1: names of sessions that were removed, a line each, and that an archive may still have."""
 
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
-MAX_BYTES = 256 << 20
-"""Of a file that is read whole: others may have written it."""
-
-AT_ONCE = 8
-"""Sessions of an archive that are in memory together."""
-
-TOGETHER = 16
-"""Files whose summaries are made at once: to begin a reading costs more than to go through the rows."""
-
+MAX_BYTES = 256 << 20  # of a file that is read whole: others may have written it
+AT_ONCE = 8  # sessions of an archive that are in memory together
+TOGETHER = 16  # files whose summaries are made at once: to begin a reading costs more than to go through the rows
 SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
 """What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
 
@@ -75,7 +62,6 @@ class History:
 
 
 def folder_of(state: str | Path) -> Path:
-    """Where the history lies in a site's state directory."""
     return Path(state) / 'history'
 
 
@@ -124,7 +110,6 @@ def _removed_from(folder: Path) -> set[str]:
 
 
 def _put_whole(file: Path, content: bytes) -> Path:
-    """Write it under another name and rename it into place. Raises OSError."""
     temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
     try:
         with temporary.open('wb') as stream:
@@ -153,7 +138,6 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def is_archive(file: Path) -> bool:
-    """Whether a file is named as one of many sessions."""
     return _ARCHIVE.fullmatch(file.stem) is not None
 
 
@@ -176,7 +160,7 @@ def read(folder: Path, newest: int = 0, named: Collection[str] | None = None) ->
 def one_by_one(
     folder: Path, newest: int = 0, named: Collection[str] | None = None
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """The same, a session after the other: who keeps a part of each needs no memory for all."""
+    """As `read`, one session after the other: a caller that keeps a part of each needs no memory for all."""
     places, skipped = _places(folder)
     yield from skipped
     wanted = [each for each in list(places)[-newest:] if named is None or each in named]
@@ -208,8 +192,41 @@ def summaries(
             yield rows if isinstance(rows, Skipped) else summary(rows, columns)
 
 
+class Annotation(NamedTuple):
+    """What people have written down beside the nights: what happened on a day of UTC, as in the names of sessions."""
+
+    day: date
+    text: str
+
+
+def annotate(state: str | Path, own: Annotation) -> Path:
+    """Append a line of JSON to the annotations of a site; returns the file. Raises OSError."""
+    file = folder_of(state) / ANNOTATIONS
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # One write at the end of the file: two people at once lose nothing.
+    opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        os.write(opened, (json.dumps({'day': own.day.isoformat(), 'text': own.text}) + '\n').encode())
+    finally:
+        os.close(opened)
+    return file
+
+
+def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
+    """The annotations of a site by day, and the lines that are none. Raises OSError."""
+    file = folder_of(state) / ANNOTATIONS
+    found, skipped = [], []
+    for number, line in enumerate(file.read_bytes().splitlines() if file.is_file() else [], 1):
+        try:
+            data = json.loads(line)
+            found.append(Annotation(date.fromisoformat(data['day']), str(data['text'])))
+        except (ValueError, KeyError, TypeError):
+            skipped.append(Skipped(file, f'line {number} is no annotation'))
+    return sorted(found, key=lambda each: each.day), skipped
+
+
 def _sessions_of(archive: Path) -> set[str] | str:
-    """Or why it has none. Whether its rows are those of a history shows when they are read."""
+    """The sessions of an archive, or why it has none. Whether its rows are those of a history shows on reading."""
     content = content_of(archive)
     if isinstance(content, str):
         return content
@@ -224,7 +241,7 @@ def _sessions_of(archive: Path) -> set[str] | str:
 def _of_archive(
     file: Path, sessions: Sequence[str], columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """The rows of these sessions, of AT_ONCE at a time."""
+    """The rows of these sessions in an archive, AT_ONCE sessions at a time."""
     content = content_of(file)
     for at in range(0, len(sessions), AT_ONCE):
         part = sessions[at : at + AT_ONCE]
@@ -333,8 +350,7 @@ def _schema_of(version: int) -> pl.Schema:
     return pl.Schema(columns_of(version))
 
 
-UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}
-"""The metadata of a file before it is sealed."""
+UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file before it is sealed
 
 
 def sealed(content: bytes) -> bytes:

@@ -53,7 +53,7 @@ def check_names(plan: TrialPlan) -> None:
 def _watched(plan: TrialPlan) -> int:
     """Run it in a process that is left behind where a call of the target never returns."""
     blocked, patience_s = Blocked(), stall.patience_s(plan.target.recovery_limit_s)
-    ended = watched(lambda: _kept(plan, lambda plan: _run(plan, blocked)), blocked, patience_s)
+    ended = watched(lambda: _kept(plan, lambda plan: _say_end(plan, runner.run(plan, blocked))), blocked, patience_s)
     if not isinstance(ended, LeftBehind):
         return ended
     known = records_in(plan.records).end
@@ -80,10 +80,6 @@ def _kept(plan: TrialPlan, step: Callable[[TrialPlan], int]) -> int:
     except OSError as error:
         print(f'seatrial: the records {plan.records} cannot be kept: {error}', file=sys.stderr)
         return UNFINISHED
-
-
-def _run(plan: TrialPlan, blocked: Blocked) -> int:
-    return _say_end(plan, runner.run(plan, blocked))
 
 
 def _say_end(plan: TrialPlan, end: End) -> int:
@@ -120,7 +116,6 @@ def _refuse(sentence: str) -> int:
 
 
 def _say(sentence: str, stream: Optional[TextIO] = None) -> None:
-    """In ASCII: a node's locale may know no other letters."""
     print('seatrial: ' + sentence.encode('ascii', 'backslashreplace').decode('ascii'), file=stream)
 
 

@@ -49,9 +49,7 @@ NO_CRITERION = (
     'write a contract.yaml for seatrial accept, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
-NAMED = 4
-"""Metrics of which one reason speaks by name; of more, by the first."""
-
+NAMED = 4  # metrics of which one reason speaks by name; of more, by the first
 _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 
 
@@ -83,7 +81,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         metrics = tuple(_with_drill(_with_reference(each, references), records.drill) for each in metrics)
     curves = _curves(plan, metrics, engine)
     facts = _facts(by_metric.values())
-    expectations = (*_judge_expectations(curves, criteria, unjudged), *_judge_guarantees(facts, criteria))
+    expectations = _judge_expectations(curves, facts, criteria, unjudged)
     isolated = isolation(plan, records, unjudged)
     against = [*_of_places(isolated), *_against(found, metrics, references, expectations)]
     suspects = {said for verdict, said in isolated.sentences if verdict == SUSPECTED} if isolated else set()
@@ -158,7 +156,6 @@ def _judge_reference(
 
 
 def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:
-    """The metric with the verdict that its reference makes of it."""
     reference = next((each for each in references if each.metric == one.metric), None)
     verdict = _OF_INTERVAL[reference.interval] if reference else Verdict.MEASURED
     if reference is None or worst([verdict, one.verdict]) is not verdict:
@@ -197,21 +194,17 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
     return Curves(plan.case.check, engine, plan.axis, values, samples, names, decides, fairness, groups)
 
 
-def _judge_expectations(curves: Curves, criteria: Criteria, unjudged: str) -> tuple[ExpectationResult, ...]:
-    results = [
-        result
-        for each in criteria.expectations
-        for result in judge_curves(each, curves, each.id in criteria.enforced)
-    ]
-    return tuple(not_judged(result, unjudged) if unjudged else result for result in results)
-
-
-def _judge_guarantees(facts: Sequence[Fact], criteria: Criteria) -> tuple[ExpectationResult, ...]:
-    return tuple(
-        judge_guarantee(each, facts, each.id in criteria.enforced)
-        for each in criteria.expectations
-        if isinstance(each, GuaranteeHolds)
-    )
+def _judge_expectations(
+    curves: Curves, facts: Sequence[Fact], criteria: Criteria, unjudged: str
+) -> tuple[ExpectationResult, ...]:
+    """Of the curves first, then the guarantees, which every profile can judge."""
+    of_curves, guarantees = [], []
+    for each in criteria.expectations:
+        enforced = each.id in criteria.enforced
+        if isinstance(each, GuaranteeHolds):
+            guarantees.append(judge_guarantee(each, facts, enforced))
+        of_curves += judge_curves(each, curves, enforced)
+    return (*(not_judged(each, unjudged) if unjudged else each for each in of_curves), *guarantees)
 
 
 def _against(
@@ -220,7 +213,6 @@ def _against(
     references: Sequence[ReferenceResult],
     expectations: Sequence[ExpectationResult],
 ) -> list[tuple[Verdict, str]]:
-    """All that speaks against the case; what follows from something else is not said again."""
     rules = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
     reasons = list(dict.fromkeys(rules))
     known = {said for _, said in reasons}

@@ -62,7 +62,7 @@ def caveats(
     if isolated and plan.profile == 'acceptance' and not criteria.references:
         labels.append(ONLY_EQUAL.format(kind=isolated.kind))
     if not plan.stopping.fixed:
-        labels += [*_slow(metrics), *_correlated(metrics, correlation), *_drifts(metrics)]
+        labels += _of_repetitions(metrics, correlation)
     if plan.profile == 'acceptance':
         labels += _of_acceptance(metrics, criteria, isolated is not None, plan.stopping.once)
     return tuple(dict.fromkeys(labels))
@@ -78,9 +78,7 @@ def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
     return [_label(rule, list(said)) for rule, said in concerned.items()]
 
 
-PARTS = 3
-"""Of a label, each with its own figures; where it would have more, all launches share a range."""
-
+PARTS = 3  # of a label, each with its own figures; where it would have more, all launches share a range
 FIGURE = re.compile(r'(?<![\w.])\d+(?:\.\d+)?(?= (?:%|(?:m?s|[KMGTP]iB|B)\b))')
 """In a sentence, with its unit behind it: a number without one may be a name, of a task say."""
 
@@ -133,21 +131,18 @@ def _left_behind(records: Records) -> list[str]:
     return []
 
 
-def _slow(metrics: Sequence[MetricResult]) -> list[str]:
+def _of_repetitions(metrics: Sequence[MetricResult], correlation: float) -> list[str]:
+    labels = []
     slow = [f'{each.slow} of {len(each.values)} at {each.metric}' for each in metrics if each.slow]
-    return [SLOW_LAUNCHES.format(metrics=listed(slow))] if slow else []
-
-
-def _correlated(metrics: Sequence[MetricResult], correlation: float) -> list[str]:
-    if not correlation:
-        return []
-    times = max(widening(correlation, len(each.values)) for each in metrics)
-    return [CORRELATED.format(correlation=correlation, times=times)]
-
-
-def _drifts(metrics: Sequence[MetricResult]) -> list[str]:
-    names = [each.metric for each in metrics if each.summary and each.summary.drifting]
-    return [DRIFTING.format(metrics=listed(names))] if names else []
+    if slow:
+        labels.append(SLOW_LAUNCHES.format(metrics=listed(slow)))
+    if correlation:
+        times = max(widening(correlation, len(each.values)) for each in metrics)
+        labels.append(CORRELATED.format(correlation=correlation, times=times))
+    drifting = [each.metric for each in metrics if each.summary and each.summary.drifting]
+    if drifting:
+        labels.append(DRIFTING.format(metrics=listed(drifting)))
+    return labels
 
 
 def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared: bool, once: bool) -> list[str]:

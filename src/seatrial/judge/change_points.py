@@ -29,11 +29,8 @@ from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import t_quantile
 
 CONFIDENCE = 0.95
-MIN_SIDE = 3
-"""Points on each side of a step: any two are on a line."""
-
-MIN_POINTS = 2 * MIN_SIDE + 1
-"""Two lines are four figures: three points are left to show the scatter."""
+MIN_SIDE = 3  # points on each side of a step: any two are on a line
+MIN_POINTS = 2 * MIN_SIDE + 1  # two lines are four figures: three points are left to show the scatter
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,6 @@ _ROUNDING = 1e-9
 
 
 def _fit(sizes: Sequence[float], logs: Sequence[float], place: int) -> _Fit:
-    """One line through the points before `place`, and one through the others."""
     below, above = _line(sizes[:place], logs[:place]), _line(sizes[place:], logs[place:])
     gaps = []
     for size in sizes[place - 1 : place + 1]:

@@ -13,9 +13,7 @@ from typing import NamedTuple
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import in_base
 
-Figures = Mapping[str, float | None]
-"""By column, in the base unit; None or absent is unknown."""
-
+Figures = Mapping[str, float | None]  # by column, in the base unit; None or absent is unknown
 _RELATIONS = {'>=': operator.ge, '<=': operator.le}
 _FORM = re.compile(r'\s*([a-z]+)\s*(>=|<=)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*', re.ASCII)
 
@@ -41,12 +39,10 @@ class Spread(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """In the base unit."""
         return self.high[1] - self.low[1]
 
     @property
     def share(self) -> float:
-        """The difference as a share of the maximum."""
         return self.difference / self.high[1] if self.high[1] else 0.0
 
 
@@ -59,7 +55,6 @@ class Requirement(NamedTuple):
     text: str
 
     def met(self, figure: float | None) -> bool | None:
-        """Whether it is; None where nobody knows."""
         return None if figure is None else bool(_RELATIONS[self.relation](figure, self.value))
 
 
@@ -77,7 +72,7 @@ class Winner(NamedTuple):
 
 
 def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
-    """Of 'capacity>=2500TB'. Raises ValueError with the form."""
+    """Reads 'capacity>=2500TB'. Raises ValueError with the form."""
     match, units = _FORM.fullmatch(text), {each.name: each.unit for each in columns}
     if match is None or match[1] not in units:
         raise ValueError(
@@ -98,7 +93,7 @@ def quantity_of(figure: str, unit: str, base: str) -> float:
 
 
 def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Spread | None:
-    """Of those whose figure is known; None where none is."""
+    """The spread of a column over the configurations whose figure is known; None where none is."""
     known = {name: value for name, own in configurations.items() if (value := own.get(column.name)) is not None}
     if not known:
         return None

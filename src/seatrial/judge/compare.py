@@ -31,16 +31,11 @@ from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import t_interval, t_quantile, t_within
 
 BETTER, SAME, WORSE = 'better', 'same', 'worse'
-ORDER = (WORSE, BETTER, UNDECIDED, SAME)
-"""The verdicts, the most important one first."""
-
+ORDER = (WORSE, BETTER, UNDECIDED, SAME)  # the verdicts, the most important one first
 CONFIDENCE = 0.95
 LEVEL = 0.05
-EFFECT = 0.05
-"""The smallest effect that matters, if nobody says another one."""
-
-Sessions = Mapping[str, Sequence[float]]
-"""The samples of each session by its name, in the base unit, all above 0."""
+EFFECT = 0.05  # the smallest effect that matters, if nobody says another one
+Sessions = Mapping[str, Sequence[float]]  # the samples of each session by its name, in the base unit, all above 0
 
 
 @dataclass(frozen=True)

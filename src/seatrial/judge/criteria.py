@@ -2,7 +2,7 @@
 
 Repetitions of one allocation share its nodes, its neighbours and its hour, so that their scatter says nothing of
 other allocations. From two allocations on these are what is independent: each gives one figure, and the interval is
-Student's over the figures. docs/contract.md has the rules in words.
+that of statistics.between_allocations. docs/contract.md has the rules in words.
 """
 
 import itertools
@@ -13,10 +13,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from seatrial.judge.session import FAMILY
-from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, quantile_interval, verdict_interval
+from seatrial.judge.statistics import (
+    CONFIDENCE,
+    MIN_SAMPLES,
+    between_allocations,
+    half_width_between,
+    quantile_interval,
+    verdict_interval,
+)
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import duration
-from seatrial.rules.stopping import t_interval, t_quantile
 from seatrial.workload.words import counted
 
 MET, MISSED, UNDECIDED = 'met', 'missed', 'undecided'
@@ -25,8 +31,7 @@ VERDICTS = {MET: Verdict.PASS, MISSED: Verdict.FAIL, UNDECIDED: Verdict.INCONCLU
 MEAN, MEDIAN, MINIMUM, BEST = 'mean', 'median', 'minimum', 'best'
 LAST = 'last'
 
-MOST_FURTHER = 100
-"""More allocations than these are no remedy: the figure lies at its bound."""
+MOST_FURTHER = 100  # more allocations than these are no remedy: the figure lies at its bound
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class Criterion:
 
     @property
     def needed(self) -> int:
-        """Valid repetitions of an allocation that counts."""
+        """How many valid repetitions an allocation needs to count."""
         return 1 if self.once else max(MIN_SAMPLES, self.best_of)
 
 
@@ -244,13 +249,16 @@ def further_allocations(
 
     confidence: of the interval of so many allocations
 
-    The least N - n with t(N - 1) s / sqrt(N) below the distance to the bound (Jain, The Art of Computer Systems
-    Performance Analysis, 1991, 13.9, with Student's t in place of the normal quantile). None above MOST_FURTHER.
-    Raises StatisticsError for a single figure.
+    The least N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems Performance
+    Analysis, 1991, 13.9). None above MOST_FURTHER, or where a logarithm is missing. Raises StatisticsError for a
+    single figure.
     """
-    away, stdev, n = abs(statistics.fmean(figures) - bound), statistics.stdev(figures), len(figures)
+    if min(*figures, bound) <= 0:
+        return None
+    logs = [math.log(each / bound) for each in figures]
+    away, scatter, n = abs(statistics.fmean(logs)), statistics.stdev(logs), len(figures)
     for total in range(n + 1, n + MOST_FURTHER + 1):
-        if t_quantile(confidence(total), total - 1) * stdev / math.sqrt(total) < away:
+        if half_width_between(scatter, total, confidence(total)) < away:
             return total - n
     return None
 
@@ -270,8 +278,8 @@ class _Estimate:
             found = min(figures) if criterion.least else max(figures)
             return cls(found, found * (1 - error), found * (1 + error))
         if len(figures) > 1:
-            interval = t_interval(figures, confidence)
-            return cls(interval.mean, interval.low * (1 - error), interval.high * (1 + error))
+            found, low, high = between_allocations(figures, confidence)
+            return cls(found, low * (1 - error), high * (1 + error))
         one, found = attempts[0], figures[0]
         low, high = found, found
         if criterion.statistic == MEAN:
@@ -298,7 +306,7 @@ def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
 
 
 def _counting(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Those that decide, oldest first."""
+    """The attempts that decide the criterion, oldest first."""
     valid = sorted((each for each in attempts if _counts(criterion, each)), key=lambda each: each.session)
     if criterion.counts == LAST:
         return tuple(valid[-criterion.allocations :])

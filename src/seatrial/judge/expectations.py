@@ -15,12 +15,11 @@ from seatrial.judge.groups import GroupRate
 from seatrial.judge.relations import (
     FAILS,
     HOLDS,
+    NO_LEAST,
     UNDECIDED,
     Points,
     Relation,
     alike,
-    at_least,
-    at_most,
     degrades,
     does_not_degrade,
     falls_with,
@@ -31,6 +30,7 @@ from seatrial.judge.relations import (
     stays_above,
     stays_below,
     sustains,
+    undecided,
     unimodal,
 )
 from seatrial.judge.statistics import CONFIDENCE, Fairness
@@ -65,7 +65,7 @@ class ExpectationResult:
 
     @property
     def sentence(self) -> str:
-        """For people: who found what, and whether it is so here."""
+        """Who found what, and whether it is so here."""
         return f'{self.source} found that {self.words}: {_HERE[self.relation.verdict]}'
 
 
@@ -101,7 +101,7 @@ class Curves:
     groups: Mapping[tuple[str, str], Sequence[GroupRate]] = field(default_factory=dict)
 
     def uncached(self) -> 'Curves':
-        """Without the samples that a cache has answered."""
+        """The curves without the samples that a cache answered."""
         samples = {
             metric: {label: () if (metric, label) in self.cached else own for label, own in points.items()}
             for metric, points in self.samples.items()
@@ -145,8 +145,23 @@ class Limited(OfCurve):
     limit: float
 
     def limit_fault(self) -> str | None:
-        """Why the limit is none, as a clause, or None."""
+        """What is wrong with the limit, as a clause, or None."""
         return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfMargin(OfCurve):
+    """An expectation by a ratio of two points that is at most `margin`."""
+
+    margin: float = MARGIN_10
+
+    @staticmethod
+    @abstractmethod
+    def judged(points: Points, margin: float, among: str, better: str) -> Relation:
+        """A function of judge/relations.py."""
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return self.judged(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,58 +192,35 @@ class FallsWith(OfCurve):
         return _falls(metric, curves, self.spearman)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RisesWith(OfCurve):
+class RisesWith(FallsWith):
     """The less of `by`, the axis of the sweep, the worse: as FallsWith, from its largest value to its smallest."""
-
-    by: str
-    spearman: float = -0.8
-
-    def fault(self, shape: Shape) -> str | None:
-        return super().fault(shape) or _axis_fault(self.by, shape)
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         return _falls(metric, curves, self.spearman, backwards=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plateaus(OfCurve):
+class Plateaus(OfMargin):
     """It gets better or stays: no point is `margin` times worse than the one before, nor the last than the best."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return plateaus(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(plateaus)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DoesNotDegrade(OfCurve):
+class DoesNotDegrade(OfMargin):
     """The best point is at most `margin` times better than the last one."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return does_not_degrade(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(does_not_degrade)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Degrades(OfCurve):
+class Degrades(OfMargin):
     """The best point is more than `margin` times better than the last one."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return degrades(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(degrades)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unimodal(OfCurve):
+class Unimodal(OfMargin):
     """It gets better up to one point and worse from there on: no valley between two is deeper than `margin`."""
 
-    margin: float = MARGIN_10
-
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return unimodal(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+    judged = staticmethod(unimodal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,11 +366,13 @@ class OfPoints(OfCurve):
         missing = [label for label in (self.at, self.than) if not points.get(label)]
         if missing:
             return undecided(f'{missing[0]} was not measured')
-        return self.compared(*_ratio(points[self.at], points[self.than], (self.at, self.than), curves.better[metric]))
+        over, under, names = _ratio(points[self.at], points[self.than], (self.at, self.than), curves.better[metric])
+        return lies_between(over, under, *self.bounds, names)
 
+    @property
     @abstractmethod
-    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
-        """What the samples of the two points say, as the ratio of the one to the other."""
+    def bounds(self) -> tuple[float, float]:
+        """How many times as good the one is as the other, at least and at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -387,8 +381,9 @@ class PointAtLeast(OfPoints):
 
     times: float = 1.0
 
-    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
-        return at_least(over, under, self.times, names, CONFIDENCE)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.times, math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -398,8 +393,9 @@ class PointBetween(OfPoints):
     lowest: float
     highest: float
 
-    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
-        return lies_between(over, under, self.lowest, self.highest, names, CONFIDENCE)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.lowest, self.highest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,15 +424,15 @@ class OfPair(Expectation):
             return f"there is no metric '{self.than}' in {list(shape.metrics)}"
         return super().fault(shape)
 
+    @property
     @abstractmethod
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        """What the samples of one point say."""
+    def bounds(self) -> tuple[float, float]:
+        """How many times as good the one is as the other, at least and at most."""
 
-    @abstractmethod
     def slack(self, ratio: float) -> float:
         """How far a ratio is from breaking the expectation; below 0 it does."""
+        lowest, highest = self.bounds
+        return min(math.log(ratio / lowest), math.log(highest / ratio))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -445,13 +441,9 @@ class AtLeast(OfPair):
 
     times: float = 1.0
 
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        return at_least(over, under, self.times, names, confidence)
-
-    def slack(self, ratio: float) -> float:
-        return math.log(ratio / self.times)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.times, math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -460,13 +452,9 @@ class AtMost(OfPair):
 
     times: float = 1.0
 
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        return at_most(over, under, self.times, names, confidence)
-
-    def slack(self, ratio: float) -> float:
-        return math.log(self.times / ratio)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return NO_LEAST, self.times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -476,13 +464,9 @@ class Between(OfPair):
     lowest: float
     highest: float
 
-    def compared(
-        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
-    ) -> Relation:
-        return lies_between(over, under, self.lowest, self.highest, names, confidence)
-
-    def slack(self, ratio: float) -> float:
-        return min(math.log(ratio / self.lowest), math.log(self.highest / ratio))
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.lowest, self.highest
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
@@ -546,11 +530,6 @@ def not_judged(result: ExpectationResult, why: str) -> ExpectationResult:
     return replace(result, relation=Relation(UNDECIDED, None, None, None, CONFIDENCE, why), enforced=False)
 
 
-def undecided(why: str) -> Relation:
-    """A relation that cannot be judged, with the reason."""
-    return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: undecided')
-
-
 def _axis_fault(axis: str, shape: Shape) -> str | None:
     return None if axis == shape.axis else f"'{axis}' is not the axis of its sweep, which is '{shape.axis}'"
 
@@ -604,12 +583,18 @@ def _everywhere(
     if not labels:
         return undecided('there is no point to compare at')
     ratios = {label: _ratio(over[label], under[label], names, better) for label in labels}
-    strict = 1 - (1 - CONFIDENCE) / len(labels)
-    surely = [(label, expectation.compared(*ratio, strict)) for label, ratio in ratios.items()]
+
+    def at(confidence: float) -> list[tuple[str, Relation]]:
+        return [
+            (label, lies_between(one, other, *expectation.bounds, names, confidence))
+            for label, (one, other, names) in ratios.items()
+        ]
+
+    surely = at(1 - (1 - CONFIDENCE) / len(labels))
     failing = [each for each in surely if each[1].verdict == FAILS]
     if failing:
         return _closest(expectation, failing, len(labels))
-    plainly = [(label, expectation.compared(*ratio, CONFIDENCE)) for label, ratio in ratios.items()]
+    plainly = at(CONFIDENCE)
     doubtful = [each for each in plainly if each[1].verdict != HOLDS]
     found = _closest(expectation, doubtful or plainly, len(labels))
     if found.verdict == FAILS:

@@ -23,8 +23,7 @@ from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
 from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
 
-DATA, METADATA, FIND = 'ior', 'mdtest', 'find'
-"""The engines that the rules have, and the phase that may be anybody's."""
+DATA, METADATA, FIND = 'ior', 'mdtest', 'find'  # the engines that the rules have, and the phase that may be anybody's
 
 PHASES: Mapping[str, tuple[str, str]] = {
     'ior_easy_write': ('Io500EasyData', 'write'),
@@ -65,7 +64,7 @@ class Io500Score:
 
     @property
     def sentence(self) -> str:
-        """For people, with everything that lacks."""
+        """The score, or why there is none."""
         head = f'IO500 over the phases of this session ({self.where}), not a submission'
         if self.score is None or self.bandwidth is None or self.rate is None:
             return f'{head}: no score: {"; ".join(self.lacks)}'
@@ -75,7 +74,7 @@ class Io500Score:
 
 
 def scores_of(cases: Sequence[CaseResult]) -> tuple[Io500Score, ...]:
-    """One for every place at which any of the phases was planned."""
+    """A score for every place at which any of the phases was planned."""
     names = {check for check, _ in PHASES.values()}
     places: dict[str, dict[str, CaseResult]] = {}
     for case in cases:
@@ -101,12 +100,12 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
         return Io500Score(where, None, None, None, None, None, tuple(lacks))
     weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
     bandwidth, rate = (geometric_mean([math.exp(means[name].log) for name in names]) for names in (BANDWIDTHS, RATES))
-    score, error = score_of(bandwidth, rate), _error(weighted)
+    variance, df = _variance(weighted)
+    score, error = score_of(bandwidth, rate), t_quantile(CONFIDENCE, df) * math.sqrt(variance)  # of the logarithm
     return Io500Score(where, score, score / math.exp(error), score * math.exp(error), bandwidth, rate, ())
 
 
 def _lack(name: str, engine: str, one: MetricResult) -> str:
-    """Why a phase is not there or not by the rules, or nothing."""
     wanted = {'ior': DATA, 'mdtest': METADATA}.get(name.partition('_')[0], engine)
     if one.verdict in LACKING or one.summary is None:
         return f'is not valid: {one.why}'
@@ -144,9 +143,3 @@ def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:
     if not variance:
         return 0.0, min(df for _, df in parts)
     return variance, max(1, int(variance**2 / math.fsum(part**2 / df for part, df in parts) + 1e-9))
-
-
-def _error(weighted: Sequence[tuple[LogMean, float]]) -> float:
-    """Half of the interval of the logarithm."""
-    variance, df = _variance(weighted)
-    return t_quantile(CONFIDENCE, df) * math.sqrt(variance)

@@ -198,7 +198,7 @@ def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: boo
 
 
 def _sharing(tasks: list[frozenset[int]]) -> str:
-    """By the tasks of each file."""
+    """Whether each file had one task, or one file had all, by the tasks of each file."""
     if not tasks:
         return ''
     if all(len(each) == 1 for each in tasks):
@@ -265,7 +265,6 @@ def _sizes(files: list[_DarshanFile], operations: list[str]) -> tuple[Share, ...
 
 
 def _is_collective(files: list[_DarshanFile]) -> bool:
-    """Whether most of the calls of MPI-IO were collective ones."""
 
     def calls(kinds: Iterable[str]) -> int:
         return sum(

@@ -15,21 +15,12 @@ from seatrial.judge.statistics import CONFIDENCE
 from seatrial.model.telemetry import ServerLook
 from seatrial.rules.stopping import t_quantile
 
-CLOCK_S = 1
-"""Both ends of a run are whole seconds."""
+CLOCK_S = 1  # both ends of a run are whole seconds
+MIN_S = 10  # a shorter run is known to no better than 10 % (CLOCK_S), the error to which everything is measured
+MIN_RUNS = 4  # a line through three points leaves one degree of freedom; Fisher's interval needs four
 
-MIN_S = 10
-"""A shorter run is known to no better than 10 % (CLOCK_S), the error to which everything is measured."""
-
-MIN_RUNS = 4
-"""A line through three points leaves one degree of freedom; Fisher's interval needs four."""
-
-
-LOOKED = 0.95
-"""Of a run the share that has to be seen of a server: what it did meanwhile is not known."""
-
-SATURATED = 0.95
-"""Of the time, in which a disk is taken to have had none left."""
+LOOKED = 0.95  # of a run the share that has to be seen of a server: what it did meanwhile is not known
+SATURATED = 0.95  # of the time, in which a disk is taken to have had none left
 
 
 class Watched(NamedTuple):
@@ -165,7 +156,6 @@ def fan_in(mds: str, servers: Mapping[str, Watched], most: float = 2.2) -> Relat
 
 
 def _unseen(servers: Mapping[str, Watched]) -> str:
-    """That too little of a server was seen, or nothing."""
     name = min(servers, key=lambda each: servers[each].seen)
     seen = servers[name].seen
     return (

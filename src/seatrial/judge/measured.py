@@ -20,8 +20,7 @@ from seatrial.workload.words import counted
 MIN_FOR_INTERVAL = 3
 """Of fewer values there is no interval (statistics.verdict_interval), and the figure says too little."""
 
-GIVEN_UP = ('fail', 'incomplete')
-"""Effects of what ends a launch before its figures."""
+GIVEN_UP = ('fail', 'incomplete')  # effects of what ends a launch before its figures
 
 
 def judge_metric(

@@ -61,7 +61,7 @@ class PlaceVerdict:
 
     @property
     def effect(self) -> float:
-        """Of the column in which it is worst."""
+        """The effect of the column in which the place is worst."""
         return max((each.effect for each in self.scores.values()), default=0.0)
 
 
@@ -88,7 +88,6 @@ class Isolation:
     min_effect: float = MIN_EFFECT
 
     def of(self, verdict: str) -> tuple[PlaceVerdict, ...]:
-        """The places with this verdict."""
         return tuple(place for place in self.places if place.verdict == verdict)
 
 
@@ -104,10 +103,9 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     for column, found in compared.items():
         for each in found:
             by_name.setdefault(each.name, {})[column.label] = each
-    suspects = set(all_of(by_metric))
     places = sorted(
         (
-            PlaceVerdict(name, _verdict(name, name in suspects, by_metric, twice), own, _own(name, twice))
+            PlaceVerdict(name, _verdict(name, by_metric, twice.get(name, {})), own, twice.get(name, {}))
             for name, own in by_name.items()
         ),
         key=lambda place: (_ORDER.index(place.verdict), -place.effect, place.name),
@@ -186,7 +184,6 @@ def _remedy(plan: TrialPlan) -> str:
 
 
 def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[PlaceComparison]) -> tuple[str, ...]:
-    """Which places have no equals in a metric, as sentences."""
     why = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
     return tuple(
         f'{metric}: {listed(names)} could not be compared: only {why} are equals'
@@ -220,37 +217,31 @@ def _left_out(plan: TrialPlan, records: Records) -> tuple[NotTested, ...]:
 
 _ORDER = (SLOW, SUSPECTED, CLEARED, USUAL)
 
-Twice = dict[str, dict[str, Score]]
 
-
-def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> Twice:
-    """The suspects of each metric in the second measurement, where it came to as many repetitions as it takes."""
+def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> dict[str, dict[str, Score]]:
+    """Of each suspect its metrics in the second measurement, where it came to as many repetitions as it takes."""
     everyone = all_of(by_metric)
-    found: Twice = {}
+    found: dict[str, dict[str, Score]] = {}
     for each in second(plan, records):
         suspects = by_metric.get(each.metric, ())
         enough = [name for name in suspects if len(each.figures.get(name, ())) >= plan.stopping.minimum]
-        scored = again(enough, controlled(each, enough, everyone))
-        found.setdefault(each.metric, {}).update((one.name, one) for one in scored)
+        for one in again(enough, controlled(each, enough, everyone)):
+            found.setdefault(one.name, {})[each.metric] = one
     return found
 
 
-def _verdict(name: str, suspect: bool, by_metric: dict[str, tuple[str, ...]], twice: Twice) -> str:
-    if not suspect:
-        return USUAL
+def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[str, Score]) -> str:
     metrics = [metric for metric, names in by_metric.items() if name in names]
-    if any(name in twice.get(metric, {}) and twice[metric][name].slow for metric in metrics):
+    if not metrics:
+        return USUAL
+    if any(metric in later and later[metric].slow for metric in metrics):
         return SLOW
-    return CLEARED if all(_cleared(twice.get(metric, {}).get(name)) for metric in metrics) else SUSPECTED
+    return CLEARED if all(_cleared(later.get(metric)) for metric in metrics) else SUSPECTED
 
 
 def _cleared(later: Score | None) -> bool:
     """Only by what was seen: what is slow again within the scatter of a few controls is not shown to be well."""
     return later is not None and later.effect < MIN_EFFECT
-
-
-def _own(name: str, twice: Twice) -> dict[str, Score]:
-    return {metric: found[name] for metric, found in twice.items() if name in found}
 
 
 def _order_of(plan: TrialPlan, column: ScoreColumn) -> tuple[int, str]:
@@ -259,7 +250,7 @@ def _order_of(plan: TrialPlan, column: ScoreColumn) -> tuple[int, str]:
 
 
 def _hindrance(records: Records) -> str:
-    """Why there is no second measurement, or not enough of it."""
+    """Why the second measurement is missing or incomplete."""
     wrong = [f for s in records.samples if s.stage == CONFIRM for f in s.findings if f.effect != 'label']
     return f'the second measurement failed: {wrong[0].rule}: {wrong[0].sentence}' if wrong else _NO_TIME
 

@@ -31,14 +31,11 @@ MEAN = 'mean'
 QUANTILES = {'p10': 0.1, 'median': 0.5, 'p90': 0.9}
 EXTREMES = {'minimum': min, 'maximum': max}
 
-LEVEL = (1 - CONFIDENCE) / 2
-"""The probability of a FAIL by chance, of one metric whose true value lies at its bound."""
-
+LEVEL = (1 - CONFIDENCE) / 2  # the probability of a FAIL by chance, of one metric whose true value lies at its bound
 FALSE_ALARM = 0.05
 """The share of nights without a change in which a metric may lie beyond its baseline: every 20 days."""
 
-EQUAL = 1e-9
-"""A share of a bound that is nothing: 1000 x (1 - 0.7) is 300.00000000000006."""
+EQUAL = 1e-9  # a share of a bound that is nothing: 1000 x (1 - 0.7) is 300.00000000000006
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,7 @@ class Reference:
             raise ValueError(f'{self.metric}: a reference has a lower or an upper bound, or both')
 
 
-References = Mapping[tuple[str, Case], tuple[Reference, ...]]
-"""By profile and case."""
+References = Mapping[tuple[str, Case], tuple[Reference, ...]]  # by profile and case
 
 
 @dataclass(frozen=True)
@@ -305,7 +301,6 @@ def _wanted(reference: Reference, low: float | None, high: float | None, digits:
 
 
 def _figure(value: float, unit: str, digits: int) -> str:
-    """A value in the base unit, as it reads in another one of its dimension."""
     shown = in_unit(value, unit)
     return f'{shown:.0f}' if abs(shown) >= 10**digits else f'{shown:.{digits}g}'
 

@@ -27,9 +27,9 @@ from seatrial.model.metric import HIGHER, LOWER
 from seatrial.rules.stopping import t_interval, t_quantile
 
 HOLDS, FAILS, UNDECIDED = 'holds', 'fails', 'undecided'
+NO_LEAST = sys.float_info.min
 
-Points = Mapping[str, Sequence[float]]
-"""The samples of each point by its label, in the order of the sweep."""
+Points = Mapping[str, Sequence[float]]  # the samples of each point by its label, in the order of the sweep
 
 
 @dataclass(frozen=True)
@@ -48,53 +48,44 @@ class Relation:
     sentence: str
 
 
-def insensitive(points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE) -> Relation:
+def undecided(why: str) -> Relation:
+    return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: undecided')
+
+
+def insensitive(points: Points, margin: float, among: str = 'points') -> Relation:
     """The largest ratio between any two points is at most `margin`. `among` is their plural: 'transfer sizes'."""
-    return _bounded(points, list(permutations(points, 2)), margin, f'largest ratio between two {among}', confidence)
+    return _bounded(points, list(permutations(points, 2)), margin, f'largest ratio between two {among}')
 
 
-def does_not_degrade(
-    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
-) -> Relation:
+def does_not_degrade(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """No point is more than `margin` times better than the last one; better: HIGHER or LOWER, of the metric."""
     subject = f'largest {_WORSENING[better]} from one of the {among} to the last'
-    return _bounded(points, _worsenings(_to_last(points), better), margin, subject, confidence)
+    return _bounded(points, _worsenings(_to_last(points), better), margin, subject)
 
 
-def degrades(
-    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
-) -> Relation:
+def degrades(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """Some point is more than `margin` times better than the last one: `does_not_degrade` turned round."""
-    found = does_not_degrade(points, margin, among, better, confidence)
+    found = does_not_degrade(points, margin, among, better)
     verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(found.verdict, UNDECIDED)
     said = found.sentence.rpartition(': ')[0]
     return replace(found, verdict=verdict, sentence=f'{said}, a {_WORSENING[better]} is expected: {verdict}')
 
 
-def reaches(
-    points: Points,
-    at: str,
-    margin: float,
-    among: str = 'points',
-    better: str = HIGHER,
-    confidence: float = CONFIDENCE,
-) -> Relation:
+def reaches(points: Points, at: str, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """No point is more than `margin` times better than the point `at`."""
     pairs = _worsenings([(label, at) for label in points if label != at], better)
     subject = f'largest {_WORSENING[better]} from one of the {among} to {at}'
-    return _bounded(points, pairs, margin, subject, confidence)
+    return _bounded(points, pairs, margin, subject)
 
 
-def plateaus(
-    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
-) -> Relation:
+def plateaus(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """It gets better or stays: none is more than `margin` times better than the next point, nor than the last one."""
     pairs = _worsenings(list(dict.fromkeys([*pairwise(points), *_to_last(points)])), better)
     subject = f'largest {_WORSENING[better]} between {among}, to the next or to the last'
-    return _bounded(points, pairs, margin, subject, confidence)
+    return _bounded(points, pairs, margin, subject)
 
 
-def falls_with(points: Points, by: str, spearman: float = -0.8, confidence: float = CONFIDENCE) -> Relation:
+def falls_with(points: Points, by: str, spearman: float = -0.8) -> Relation:
     """The more of `by`, the less: Spearman's coefficient is at most `spearman`, and the last point below the first.
 
     It holds if the means are ordered so and the interval for last / first lies below 1. It fails if that interval
@@ -103,22 +94,22 @@ def falls_with(points: Points, by: str, spearman: float = -0.8, confidence: floa
     """
     lacking = missing(points)
     if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
+        return undecided(lacking)
     means = {label: log_mean(values, label) for label, values in points.items()}
     labels = list(points)
-    ratio = _ratio(means[labels[-1]], means[labels[0]], (1 - confidence) / 2)
+    ratio = _ratio(means[labels[-1]], means[labels[0]], (1 - CONFIDENCE) / 2)
     rank = _spearman(list(means.values()))
     if ratio.high < 1 and rank <= spearman + _ROUNDING:
         verdict = HOLDS
-    elif ratio.low > 1 or _min_spearman(list(means.values()), (1 - confidence) / 2) > spearman + _ROUNDING:
+    elif ratio.low > 1 or _min_spearman(list(means.values()), (1 - CONFIDENCE) / 2) > spearman + _ROUNDING:
         verdict = FAILS
     else:
         verdict = UNDECIDED
     sentence = (
-        f'{labels[-1]} over {labels[0]} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, limit 1; '
+        f'{labels[-1]} over {labels[0]} is {_figure(ratio.estimate)}, {_span(ratio, CONFIDENCE)}, limit 1; '
         f'rank correlation with {by} {rank:.2f}, limit {spearman:g}: {verdict}'
     )
-    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
+    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, CONFIDENCE, sentence)
 
 
 def at_least(
@@ -129,18 +120,7 @@ def at_least(
     confidence: float = CONFIDENCE,
 ) -> Relation:
     """The mean of `over` is at least `times` that of `under`; `names` are those of the two: ('read', 'write')."""
-    return _compared(over, under, times, math.inf, f'at least {_figure(times)}', names, confidence)
-
-
-def at_most(
-    over: Sequence[float],
-    under: Sequence[float],
-    times: float,
-    names: tuple[str, str] = ('the first', 'the second'),
-    confidence: float = CONFIDENCE,
-) -> Relation:
-    """The mean of `over` is at most `times` that of `under`."""
-    return _compared(over, under, sys.float_info.min, times, f'at most {_figure(times)}', names, confidence)
+    return lies_between(over, under, times, math.inf, names, confidence)
 
 
 def lies_between(
@@ -151,41 +131,54 @@ def lies_between(
     names: tuple[str, str] = ('the first', 'the second'),
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included."""
+    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included.
+
+    NO_LEAST and infinity are no bounds.
+    """
+    if not 0 < lowest < highest:
+        raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
+    lacking = missing(dict(zip(names, (over, under), strict=True)))
+    subject = f'{names[0]} over {names[1]}'
+    if lacking:
+        return undecided(f'{subject}: {lacking}')
     wanted = f'between {_figure(lowest)} and {_figure(highest)}'
-    return _compared(over, under, lowest, highest, wanted, names, confidence)
+    if lowest == NO_LEAST or math.isinf(highest):
+        wanted = f'at most {_figure(highest)}' if lowest == NO_LEAST else f'at least {_figure(lowest)}'
+    ratio = _ratio(log_mean(over, names[0]), log_mean(under, names[1]), (1 - confidence) / 2)
+    if lowest <= ratio.low and ratio.high <= highest:
+        verdict = HOLDS
+    else:
+        verdict = FAILS if ratio.high < lowest or ratio.low > highest else UNDECIDED
+    sentence = f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {verdict}'
+    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
 
 
-def stays_below(points: Points, limit: float, subject: str, confidence: float = CONFIDENCE) -> Relation:
+def stays_above(points: Points, limit: float, subject: str) -> Relation:
+    """The share, of which 1 is best, is at least `limit` at every point: what is lacking of 1 stays below."""
+    lacking = {label: [1 - value for value in values] for label, values in points.items()}
+    return stays_below(lacking, 1 - limit, subject, 'at least', lambda value: 1 - value)
+
+
+def stays_below(
+    points: Points,
+    limit: float,
+    subject: str,
+    wanted: str = 'at most',
+    shown: Callable[[float], float] = lambda value: value,
+) -> Relation:
     """The figure, of which less is better, is at most `limit` at every point: 'longest over shortest time'.
 
     Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
     does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
+
+    shown: the figure that people see, of one that is to be at most the limit
     """
-    return _stays(points, limit, subject, 'at most', confidence)
-
-
-def stays_above(points: Points, limit: float, subject: str, confidence: float = CONFIDENCE) -> Relation:
-    """The share, of which 1 is best, is at least `limit` at every point: what is lacking of 1 stays below."""
-    lacking = {label: [1 - value for value in values] for label, values in points.items()}
-    return _stays(lacking, 1 - limit, subject, 'at least', confidence, shown=lambda value: 1 - value)
-
-
-def _stays(
-    points: Points,
-    limit: float,
-    subject: str,
-    wanted: str,
-    confidence: float,
-    shown: Callable[[float], float] = lambda value: value,
-) -> Relation:
-    """shown: the figure that people see, of one that is to be at most the limit."""
     lacking = _too_few(points)
     if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
+        return undecided(f'{subject}: {lacking}')
     logs = {label: [math.log1p(value) for value in values] for label, values in points.items()}
-    shared = 1 - (1 - confidence) / len(points)
-    found = {label: t_interval(values, confidence) for label, values in logs.items()}
+    shared = 1 - (1 - CONFIDENCE) / len(points)
+    found = {label: t_interval(values, CONFIDENCE) for label, values in logs.items()}
     fails = any(math.expm1(t_interval(values, shared).low) > limit for values in logs.values())
     holds = all(math.expm1(each.high) <= limit for each in found.values())
     verdict = FAILS if fails else HOLDS if holds else UNDECIDED
@@ -193,13 +186,13 @@ def _stays(
     estimate, *ends = (shown(math.expm1(end)) for end in (found[label].mean, found[label].low, found[label].high))
     worst = _Ratio(estimate, *sorted(ends))
     sentence = (
-        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted {wanted} '
+        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, CONFIDENCE)}, wanted {wanted} '
         f'{_figure(shown(limit))}: {verdict}'
     )
-    return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
+    return Relation(verdict, worst.estimate, worst.low, worst.high, CONFIDENCE, sentence)
 
 
-def alike(points: Mapping[str, Points], margin: float, subject: str, confidence: float = CONFIDENCE) -> Relation:
+def alike(points: Mapping[str, Points], margin: float, subject: str) -> Relation:
     """At no point has one of those that worked at once more than `margin` times what another has.
 
     points: by label what each had in every launch. Two of one launch share its moment: Student's interval of the mean
@@ -215,9 +208,9 @@ def alike(points: Mapping[str, Points], margin: float, subject: str, confidence:
     }
     lacking = _too_few(logs)
     if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
-    shared = 1 - (1 - confidence) / len(logs)
-    found = {label: t_interval(values, confidence) for label, values in logs.items()}
+        return undecided(f'{subject}: {lacking}')
+    shared = 1 - (1 - CONFIDENCE) / len(logs)
+    found = {label: t_interval(values, CONFIDENCE) for label, values in logs.items()}
     strict = [t_interval(values, shared) for values in logs.values()]
     bound = math.log(margin)
     fails = any(each.low > bound or each.high < -bound for each in strict)
@@ -226,21 +219,21 @@ def alike(points: Mapping[str, Points], margin: float, subject: str, confidence:
     label = max(found, key=lambda label: abs(found[label].mean))
     worst = _Ratio(*(math.exp(end) for end in (found[label].mean, found[label].low, found[label].high)))
     sentence = (
-        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted between '
+        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, CONFIDENCE)}, wanted between '
         f'{_figure(1 / margin)} and {_figure(margin)}: {verdict}'
     )
-    return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
+    return Relation(verdict, worst.estimate, worst.low, worst.high, CONFIDENCE, sentence)
 
 
-def sustains(points: Points, least: float, confidence: float = CONFIDENCE) -> Relation:
+def sustains(points: Points, least: float) -> Relation:
     """The figure, of which more is better, is `least` or more at the first point; and how far on at every point.
 
     Student's interval of the mean at each. The last point up to which all intervals lie at `least` or above is named.
     """
     lacking = _too_few(points) if points else 'nothing was measured'
     if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
-    found = {label: t_interval(values, confidence) for label, values in points.items()}
+        return undecided(lacking)
+    found = {label: t_interval(values, CONFIDENCE) for label, values in points.items()}
     labels = list(found)
     good = list(takewhile(lambda label: found[label].low >= least, labels))
     own = found[labels[0]]
@@ -248,17 +241,15 @@ def sustains(points: Points, least: float, confidence: float = CONFIDENCE) -> Re
     shown = good[-1] if good else labels[0]
     at = found[shown]
     which = f'{_figure(least)} is sustained up to {good[-1]}' if good else f'{_figure(least)} is not sustained'
-    span = _span(_Ratio(at.mean, at.low, at.high), confidence)
+    span = _span(_Ratio(at.mean, at.low, at.high), CONFIDENCE)
     more = (
         f'; {labels[len(good)]} has {_figure(found[labels[len(good)]].mean)}' if 0 < len(good) < len(labels) else ''
     )
     sentence = f'{which}: {shown} has {_figure(at.mean)}, {span}{more}: {verdict}'
-    return Relation(verdict, at.mean, at.low, at.high, confidence, sentence)
+    return Relation(verdict, at.mean, at.low, at.high, CONFIDENCE, sentence)
 
 
-def unimodal(
-    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
-) -> Relation:
+def unimodal(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """It gets better up to one point and worse from there on: no valley between two points is deeper than `margin`.
 
     A valley is a point that is worse than one before and one after it, and as deep as its lower side. Each end of one
@@ -266,8 +257,8 @@ def unimodal(
     """
     lacking = missing(points) or ('' if len(points) > 2 else 'a peak takes three points')
     if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
-    alpha, sign = (1 - confidence) / 2, 1 if better == HIGHER else -1
+        return undecided(lacking)
+    alpha, sign = (1 - CONFIDENCE) / 2, 1 if better == HIGHER else -1
     means = {label: log_mean(values, label) for label, values in points.items()}
     peak = max(means, key=lambda label: sign * means[label].log)
     valleys = list(combinations(means, 3))
@@ -282,12 +273,12 @@ def unimodal(
     high = max(1.0, *(depth(valley, lambda a, b: 1 / _low(b, a, alpha)) for valley in valleys))
     verdict = HOLDS if high <= margin else FAILS if low > margin else UNDECIDED
     which = f' at {deepest[1]}' if estimate > 1 else ''
-    span = _span(_Ratio(estimate, low, high), confidence, 'simultaneous ')
+    span = _span(_Ratio(estimate, low, high), CONFIDENCE, 'simultaneous ')
     sentence = (
         f'best of the {among} {peak}; deepest valley {_figure(estimate)}{which}, {span}, '
         f'margin {_figure(margin)}: {verdict}'
     )
-    return Relation(verdict, estimate, low, high, confidence, sentence)
+    return Relation(verdict, estimate, low, high, CONFIDENCE, sentence)
 
 
 class LogMean(NamedTuple):
@@ -318,16 +309,14 @@ def _to_last(points: Points) -> list[tuple[str, str]]:
     return [(label, labels[-1]) for label in labels[:-1]]
 
 
-def _bounded(
-    points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str, confidence: float
-) -> Relation:
+def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str) -> Relation:
     """Whether the largest ratio first / second of these pairs, and of a point to itself, is at most the margin."""
     if margin <= 1:
         raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
     lacking = missing(points)
     if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
-    alpha = (1 - confidence) / 2
+        return undecided(f'{subject}: {lacking}')
+    alpha = (1 - CONFIDENCE) / 2
     means = {label: log_mean(values, label) for label, values in points.items()}
     above, below = max(pairs, key=lambda pair: means[pair[0]].log - means[pair[1]].log)
     found = _Ratio(
@@ -338,38 +327,14 @@ def _bounded(
     verdict = HOLDS if found.high <= margin else FAILS if found.low > margin else UNDECIDED
     which = f' ({above} over {below})' if found.estimate > 1 else ''
     sentence = (
-        f'{subject} {_figure(found.estimate)}{which}, {_span(found, confidence, "simultaneous ")}, '
+        f'{subject} {_figure(found.estimate)}{which}, {_span(found, CONFIDENCE, "simultaneous ")}, '
         f'margin {_figure(margin)}: {verdict}'
     )
-    return Relation(verdict, found.estimate, found.low, found.high, confidence, sentence)
-
-
-def _compared(
-    over: Sequence[float],
-    under: Sequence[float],
-    lowest: float,
-    highest: float,
-    wanted: str,
-    names: tuple[str, str],
-    confidence: float,
-) -> Relation:
-    if not 0 < lowest < highest:
-        raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
-    lacking = missing(dict(zip(names, (over, under), strict=True)))
-    subject = f'{names[0]} over {names[1]}'
-    if lacking:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
-    ratio = _ratio(log_mean(over, names[0]), log_mean(under, names[1]), (1 - confidence) / 2)
-    if lowest <= ratio.low and ratio.high <= highest:
-        verdict = HOLDS
-    else:
-        verdict = FAILS if ratio.high < lowest or ratio.low > highest else UNDECIDED
-    sentence = f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {verdict}'
-    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
+    return Relation(verdict, found.estimate, found.low, found.high, CONFIDENCE, sentence)
 
 
 def missing(points: Points) -> str:
-    """Why these points cannot decide anything, or nothing."""
+    """Why these points cannot decide anything; empty where they can."""
     if len(points) < 2:
         return 'there is nothing to compare with fewer than two points'
     return _too_few(points)

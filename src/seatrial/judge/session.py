@@ -41,7 +41,6 @@ class SessionResult:
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many cases have each verdict; those that no case has are left out."""
         seen = Counter(case.verdict for case in self.cases)
         return {verdict: seen[verdict] for verdict in Verdict if seen[verdict]}
 
@@ -116,7 +115,6 @@ def judge_session(
 def _beside(
     one: CaseResult, by_case: Mapping[Case, CaseResult], criteria: Mapping[Case, Criteria]
 ) -> list[ExpectationResult]:
-    """What a case's comparisons with other checks give."""
     where = one.case.name.partition('/')[2]
     own = criteria[one.case]
     results: list[ExpectationResult] = []

@@ -50,7 +50,6 @@ class Pause:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
         return self.end - self.start
 
 
@@ -79,7 +78,6 @@ class Traffic:
 
     @property
     def pauses(self) -> list[Pause]:
-        """Those of all launches, in order."""
         return sorted((pause for flow in self.flows for pause in flow.pauses), key=lambda pause: pause.start)
 
 
@@ -144,11 +142,13 @@ def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
         if inside is None or inside[1] - inside[0] < STALL_S:
             continue
         seen += 1
-        parts = list(_clipped(found, _reads(sample), *inside))
+        reads = phase_of(sample.point, sample.phase).reads
+        fills_memory = not reads and not (sample.measurement and sample.measurement.direct)
+        parts = list(_clipped(found, reads, *inside))
         usual = usual_rate(parts)
         rates += [usual] * (usual > 0)
         # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
-        found_stalls = [] if sample.cache == 'cached' else stalls(parts, _fills_memory(sample))
+        found_stalls = [] if sample.cache == 'cached' else stalls(parts, fills_memory)
         pauses += [Pause(STALL, *each, sample, _rate(parts, *each), usual) for each in found_stalls]
         pauses += [Pause(GAP, *each, sample) for each in gaps(parts, *inside)]
     median = sorted(rates)[len(rates) // 2] if rates else None
@@ -156,16 +156,7 @@ def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
     return Flow(first.phase, first.point.label, len(samples), seen, median, in_order)
 
 
-def _reads(sample: Sample) -> bool:
-    return phase_of(sample.point, sample.phase).reads
-
-
-def _fills_memory(sample: Sample) -> bool:
-    return not _reads(sample) and not (sample.measurement and sample.measurement.direct)
-
-
-Part = tuple[float, float, float]
-"""Unix times and the rate between them, B/s."""
+Part = tuple[float, float, float]  # unix times and the rate between them, B/s
 
 
 def _clipped(found: Sequence[ThroughputSpan], reads: bool, start: float, end: float) -> Iterator[Part]:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from seatrial.rules.stopping import t_within
 
-MIN_NIGHTS = 3
-"""On each side of a change: fewer are a bad night or two."""
+MIN_NIGHTS = 3  # on each side of a change: fewer are a bad night or two
 
 
 class LevelChange(NamedTuple):

@@ -74,7 +74,6 @@ class Criteria:
 
     @property
     def enforced_expectations(self) -> tuple[Expectation, ...]:
-        """Those that are criteria."""
         return tuple(each for each in self.expectations if each.id in self.enforced)
 
 
@@ -169,5 +168,4 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def of_relation(relation: Relation) -> Verdict:
-    """What an enforced expectation comes to."""
     return {HOLDS: Verdict.PASS, FAILS: Verdict.FAIL}.get(relation.verdict, Verdict.INCONCLUSIVE)

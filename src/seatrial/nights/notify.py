@@ -24,9 +24,7 @@ from seatrial.report.openmetrics import openmetrics
 from seatrial.scheduler.series import file_of, metrics_file, put, series_of
 from seatrial.site.model import Site
 
-DEADLINE_S = 60.0
-"""For the site's command: a mail or a call of a web service; the job waits for it."""
-
+DEADLINE_S = 60.0  # for the site's command: a mail or a call of a web service; the job waits for it
 KILLED_S = 5.0
 SHOWN_LINES = 3
 
@@ -57,7 +55,6 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
 
 
 def export(screen: Console, site: Site, watch: TrialWatch) -> None:
-    """Write the file for monitoring, whole, and rename it into place."""
     try:
         put(metrics_file(site, watch.profile), openmetrics(watch))
     except OSError as error:
@@ -70,7 +67,7 @@ def news_lock(site: Site, profile: str) -> Path:
 
 
 def notified_of(site: Site, profile: str) -> Notified:
-    """What people know; nothing where no file says so."""
+    """What people were told so far; empty where no file says so."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
         changes = [
@@ -83,12 +80,10 @@ def notified_of(site: Site, profile: str) -> Notified:
 
 
 def unsent(site: Site, profile: str) -> str:
-    """Why the last notification did not reach anybody, or empty."""
     return str(_kept(site, profile).get('fault') or '')
 
 
 def facts(watch: TrialWatch, found: News) -> dict[str, str]:
-    """What the command finds in its environment."""
     standing = [each.verdict for each in watch.standing.values()]
     return {
         'SEATRIAL_EVENTS': ' '.join(found.events),

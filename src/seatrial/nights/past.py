@@ -1,17 +1,24 @@
-"""All nights of a profile, as the history of a site has them."""
+"""All nights of a profile, as the history of a site has them, and their page."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
-from seatrial.history.annotations import Annotation, annotations
-from seatrial.history.store import Skipped, folder_of, read, summaries
+from seatrial.history.store import Annotation, Skipped, annotations, folder_of, read, summaries
 from seatrial.judge.compare import EFFECT
+from seatrial.nights.standing import missed_of, watch_of
 from seatrial.report.nights.nights import OF_WHOLE, whole
+from seatrial.report.nights.notification import TrialWatch
+from seatrial.report.nights.page import year_page
 from seatrial.report.nights.trend import GATHERED, Nights, Trend, gathered
 from seatrial.report.nights.trend import trend as trend_of
+from seatrial.scheduler.series import page_file, put
 from seatrial.site.model import Site
+
+LATER = 'SEATRIAL_PAGE_OF_NIGHTS_LATER'
+"""In the environment of a session: who has started it writes the page, after what it reads for the notification."""
 
 
 class Past(NamedTuple):
@@ -27,7 +34,7 @@ class Past(NamedTuple):
 
 
 def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
-    """What the history of a site has of a profile. Raises OSError."""
+    """Reads the nights of a profile from the history of a site. Raises OSError."""
     folder, skipped = folder_of(site.state), []
 
     def tables() -> Iterator[pl.DataFrame]:
@@ -46,3 +53,16 @@ def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
     own, no_lines = annotations(site.state)
     found = trend_of(past, site.false_notifications, effect, site.units, own) if past.began.height else None
     return Past(found, own, [*skipped, *no_lines], past)
+
+
+def write_year(site: Site, profile: str, watch: TrialWatch | None = None, past: Past | None = None) -> Path:
+    """Write the page of a profile; returns the file. Raises OSError. watch, past: where they are known already"""
+    past = past or past_of(site, profile)
+    ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
+    folder = Path(site.state) / 'sessions'
+    reported = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    watch, missed = watch or watch_of(site, profile), missed_of(site, profile, ended)
+    text = year_page(watch, past.nights, past.trend, past.annotations, missed, reported, site.units)
+    file = page_file(site, profile)
+    put(file, text)
+    return file

@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
@@ -15,7 +15,7 @@ from rich.console import Console
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.nights.notify import news_lock, send_notification
-from seatrial.nights.page_file import LATER, write_year
+from seatrial.nights.past import LATER, write_year
 from seatrial.nights.standing import watch_of
 from seatrial.scheduler.partitions import partitions_of
 from seatrial.scheduler.series import alone, series_of
@@ -59,18 +59,13 @@ def night(
                 when = f'{datetime.fromtimestamp(began):%Y-%m-%d %H:%M}'
                 faults.append(f'seatrial run of {when} {ending(status)} and left nothing in the history; see the log')
             past = send_notification(screen, site, watch, faults)
-        _tried(screen, 'the page of the nights was not written', lambda: write_year(site, profile, watch, past))
+        try:
+            write_year(site, profile, watch, past)
+        except Exception as error:  # it follows the notification, and changes no exit code
+            screen.print(f'the page of the nights was not written: {error!r}', soft_wrap=True)
         code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
         return code
-
-
-def _tried(screen: Console, otherwise: str, act: Callable[[], object]) -> None:
-    """Do what follows a notification. Its fault is said, and changes no exit code."""
-    try:
-        act()
-    except Exception as error:
-        screen.print(f'{otherwise}: {error!r}', soft_wrap=True)
 
 
 def _environment(submits: bool) -> dict[str, str]:

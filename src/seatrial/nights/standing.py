@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,10 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
     page = site.session_folder(past[-1].session) / REPORT / PAGE if past else None
     begun = _unfinished(site, profile, ended, system)
+    criteria = None
+    if past:
+        with suppress(KeyError, TypeError):
+            criteria = criteria_in(results)
     return TrialWatch(
         site=site.name,
         profile=profile,
@@ -62,7 +67,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
         queue=queue_words(series) if plan else '',
         report=str(page) if page and page.is_file() else '',
         unread=unread,
-        criteria=_criteria(results) if past else None,
+        criteria=criteria,
         chain=str(results.get('chain', '')),
         rows=found.rows.filter(pl.col('session') == last) if past else None,
     )
@@ -85,7 +90,6 @@ def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[d
 def _calendar(
     site: Site, profile: str, plan: Scheduled | None, ended: Mapping[str, datetime], now: datetime
 ) -> tuple[Calendar | None, datetime]:
-    """When a profile is due, and since when."""
     if plan is not None:
         return plan.calendar, datetime.fromtimestamp(plan.since).astimezone()
     since = next(iter(ended.values()), now)
@@ -107,21 +111,12 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, 
 
 def _enforced(site: Site, session: str) -> dict[VerdictKey, Judged]:
     """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
-    try:
+    with suppress(KeyError, TypeError):
         return enforced_in(_results(site, session))
-    except (KeyError, TypeError):
-        return {}
-
-
-def _criteria(results: Mapping[str, Any]) -> int | None:
-    try:
-        return criteria_in(results)
-    except (KeyError, TypeError):
-        return None
+    return {}
 
 
 def _results(site: Site, session: str) -> Mapping[str, Any]:
-    """What results.json says; nothing where it is gone or is none."""
     try:
         found = json.loads((site.session_folder(session) / RESULTS).read_text())
     except (OSError, ValueError):
@@ -130,7 +125,6 @@ def _results(site: Site, session: str) -> Mapping[str, Any]:
 
 
 def _unfinished(site: Site, profile: str, ended: Collection[str], system: str | None) -> list[Unfinished]:
-    """ended: the sessions that ended, oldest first."""
     found = []
     folder, first = Path(site.state) / 'sessions', next(iter(ended), '')
     for session in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []:

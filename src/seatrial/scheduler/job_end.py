@@ -17,7 +17,6 @@ TAIL_BYTES = 65536
 
 ASK_AGAIN_S = 2.0
 
-
 SILENT_S = 600.0
 """How long a Slurm that does not answer is waited for after its last answer, and after the job's last record.
 
@@ -29,8 +28,7 @@ END_S = 60.0  # of a job's time limit, for what comes before its first launch an
 GRACE_S = 300.0
 """How long after its limits a job is waited for: Slurm counts minutes, looks late, and has KillWait and epilogs."""
 
-ENDED = ('PREEMPTED', 'REVOKED')
-"""States in which a job has ended, and ReFrame 4.10 takes it to wait in the queue."""
+ENDED = ('PREEMPTED', 'REVOKED')  # states in which a job has ended, and ReFrame 4.10 takes it to wait in the queue
 
 
 class Patience(NamedTuple):

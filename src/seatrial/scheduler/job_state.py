@@ -16,13 +16,10 @@ from typing import NamedTuple
 
 from seatrial.model.ask import ask
 from seatrial.model.quoted_value import printable
+from seatrial.scheduler.queue import seconds_in
 
-DEADLINE_S = 20.0
-"""For one question: slurmctld may be busy, stopped or gone."""
-
-SETTLE_S = 8.0
-"""How long a job that is about to end, and accounting that has not heard of its end, are asked again."""
-
+DEADLINE_S = 20.0  # for one question: slurmctld may be busy, stopped or gone
+SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has not heard of its end, are asked again
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
 
@@ -83,7 +80,6 @@ Names = Callable[[int], str]
 
 
 def name_of(uid: int) -> str:
-    """The user's name, else 'uid 1001'."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -168,7 +164,6 @@ def of_sbatch(text: str) -> JobState | None:
 
 
 def of_silence(text: str) -> JobState:
-    """Of a program of Slurm that ended with an error and said this."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
         return JobState(SlurmState.NO_SUCH_JOB)
@@ -220,13 +215,7 @@ def sentence(known: JobState) -> str:
 
 def _asked(job: str) -> JobState:
     young = _answer(['scontrol', 'show', 'job', job], of_scontrol)
-    if young.state in (
-        SlurmState.COMPLETED,
-        SlurmState.FAILED,
-        SlurmState.TIMEOUT,
-        SlurmState.OUT_OF_MEMORY,
-        SlurmState.PENDING,
-    ):
+    if young.state in _WHOLE:
         return young  # accounting has nothing to add
     if young.reason == _MISSING:
         return young  # nor is there a sacct without Slurm
@@ -263,6 +252,7 @@ _NO_CONTACT = (
     'Socket timed out',
     'Zero Bytes were transmitted',
 )
+_WHOLE = (SlurmState.COMPLETED, SlurmState.FAILED, SlurmState.TIMEOUT, SlurmState.OUT_OF_MEMORY, SlurmState.PENDING)
 _ABOUT_TO_END = (SlurmState.RUNNING, SlurmState.COMPLETING, SlurmState.SUSPENDED)
 _GOING_ON = (*_ABOUT_TO_END, SlurmState.PENDING, SlurmState.REQUEUED)
 # WorkDir comes after all that is read: without it the text is cut short.
@@ -314,12 +304,8 @@ def _reason(text: str) -> str:
 
 
 def _seconds(text: str) -> int | None:
-    """Of [days-]hours:minutes:seconds; None for UNLIMITED and the like."""
-    match = re.fullmatch(r'(?:(\d+)-)?(\d+):(\d+):(\d+)', text)
-    if not match:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return 86400 * days + 3600 * hours + 60 * minutes + seconds
+    found = seconds_in(text)
+    return None if found is None else int(found)
 
 
 def _after(known: JobState) -> str:
@@ -394,7 +380,6 @@ def _refused(known: JobState) -> str:
 
 
 def _why_waiting(known: JobState) -> str:
-    """Slurm's reason in words; Slurm's own word where there are none."""
     word, _, rest = known.reason.partition(',_UnavailableNodes:')
     words = _REASONS.get(word)
     if words is None and word.startswith(('QOS', 'Assoc')):

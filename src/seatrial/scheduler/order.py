@@ -19,13 +19,7 @@ from seatrial.scheduler import queue
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import Partitions, partitions_of
 from seatrial.scheduler.series import alone, file_of, job_name, metrics_file, put, scheduled, series_of
-from seatrial.scheduler.successors import (
-    AHEAD,
-    keep_in_queue,
-    queue_lock,
-    script_of,
-    waiting,
-)
+from seatrial.scheduler.successors import AHEAD, keep_in_queue, queue_lock, script_of, waiting
 from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
@@ -148,12 +142,7 @@ def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) ->
 
 
 def _notes(
-    site: Site,
-    profile: str,
-    partitions: Partitions,
-    calendar: Calendar,
-    plans: Sequence[TrialPlan],
-    limit_s: float,
+    site: Site, profile: str, partitions: Partitions, calendar: Calendar, plans: Sequence[TrialPlan], limit_s: float
 ) -> list[str]:
     """What people should know before they enable it. Raises ValueError for what could never run."""
     entry = site.schedule(profile)
@@ -257,14 +246,13 @@ def remove(screen: Console, site: Site, profile: str) -> None:
 
 
 def _forms() -> list[str]:
-    """Those that this host's Slurm could have."""
     if shutil.which('squeue') is None:
         return []
     return list(FORMS) if queue.has_scrontab() else ['sbatch']
 
 
 def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
-    """Whether there was something to take out."""
+    """Takes the form out; whether there was something to take out."""
     if form == 'scrontab':
         old = queue.crontab()
         new = with_block(old, _marks(site, profile), '')

@@ -1,20 +1,17 @@
-"""What ReFrame's settings say of the partitions that a profile's cases run in."""
+"""What ReFrame's settings and Slurm say of the partitions that a profile's cases run in, and of their nodes."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import MIB
-from seatrial.scheduler.queue import QueueError, asked
+from seatrial.scheduler.queue import QueueError, asked, seconds_in
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
-SLURM = ('slurm', 'squeue')
-"""ReFrame's schedulers that submit to Slurm."""
-
-ON_THE_SPOT = ('local', 'ssh')
-"""ReFrame's schedulers that submit nothing."""
+SLURM = ('slurm', 'squeue')  # ReFrame's schedulers that submit to Slurm
+ON_THE_SPOT = ('local', 'ssh')  # ReFrame's schedulers that submit nothing
 
 WANTED = {
     '--exclusive': 'other jobs on the nodes would be measured too',
@@ -23,8 +20,6 @@ WANTED = {
 """Options of sbatch that every job of a case should have, and what happens without."""
 
 _SINFO = re.compile(r'(.+?)\*?\|(\d+)\|(\d+)\+?\|(\d+)\+?\|(\S+)')
-_TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
-
 _PARTITION = re.compile(r'(?:--partition[= ]|-p\s*)(.+)')
 _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
 
@@ -42,7 +37,6 @@ class Partitions(NamedTuple):
 
     @classmethod
     def of(cls, access: Iterable[str], submit: bool = True) -> 'Partitions':
-        """What options of sbatch ask for."""
         options = list(access)
         licences = [name.partition(':')[0] for words in _asked(_LICENCES, options) for name in words.split(',')]
         return cls(submit, frozenset(_asked(_PARTITION, options)), frozenset(licences), '--exclusive' in options)
@@ -76,7 +70,7 @@ def parse_sinfo(text: str) -> list[SlurmPartition]:
         name, limit = match.group(1), match.group(5)
         nodes, cpus = int(match.group(2)), int(match.group(3))
         memory = int(match.group(4)) * MIB if int(match.group(4)) > 1 else None
-        before = found.get(name, SlurmPartition(name, 0, cpus, memory, _seconds(limit)))
+        before = found.get(name, SlurmPartition(name, 0, cpus, memory, seconds_in(limit)))
         known = memory and before.memory and min(before.memory, memory)
         found[name] = before._replace(nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=known)
     return list(found.values())
@@ -90,15 +84,8 @@ def cluster() -> tuple[str, str]:
     return name.group(1) if name else 'cluster', 'slurm' if accounting else 'squeue'
 
 
-def _seconds(limit: str) -> float | None:
-    """'1-00:00:00', '30:00'; None of 'infinite' and 'n/a'."""
-    match = _TIME.fullmatch(limit)
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups()) if match else (0.0,) * 4
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds if match else None
-
-
 def partitions_of(site: Site, profile: str) -> Partitions:
-    """Of all partitions that the trials of a profile name."""
+    """What sbatch is asked for in all partitions that the trials of a profile name."""
     ours = named(site, profile)
     found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in ours]
     submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in found)
@@ -111,7 +98,6 @@ def submits(site: Site, partition: str) -> bool:
 
 
 def is_slurm(site: Site, partition: str) -> bool:
-    """Whether the cases of a partition run in jobs of Slurm."""
     return partitions_in(site.folder / SETTINGS_FILE)[partition].get('scheduler') in SLURM
 
 
@@ -147,6 +133,30 @@ def missing_options(site: Site, profile: str) -> list[str]:
 def named(site: Site, profile: str) -> set[str]:
     """The partitions that the trials of a profile name, as 'system:partition'."""
     return {name for trial in site.trial_file.trials if profile in trial.profiles for name in trial.partitions}
+
+
+def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]], wanted: int) -> tuple[str, ...]:
+    """Of the nodes of earlier allocations, oldest first, as many as leave the wanted number: the latest ones.
+
+    Nodes that are down or drained are not counted. None without Slurm, or where it does not answer: to have different
+    nodes is no condition.
+    """
+    if not used or not is_slurm(site, partition):
+        return ()
+    said = partitions_in(site.folder / SETTINGS_FILE)[partition]
+    names = Partitions.of(map(str, said.get('access') or ())).names
+    options = [f'--partition={",".join(sorted(names))}'] if names else []
+    try:
+        text = asked(
+            'sinfo', '--noheader', '--Node', '--responding', '--states=idle,alloc,mix', '--format=%N %P', *options
+        )
+    except QueueError:
+        return ()
+    rows = [line.split() for line in text.splitlines()]
+    # Without a name the job goes to Slurm's default partition, which has a star.
+    nodes = {row[0] for row in rows if len(row) == 2 and (names or row[1].endswith('*'))}
+    latest = dict.fromkeys(node for each in reversed(used) for node in each if node in nodes)
+    return tuple(latest)[: max(0, len(nodes) - wanted)]
 
 
 def _asked(pattern: re.Pattern[str], options: Iterable[str]) -> list[str]:

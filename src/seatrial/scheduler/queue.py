@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from seatrial.model.quoted_value import printable
 
-DEADLINE_S = 60.0
-"""For one question to Slurm, which answers late while slurmctld is busy."""
-
+DEADLINE_S = 60.0  # for one question to Slurm, which answers late while slurmctld is busy
 _FORMAT = '%i|%T|%r'
+_TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 _JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
 _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
@@ -25,8 +24,7 @@ _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'S
 ANSWERS = ('SACCT_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
 """Those by which a user has changed what Slurm says: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
 
-_WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')
-"""Variables that ReFrame's own questions and jobs go by too."""
+_WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')  # variables that ReFrame's own questions and jobs go by too
 
 
 class QueueError(Exception):
@@ -57,7 +55,7 @@ def jobs_named(name: str) -> list[QueuedJob]:
 
 
 def own_jobs(name: str) -> list[QueuedJob]:
-    """Those of this user, with their commands. Raises QueueError."""
+    """The jobs of this name of this user, with their commands. Raises QueueError."""
     return _jobs(f'--user={os.geteuid()}', f'--name={name}', f'--format={_FORMAT}|%o')
 
 
@@ -97,6 +95,15 @@ def write_crontab(text: str) -> None:
     asked('scrontab', '-', text=text)
     if crontab() != text:
         raise QueueError('scrontab has accepted a crontab and shows another one; look at it with scrontab -l')
+
+
+def seconds_in(span: str) -> float | None:
+    """Of [days-][hours:]minutes:seconds, as Slurm prints times; None of UNLIMITED, infinite and the like."""
+    match = _TIME.fullmatch(span)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def asked(*argv: str, text: str = '') -> str:

@@ -14,12 +14,8 @@ from seatrial.scheduler.job_end import said_by_slurm, tail
 from seatrial.scheduler.job_state import SlurmState, job_state_of, of_sbatch
 from seatrial.scheduler.partitions import SLURM
 
-REFRAME, REPORT = 'reframe', 'report.json'
-"""The folder of ReFrame in that of the session, and its report in it."""
-
-OUTPUT = 'reframe.out'
-"""What ReFrame has printed, in the folder of the session."""
-
+REFRAME, REPORT = 'reframe', 'report.json'  # the folder of ReFrame in that of the session, and its report in it
+OUTPUT = 'reframe.out'  # what ReFrame has printed, in the folder of the session
 _NAMES = {'name', 'system', 'partition', 'case'}
 _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
 
@@ -42,7 +38,8 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
         job = str(test.get('jobid') or '') if test else records.start.job if records.start else ''
         if job and (not test or test.get('scheduler') in SLURM):
             if not silence:
-                job_state = job_state_of(job, _output(test))
+                output = Path(str(test.get('stagedir') or '')) / str(test.get('job_stderr') or '')
+                job_state = job_state_of(job, tail(output))
                 silence = said_by_slurm(job_state) if job_state.state is SlurmState.SILENT else ''
             said.append(silence or said_by_slurm(job_state))
         whole = '; '.join(each for each in said if each)
@@ -105,7 +102,3 @@ def _stopped(file: Path) -> str:
     """Why ReFrame gave up all that was left, where nobody had asked it to: then its report has no reasons."""
     said = _STOPPED.findall(tail(file))
     return f'ReFrame says: {said[-1]}' if said else ''
-
-
-def _output(test: Mapping[str, Any]) -> str:
-    return tail(Path(str(test.get('stagedir') or '')) / str(test.get('job_stderr') or ''))

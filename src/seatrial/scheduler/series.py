@@ -17,9 +17,7 @@ from seatrial.scheduler.queue import QueueError, jobs_named
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
-ALONE_S = 300.0
-"""Longer than questions to a Slurm that does not answer, or a notification take in another process."""
-
+ALONE_S = 300.0  # longer than questions to a Slurm that does not answer, or a notification take in another process
 POLL_S = 0.2
 
 
@@ -32,7 +30,7 @@ class Scheduled(NamedTuple):
 
 
 def title_of(site: Site, profile: str) -> str:
-    """What a scheduled trial is called in the names of its files."""
+    """The name that a scheduled trial has in the names of its files."""
     return f'seatrial-{re.sub(r"[^A-Za-z0-9_.-]", "-", site.name)}-{profile}'
 
 
@@ -47,7 +45,6 @@ def job_name(series: Path) -> str:
 
 
 def file_of(series: Path, end: str) -> Path:
-    """One of the files of a scheduled trial."""
     return series.with_name(f'{series.name}{end}')
 
 
@@ -65,7 +62,7 @@ def scheduled(series: Path) -> Scheduled | None:
 
 
 def metrics_file(site: Site, profile: str) -> Path:
-    """In a folder of its own, which node_exporter can be pointed to."""
+    """The metrics of a scheduled trial, in a folder that node_exporter can be pointed to."""
     return Path(site.state) / 'metrics' / f'{title_of(site, profile)}.prom'
 
 

@@ -15,12 +15,8 @@ from seatrial.scheduler.queue import DEADLINE_S, QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
-COMMENT = 'seatrial:'
-"""What the comment of a job of Slurm begins with; the session's id follows."""
-
-ASK_S = 60.0
-"""How long a Slurm is asked that does not answer: as long as slurmctld takes to start again."""
-
+COMMENT = 'seatrial:'  # what the comment of a job of Slurm begins with; the session's id follows
+ASK_S = 60.0  # how long a Slurm is asked that does not answer: as long as slurmctld takes to start again
 END_S = 120.0
 """How long the end of cancelled jobs is waited for: KillWait (30 s by default), an epilog, the removal of files."""
 

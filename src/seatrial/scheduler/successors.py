@@ -14,8 +14,7 @@ from seatrial.scheduler import queue
 from seatrial.scheduler.series import alone, file_of, job_name, scheduled
 from seatrial.site.calendar import Calendar
 
-AHEAD = 2
-"""Jobs of the script in the queue."""
+AHEAD = 2  # jobs of the script in the queue
 
 
 class Successors(NamedTuple):
@@ -45,12 +44,11 @@ def see_to_successors(series: Path, due: str) -> Successors:
 
 
 def script_of(series: Path) -> Path:
-    """The script where there is no scrontab."""
     return file_of(series, '.sbatch')
 
 
 def queue_lock(series: Path) -> Path:
-    """Who changes what is in the queue is alone with it."""
+    """The lock of those who change what is in the queue."""
     return file_of(series, '.queue.lock')
 
 
@@ -66,7 +64,7 @@ def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str
     """See that the next jobs are in the queue; what was submitted, in sentences. Raises QueueError."""
     script, jobs = str(script_of(series)), waiting(series)
     there = {job.command.removeprefix(script).strip() for job in jobs}
-    wanted = [_argument(due) for due in calendar.after(after, AHEAD)]
+    wanted = [f'{due:%Y-%m-%dT%H:%M:%S}' for due in calendar.after(after, AHEAD)]
     missing = [due for due in wanted if due not in there]
     if missing and max(there, default='') > missing[0]:
         # A job with a higher number waits for one with a lower (singleton), also where it is due earlier.
@@ -87,8 +85,3 @@ def superseded(series: Path, due: str) -> bool:
     except (OSError, ValueError):
         return False
     return plan is not None and bool(plan.calendar.between(own, datetime.now().astimezone()))
-
-
-def _argument(due: datetime) -> str:
-    """The form that sbatch --begin takes, in this host's time zone."""
-    return f'{due:%Y-%m-%dT%H:%M:%S}'

@@ -11,7 +11,7 @@ from seatrial.check.session import REPORT, Session
 from seatrial.judge.session import SessionResult
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records
-from seatrial.nights.page_file import LATER, write_year
+from seatrial.nights.past import LATER, write_year
 from seatrial.report.session.file_systems import changed_words, states
 from seatrial.session.evidence import evidence_of
 from seatrial.session.history_rows import remember

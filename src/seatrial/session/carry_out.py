@@ -1,8 +1,10 @@
 """One session carried out: many cases through ReFrame, one verdict, one folder of evidence."""
 
 import errno
+import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -32,7 +34,7 @@ from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
 from seatrial.session.cases import Cases
-from seatrial.session.from_options import installed, say_not_applicable
+from seatrial.session.from_options import say_not_applicable
 from seatrial.session.progress import Progress
 from seatrial.session.results import show
 from seatrial.session.stop_request import StopRequest, stop_requests
@@ -45,6 +47,21 @@ POLL_S = 0.5
 
 REFRAME_END_S = 90.0
 """How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
+
+DEFAULTS = 'defaults.json'
+"""ReFrame's configuration of a session, in the folder that ReFrame writes into."""
+
+START = """
+import sys, tempfile
+sys.path.pop(0)
+tempfile.tempdir = sys.argv.pop(1)
+from reframe.frontend.cli import main
+main()
+"""
+"""Runs ReFrame with its temporary files, of which it removes none, in the folder of the first argument.
+
+TMPDIR would do so too, but its jobs would inherit it.
+"""
 
 
 def carried_out(
@@ -145,6 +162,10 @@ def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requ
     # ReFrame would wait without end for a lock of its results database; a session has a history of its own.
     own = {ENVIRONMENT: str(session.folder / FILE), 'RFM_ENABLE_RESULTS_STORAGE': 'no'}
     environment = {**os.environ, **own}
+    folder = session.folder / REFRAME
+    folder.mkdir()
+    # Where the site's own settings do not say otherwise; else it makes a directory in the user's home.
+    (folder / DEFAULTS).write_text(json.dumps({'general': [{'topology_prefix': str(folder / 'topology')}]}))
     with (
         (session.folder / OUTPUT).open('wb') as output,
         Progress(screen, cases, session.site.units) as progress,
@@ -186,7 +207,11 @@ def reframe_argv(session: Session, checks: Path) -> list[str]:
     """ReFrame's command line for a session: one case at a time, everything that it writes in the session's folder."""
     folder = session.folder / REFRAME
     return [
-        installed('reframe'),
+        sys.executable,
+        '-c',
+        START,
+        str(session.folder),
+        f'--config-file={folder / DEFAULTS}',
         f'--config-file={session.site.folder / "settings.py"}',
         *([f'--system={session.system}'] if session.system else []),
         f'--checkpath={checks.resolve()}',

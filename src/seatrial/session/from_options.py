@@ -14,7 +14,7 @@ from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
-from seatrial.check.session import Session, new_id
+from seatrial.check.session import Session, SessionOptions, new_id
 from seatrial.check.settings import settings_fault
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice
@@ -35,27 +35,19 @@ class NoCases(SiteError):
     """No trial of the site has cases for the profile."""
 
 
-def open_session(
-    site_folder: Path,
-    profile: str,
-    checks: Path,
-    system: str | None,
-    engine: str | None,
-    only: tuple[str, ...],
-    destructive: str = '',
-) -> tuple[Session, list[tuple[Declared, Case]]]:
+def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, Case]]]:
     """The session that the options describe and its cases. Raises NoCases, SiteError, CheckError or UsageError."""
-    declared = load_checks(checks)
-    site = answering(site_folder)
+    declared = load_checks(asked.checks)
+    site = answering(asked.site_folder)
     site.check_names({each.name: each.family for each in declared.values()})
     known = {*declared, *(each.family for each in declared.values())}
-    for name in only:
+    for name in asked.only:
         if name not in known:
             raise click.UsageError(f"'{name}' is no check and no family; {choice(name, sorted(known))}")
     existing = sorted({partition.split(':')[0] for partition in site.trial_file.partitions})
-    if system is not None and system not in existing:
-        raise click.UsageError(f"'{system}' is no system of trial.yaml; {choice(system, existing)}")
-    check_destructive(site, destructive)
+    if asked.system is not None and asked.system not in existing:
+        raise click.UsageError(f"'{asked.system}' is no system of trial.yaml; {choice(asked.system, existing)}")
+    check_destructive(site, asked.destructive)
     fault = state_fault(site)
     if fault:
         raise SiteError([fault])
@@ -64,11 +56,11 @@ def open_session(
         session_id,
         site.session_folder(session_id),
         site,
-        PROFILES[profile],
-        site.engine_choices(engine),
-        only,
-        system,
-        destructive=destructive,
+        PROFILES[asked.profile],
+        site.engine_choices(asked.engine),
+        asked.only,
+        asked.system,
+        destructive=asked.destructive,
     )
     cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
@@ -82,7 +74,7 @@ def open_session(
         said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
         remedy = _other_profiles(session, declared)
         raise NoCases(
-            [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {profile}{said}{remedy}')]
+            [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {asked.profile}{said}{remedy}')]
         )
     refused = settings_fault(site, systems[0])
     if refused:

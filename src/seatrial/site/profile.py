@@ -24,6 +24,7 @@ class Profile:
     effort:       how much each launch does
     repetitions:  fixed number of repetitions; 0: the stopping rule decides
     disturbs:     whether it may have actions: what runs by itself, or is only to show that all works, has none
+    introduces:   whether it has only the checks that declare themselves `first`
     """
 
     name: str
@@ -33,6 +34,7 @@ class Profile:
     effort: Effort
     repetitions: int = 0
     disturbs: bool = False
+    introduces: bool = False
 
     @property
     def judges(self) -> bool:
@@ -55,6 +57,24 @@ class Profile:
         return self.effort._replace(target_s=target_s, min_s=MIN_S, working_set=False)
 
 
+FIRST = Profile(
+    'first',
+    'first look: one check of each of several families, in a minute; the profile smoke has all checks',
+    points=1,
+    budget_s=7.0,
+    effort=Effort(
+        first_bytes=64 * MIB,
+        target_s=0.7,
+        min_s=MIN_S,
+        files=200,
+        tree_bytes=32 * MIB,
+        entries=1000,
+        pause_s=1.0,
+    ),
+    # The fewest that have an interval.
+    repetitions=3,
+    introduces=True,
+)
 SMOKE = Profile(
     'smoke',
     'smoke test: shows that everything works, says nothing about performance',
@@ -117,5 +137,5 @@ PAPER = Profile(
     disturbs=True,
 )
 
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (SMOKE, NIGHTLY, ACCEPTANCE, PAPER)}
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in (FIRST, SMOKE, NIGHTLY, ACCEPTANCE, PAPER)}
 """Every profile by its name, from the shortest to the longest."""

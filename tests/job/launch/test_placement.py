@@ -72,8 +72,13 @@ def test_a_launcher_that_is_not_there(monkeypatch):
 
 def test_a_geometry_is_tried_once_and_the_smallest_first(monkeypatch):
     tried = []
-    monkeypatch.setattr(placement, '_fault', lambda launcher, each: tried.append((each.nodes, each.tasks)))
-    placement.misplaced(Launcher('srun'), [point(4, 4), point(1, 2), point(4, 4), point(2, 2)])
+
+    def said(launcher, each, argv):
+        tried.append((each.nodes, each.tasks))
+        return ''.join(f'seatrial-task {rank} n{rank % each.nodes}\n' for rank in range(each.tasks)), None
+
+    monkeypatch.setattr(placement, 'said_by_tasks', said)
+    assert placement.misplaced(Launcher('srun'), [point(4, 4), point(1, 2), point(4, 4), point(2, 2)]) is None
     assert tried == [(1, 2), (2, 2), (4, 4)]
 
 

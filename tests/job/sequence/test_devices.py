@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from seatrial.job.sequence import devices
-from seatrial.job.sequence.devices import devices_fault
+from seatrial.job.sequence import survey
+from seatrial.job.sequence.survey import devices_fault
 
 MIB = 2**20
 
@@ -36,8 +36,8 @@ def disks(tmp_path, monkeypatch):
         return real_open(path, flags, *more)
 
     real_open = os.open
-    monkeypatch.setattr(devices.os, 'stat', like_a_device)
-    monkeypatch.setattr(devices.os, 'open', watched)
+    monkeypatch.setattr(survey.os, 'stat', like_a_device)
+    monkeypatch.setattr(survey.os, 'open', watched)
     return make, opened
 
 
@@ -65,7 +65,7 @@ def test_a_device_that_nobody_else_may_read_is_named(disks, monkeypatch):
     def refuse(path, flags):
         raise PermissionError(13, 'Permission denied')
 
-    monkeypatch.setattr(devices.os, 'open', refuse)
+    monkeypatch.setattr(survey.os, 'open', refuse)
     assert devices_fault([path], 1) == f'{path} cannot be read: Permission denied'
 
 

@@ -68,8 +68,7 @@ def test_what_is_undecided_has_no_margin(figures):
 
 
 def test_no_interval_reaches_below_nothing():
-    one = row(attempts=[attempt(n, each) for n, each in enumerate((100e9, 900e9, 5000e9))])
-    assert one.outcome.low < 0 and one.interval.startswith('0 GB/s to ')
+    assert row(attempts=[attempt(n, each) for n, each in enumerate((100e9, 900e9, 5000e9))]).outcome.low > 0
 
 
 def test_a_margin_of_many_times_the_bound_is_said_so():

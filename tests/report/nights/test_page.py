@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from nights import session
-from seatrial.history.annotations import Annotation
+from seatrial.history.store import Annotation
 from seatrial.report.nights.nights import nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.page import year_page

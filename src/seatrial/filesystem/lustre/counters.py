@@ -69,17 +69,14 @@ def _add(sums: Dict[str, int], names: Dict[str, str], counters: Dict[str, params
 
 def rpc_sizes(found: Iterable[params.Param]) -> Tuple[RpcSize, ...]:
     """The sizes of the requests in these osc.*.rpc_stats, summed over targets. Raises NotUnderstood."""
-    order: List[str] = []
-    reads: Dict[str, int] = {}
-    writes: Dict[str, int] = {}
+    sizes: Dict[str, List[int]] = {}
     for param in found:
         for table in params.parse_histograms(param.value).tables:
             for bucket in table.buckets if table.title == RPC_SIZES else ():
-                if bucket.label not in reads:
-                    order.append(bucket.label)
-                reads[bucket.label] = reads.get(bucket.label, 0) + bucket.reads
-                writes[bucket.label] = writes.get(bucket.label, 0) + bucket.writes
-    return tuple(RpcSize(label, reads[label], writes[label]) for label in order)
+                own = sizes.setdefault(bucket.label, [0, 0])
+                own[0] += bucket.reads
+                own[1] += bucket.writes
+    return tuple(RpcSize(label, *own) for label, own in sizes.items())
 
 
 def served(text: str, job: str) -> Tuple[Served, ...]:

@@ -34,8 +34,7 @@ from seatrial.filesystem.lustre import counters, params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, look
-from seatrial.filesystem.settings import unknown
+from seatrial.filesystem.posix import Mounted, look, unknown
 from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoting import shell_line
@@ -47,44 +46,24 @@ from seatrial.model.units import approximate_size
 ANSWER_S = 10.0
 DF_S = 20.0
 SETTING_S = 60.0
-NAMED = 8
-"""Targets that a sentence names; of more it has the number."""
-
-SBIN = '/usr/sbin'
-"""Where lctl lies; a batch job of an ordinary user often has it not on its PATH."""
+NAMED = 8  # targets that a sentence names; of more it has the number
+SBIN = '/usr/sbin'  # where lctl lies; a batch job of an ordinary user often has it not on its PATH
 
 CLIENT_PARAMETERS = (
-    'osc.max_rpcs_in_flight',
-    'osc.max_pages_per_rpc',
-    'osc.max_dirty_mb',
-    'osc.checksums',
-    'osc.checksum_type',
-    'osc.idle_timeout',
-    'mdc.max_rpcs_in_flight',
-    'mdc.max_mod_rpcs_in_flight',
-    'llite.max_read_ahead_mb',
-    'llite.max_read_ahead_per_file_mb',
-    'llite.max_read_ahead_whole_mb',
-    'llite.max_cached_mb',
-    'llite.statahead_max',
-    'llite.fast_read',
-    'llite.hybrid_io',
-    'llite.hybrid_io_read_threshold_bytes',
-    'llite.hybrid_io_write_threshold_bytes',
-    'ldlm.namespaces.lru_size',
-    'ldlm.namespaces.lru_max_age',
+    *('osc.max_rpcs_in_flight', 'osc.max_pages_per_rpc', 'osc.max_dirty_mb'),
+    *('osc.checksums', 'osc.checksum_type', 'osc.idle_timeout'),
+    *('mdc.max_rpcs_in_flight', 'mdc.max_mod_rpcs_in_flight'),
+    *('llite.max_read_ahead_mb', 'llite.max_read_ahead_per_file_mb', 'llite.max_read_ahead_whole_mb'),
+    *('llite.max_cached_mb', 'llite.statahead_max', 'llite.fast_read'),
+    *('llite.hybrid_io', 'llite.hybrid_io_read_threshold_bytes', 'llite.hybrid_io_write_threshold_bytes'),
+    *('ldlm.namespaces.lru_size', 'ldlm.namespaces.lru_max_age'),
 )
 """The settings of this client that bandwidth and metadata rates depend on, per type of device."""
 
 SERVER_PARAMETERS = ('osp.*.active', 'lod.*.qos_threshold_rr', 'lod.*.qos_prio_free')
 """What an MDS alone knows: which targets are retired there, and how it deals out objects to the others."""
-
-IN_ORDER = ('FULL', 'IDLE')
-"""States of an import that need no attention: connected, or disconnected for want of work."""
-
-
-NO_CONNECTION = '<none>'
-"""What an import shows in place of the server that it is not connected to (lprocfs_import_seq_show)."""
+IN_ORDER = ('FULL', 'IDLE')  # states of an import that need no attention: connected, or disconnected for want of work
+NO_CONNECTION = '<none>'  # what an import shows in place of a server (lprocfs_import_seq_show)
 
 
 class Connections(NamedTuple):
@@ -102,14 +81,8 @@ class Lustre(Mounted):
     recovery_limit_s = 900.0
     recovery_source = 'the hard limit of its recovery window (recovery_time_hard; kernel log: "150-900")'
     can = (
-        'layouts',
-        'targets',
-        'cold reads',
-        'traffic',
-        'proof of cold reads',
-        'lost connections',
-        'request sizes',
-        "servers' counters of a job",
+        *('layouts', 'targets', 'cold reads', 'traffic', 'proof of cold reads', 'lost connections'),
+        *('request sizes', "servers' counters of a job"),
     )
     tried = (
         'Lustre 2.17.0, 2 MDTs and 4 OSTs on ZFS, emulated or in user mode: all checks of a nightly session, most of '
@@ -147,9 +120,10 @@ class Lustre(Mounted):
         if _is_root():
             return Capacity(None, None)
         rows: List[targets.QuotaRow] = []
-        for ask_for in (_own_quota, _project_quota):
-            with contextlib.suppress(NoAnswer, NotUnderstood):
-                rows += ask_for(path)
+        with contextlib.suppress(NoAnswer, NotUnderstood):
+            rows += targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
+        with contextlib.suppress(NoAnswer, NotUnderstood):
+            rows += _project_quota(path)
         return Capacity(*targets.left(rows))
 
     def targets(self, path: str) -> Targets:
@@ -224,7 +198,6 @@ class Lustre(Mounted):
         return (*found, Capability('emptying the cache of this client', cold.possible, cold.why_not))
 
     def layout(self, name: str, settings: Any) -> Layout:
-        """With the keys of LustreLayout."""
         return from_settings(settings).named(name)
 
     def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
@@ -236,7 +209,6 @@ class Lustre(Mounted):
         return LustreLayout(stripe_size=size, osts=tuple(numbers)).named(name)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        """By the options of this lfs, the targets and the pools."""
         if layout.is_default or layout.type != self.name:
             return super().layout_fault(layout, path)
         own = asked(layout)
@@ -265,7 +237,8 @@ class Lustre(Mounted):
                 difference = _directory_difference(directory, own)
                 if difference is not None:
                     return difference
-                _hand_down(directory, own)
+                deep = own.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
+                _output(striping.setdirstripe_argv(own, directory, deep), SETTING_S)
             if own.places_file:
                 _set_striping(directory, own, mode)
         except OSError as error:
@@ -281,7 +254,8 @@ class Lustre(Mounted):
             return found
         try:
             if own.places_file:
-                got, there = _striping_of(file), _inventory(file, own)
+                got = striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
+                there = _inventory(file, own)
                 found = found._replace(differs=striping.difference(own, got, there))
                 if found.differs is None and any(piece.stripe_count == ALL for piece in own.pieces):
                     found = striping.granted(own, got, there)
@@ -436,7 +410,7 @@ _NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
 
 
 def _servers(path: str) -> Dict[str, str]:
-    """By the target's name; empty where the imports cannot be read."""
+    """The NID of the server by the name of its target; empty where the imports cannot be read."""
     try:
         instance = _mounted(path).instance
         values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')])
@@ -622,10 +596,6 @@ def _instance_of(path: str) -> str:
     return _INSTANCES[path]
 
 
-def _own_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
-    return targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
-
-
 def _project_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
     project = targets.parse_project(_output(['lfs', 'project', '-d', path]))
     asked = ['lfs', 'quota', '-p', str(project), _mounted(path).path]
@@ -643,7 +613,6 @@ def _connections(path: str) -> Connections:
 
 
 def _standing(path: str) -> FrozenSet[str]:
-    """The devices of this mount that have their connection; none where that cannot be read."""
     return frozenset(device for device, told in _connections(path).states.items() if told.current in IN_ORDER)
 
 
@@ -674,13 +643,8 @@ def _directory_default_of(path: str) -> str:
 
 
 def _wished(path: str, layout: Layout) -> LustreLayout:
-    """What files in this directory get with a layout."""
     own = asked(layout)
     return own if own.places_file else _default_of(path).layout
-
-
-def _striping_of(file: str) -> striping.Striping:
-    return striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
 
 
 def _asked_again(argv: List[str]) -> str:
@@ -690,7 +654,6 @@ def _asked_again(argv: List[str]) -> str:
 
 
 def _inventory(path: str, layout: LustreLayout) -> striping.Inventory:
-    """What the file system has of all that this layout speaks of."""
     osts = targets.parse_targets(_output(['lfs', 'osts', path]))
     mdts = targets.parse_targets(_output(['lfs', 'mdts', path])) if layout.places_directory else ()
     pools = _pools(osts[0].uuid, layout) if osts else {}
@@ -711,7 +674,7 @@ def _pools(uuid: str, layout: LustreLayout) -> Dict[str, Tuple[int, ...]]:
     """The pools by name, with the members of those that the layout asks for; none if it asks for none."""
     wished = {piece.pool for piece in layout.pieces if piece.pool is not None}
     pools: Dict[str, Tuple[int, ...]] = {}
-    fsname = targets.fsname_of(uuid)
+    fsname, _ = targets.target_of(uuid)
     for pool in targets.parse_pools(_output(['lfs', 'pool_list', fsname])) if wished else ():
         listed = _output(['lfs', 'pool_list', f'{fsname}.{pool}']) if pool in wished else ''
         pools[pool] = targets.parse_pool(listed) if listed else ()
@@ -742,12 +705,6 @@ def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
     os.chmod(directory, mode)
 
 
-def _hand_down(directory: str, layout: LustreLayout) -> None:
-    """Have new directories in this one lie as it does. Of plain ones every version goes down all levels."""
-    deep = layout.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
-    _output(striping.setdirstripe_argv(layout, directory, deep), SETTING_S)
-
-
 def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
     """Where the administrator has restricted setstripe, lfs 2.16 and later remove what they cannot set it on."""
     try:
@@ -766,12 +723,10 @@ def _directory_difference(directory: str, layout: LustreLayout) -> Optional[str]
 
 
 def _remove_left_over(file: str) -> None:
-    try:
+    with contextlib.suppress(OSError):  # nothing was left
         status = os.lstat(file)
         if stat.S_ISREG(status.st_mode) and status.st_size == 0 and status.st_uid == os.geteuid():
             os.unlink(file)
-    except OSError:  # nothing was left
-        pass
 
 
 def _clear_argv(instance: str) -> List[str]:
@@ -829,14 +784,13 @@ def _listing(rows: List[TargetRow]) -> str:
 
 
 def _client_state(instance: str, options: str) -> Dict[str, str]:
-    """The parameters of this mount, the versions of its servers, and the imports that are not in order."""
-    wished = {name: '{}.*-{}.{}'.format(*_split(name, instance)) for name in CLIENT_PARAMETERS}
+    wished = {name: f'.*-{instance}.'.join(name.rsplit('.', 1)) for name in CLIENT_PARAMETERS}
     imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
     history = [f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')]
     found, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
     state = {}
     for name, pattern in wished.items():
-        kind, _, key = _split(name, instance)
+        kind, key = name.rsplit('.', 1)
         values = {
             _device(param.name): params.parse_fields(param.value).get(key, '') if '\n' in param.value else param.value
             for param in found
@@ -859,11 +813,6 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     state['server versions'] = _agreed(versions) or unknown(why)
     state['imports'] = _imports(known) if known else _checked(instance)
     return state
-
-
-def _split(name: str, instance: str) -> Tuple[str, str, str]:
-    kind, _, key = name.rpartition('.')
-    return kind, instance, key
 
 
 def _agreed(values: Dict[str, str]) -> str:

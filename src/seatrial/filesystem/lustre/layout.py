@@ -11,32 +11,21 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.layout_words import ALL as ALL  # checks declare it
-from seatrial.filesystem.layout_words import binary, bytes_of, number, read_keys, size
+from seatrial.filesystem.layout_words import STRIPE_UNIT, binary, bytes_of, number, read_keys, size, stripe_size
 from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import show
 
 NAME = 'lustre'
 
-STRIPE_SIZE_UNIT = 65536
-"""lfs refuses a stripe size or a component's end that is no multiple of it (LOV_MIN_STRIPE_SIZE)."""
-
-STRIPE_SIZE_BELOW = 1 << 32
-"""lfs: "stripe size '4294967296' over 4GB limit"."""
-
-MOST_STRIPES = 2000
-"""LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories."""
-
+MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
 MOST_ON_MDT = 1 << 30
 """lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
 
-MOST_MIRRORS = 16
-"""LUSTRE_MIRROR_COUNT_MAX."""
-
+MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
 _POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
 
-_Fault = Optional[Tuple[str, str]]
-"""A key, and what is wrong there with its remedy."""
+_Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its remedy
 
 
 class LayoutComponent(NamedTuple):
@@ -131,16 +120,13 @@ class LustreLayout(NamedTuple):
 
     @property
     def canonical(self) -> str:
-        """As Layout has it."""
         return self.named('').canonical
 
     def named(self, name: str) -> Layout:
-        """As plans and records carry it."""
         return Layout(name, NAME, self.words, self.targets_needed, self.places_file) if self.words else Layout(name)
 
 
 def asked(layout: Layout) -> LustreLayout:
-    """What a layout of this type asks for."""
     whole: Dict[str, Any] = {}
     pieces: List[Dict[str, Any]] = []
     for word in layout.asks:
@@ -227,18 +213,11 @@ def _end_fault(piece: LayoutComponent, start: int, is_last: bool) -> _Fault:
         return 'end', 'the last component must go to the end of the file (leave end out): a write past it fails'
     if piece.end is None:
         return 'end', 'only the last component goes to the end of the file; write where this one ends'
-    if piece.end % STRIPE_SIZE_UNIT or piece.end <= start:
+    if piece.end % STRIPE_UNIT or piece.end <= start:
         return 'end', f'{piece.end} is not an end here; write a multiple of 64KiB above {start}'
     if piece.stripe_size is not None and piece.end % piece.stripe_size:
         return 'end', f'{piece.end} is no multiple of the stripe size of this component, {piece.stripe_size}'
     return None
-
-
-def _stripe_size(value: Any) -> int:
-    stripe = size(value)
-    if stripe % STRIPE_SIZE_UNIT or stripe >= STRIPE_SIZE_BELOW:
-        raise ValueError(f'{show(value)} is not a stripe size; write a multiple of 64KiB below 4GiB')
-    return stripe
 
 
 def _pool(value: Any) -> str:
@@ -280,7 +259,7 @@ _target = number('the number of a target', 0, MOST_STRIPES - 1)
 _count = number('a stripe count', 1, MOST_STRIPES, or_all=True)
 _STRIPING: Dict[str, Callable[[Any], Any]] = {
     'stripe_count': _count,
-    'stripe_size': _stripe_size,
+    'stripe_size': stripe_size('a stripe size'),
     'pool': _pool,
     'start_ost': _target,
     'osts': _osts,

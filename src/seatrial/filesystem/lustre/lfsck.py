@@ -6,7 +6,7 @@ meaning is the manual's, "LFSCK status of layout" and "of namespace".
 """
 
 import re
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.lustre.params import Param, parse_fields, parse_params
 from seatrial.filesystem.lustre.text import NotUnderstood, number
@@ -91,7 +91,7 @@ class LfsckRun(NamedTuple):
 
     @property
     def seconds(self) -> Optional[int]:
-        """Of the longest scan, from start to end."""
+        """Seconds from start to end of the longest scan."""
         return self.span and self.span[1] - self.span[0]
 
     @property
@@ -152,6 +152,13 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
     for name in (*_LEAST, 'current_position'):
         if name not in fields:
             raise NotUnderstood(f'{param.name} has no {name}; was the output cut short?')
+    found, unclear = [], []
+    for name, value in fields.items():
+        count = _COUNT.match(value)
+        if _FAULT.match(name) and value != '0':
+            found.append((name, number(value, f'{name}: {value}')))
+        elif count and int(count.group()) and not _FAULT.match(name) and not _HARMLESS.match(name):
+            unclear.append((name, int(count.group())))
     return Scan(
         target,
         kind,
@@ -162,20 +169,9 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
         (_whole_seconds(fields, 'run_time_phase1'), _whole_seconds(fields, 'run_time_phase2')),
         _time(fields, 'latest_start_time'),
         _time(fields, 'last_completed_time'),
-        tuple(
-            (name, number(value, f'{name}: {value}'))
-            for name, value in fields.items()
-            if _FAULT.match(name) and value != '0'
-        ),
-        tuple(_unclear(fields)),
+        tuple(found),
+        tuple(unclear),
     )
-
-
-def _unclear(fields: Dict[str, str]) -> Iterator[Tuple[str, int]]:
-    for name, value in fields.items():
-        count = _COUNT.match(value)
-        if count and int(count.group()) and not _FAULT.match(name) and not _HARMLESS.match(name):
-            yield name, int(count.group())
 
 
 def _whole_seconds(fields: Dict[str, str], name: str) -> int:

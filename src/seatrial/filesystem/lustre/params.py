@@ -8,11 +8,9 @@ The forms are those of a genuine 2.17 (tests/transcripts/lustre); 2.12 prints co
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, needed, number, whole_lines
 
-HISTORY_MOST = 16
-"""Changes of an import's state that are kept (IMP_STATE_HIST_LEN)."""
-
+HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')
 IDLING = ('CONNECTING', 'IDLE', 'FULL')
 """What an import goes through that is not used for idle_timeout seconds, and is used again."""
@@ -215,25 +213,23 @@ def parse_histograms(value: str) -> Histograms:
 
 
 def parse_import(value: str) -> Import:
-    """The value of osc.*.import or mdc.*.import."""
     told: Dict[str, str] = {}
     for line in value.split('\n'):
         match = _FIELD.match(line)
         if match is not None:
             told.setdefault(match.group(1), match.group(2) or '')
     return Import(
-        _told(told, 'name', value),
-        _told(told, 'target', value),
-        _told(told, 'state', value),
+        needed(told, 'name'),
+        needed(told, 'target'),
+        needed(told, 'state'),
         told.get('target_version', ''),
         told.get('current_connection', '').strip('"'),
-        number(_told(told, 'connection_attempts', value), value),
+        number(needed(told, 'connection_attempts'), value),
         tuple(told.get('connect_flags', '').strip('[] ').split(', ')),
     )
 
 
 def parse_states(value: str) -> States:
-    """The value of osc.*.state or mdc.*.state."""
     lines = value.split('\n')
     head = _FIELD.match(lines[0])
     if head is None or head.group(1) != 'current_state' or not head.group(2):
@@ -315,9 +311,3 @@ def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[st
 def only_idled(states: States) -> bool:
     """Whether all that is remembered is what four times of idling leave too, which lose nothing."""
     return all(change.state in IDLING for change in states.changes)
-
-
-def _told(told: Dict[str, str], key: str, value: str) -> str:
-    if not told.get(key):
-        raise NotUnderstood(f'{key} is missing; was the output cut short?', value)
-    return told[key]

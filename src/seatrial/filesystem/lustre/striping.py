@@ -4,13 +4,14 @@ The forms of the outputs are those of a genuine 2.17 (tests/transcripts/lustre);
 read by their sources. Sizes and ends in bytes.
 """
 
+import itertools
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.base import Granted
 from seatrial.filesystem.layout_words import ALL, binary
 from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
-from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, needed, number, whole_lines
 
 _IGNORED = re.compile(r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*)?\s*\Z')
 _OBJECT = re.compile(r'\s*-?\s*(?:\d+:\s*\{\s*)?l_(?:ost|mdt)_idx:\s*(\d+)\b')
@@ -18,6 +19,8 @@ _OBJECT_ROW = re.compile(r'\s+(\d+)\s+(?:\d+|N/A)\s+(?:0x[0-9a-f]+|N/A)\s+(?:0x[
 _MDT_ROW = re.compile(r'\s+(\d+)\s+\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]')
 _KEYS = re.compile(r'\s*(?:-\s+)?((?:[a-z][\w.]*:\s+\S+\s*)+)\Z')
 _PAIR = re.compile(r'([a-z][\w.]*):\s+(\S+)')
+BY_DESIGN = 'the others hold other components of the file'
+RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
 
 
 class Inventory(NamedTuple):
@@ -59,7 +62,6 @@ class FoundPiece(NamedTuple):
 
     @property
     def on_mdt(self) -> bool:
-        """Whether the data lie on the metadata target."""
         return 'mdt' in self.pattern
 
 
@@ -187,9 +189,9 @@ def parse_getdirstripe(text: str) -> DirectoryStriping:
                 if key in keys:
                     raise NotUnderstood('the same key twice: several directories are shown', line)
                 keys[key] = value
-    count, first = (number(_take(keys, f'lmv_stripe_{name}'), text) for name in ('count', 'offset'))
+    count, first = (number(needed(keys, f'lmv_stripe_{name}'), text) for name in ('count', 'offset'))
     inherit = number(keys['lmv_max_inherit'], text) if 'lmv_max_inherit' in keys else None
-    hash_type = _take(keys, 'lmv_hash_type')
+    hash_type = needed(keys, 'lmv_hash_type')
     if inherit is not None:
         return DirectoryStriping(count, first, hash_type, (), inherit)
     if count > 0 and len(mdts) != count:
@@ -230,12 +232,8 @@ def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
     return Granted('; '.join(dict.fromkeys(found)), everywhere)
 
 
-BY_DESIGN = 'the others hold other components of the file'
-RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
-
-
 def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
-    """As difference, of the metadata targets of a directory."""
+    """How the metadata targets of a directory differ from those asked for, as a sentence, or None."""
     found = []
     wished, count = len(there.mdts) if asked.mdt_count == ALL else asked.mdt_count, max(got.mdt_count, 1)
     if wished is not None and count != wished:
@@ -251,13 +249,9 @@ def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inv
 def spelled(indices: Sequence[int]) -> str:
     """Indices as people write them: 0-3, 7."""
     words: List[str] = []
-    ordered = sorted(set(indices))
-    first = 0
-    for place in range(len(ordered)):
-        if place + 1 == len(ordered) or ordered[place + 1] != ordered[place] + 1:
-            low, high = ordered[first], ordered[place]
-            words.append(str(low) if low == high else f'{low}-{high}')
-            first = place + 1
+    for _, pairs in itertools.groupby(enumerate(sorted(set(indices))), lambda pair: pair[1] - pair[0]):
+        run = [index for _, index in pairs]
+        words.append(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]))
     return ', '.join(words) or 'none'
 
 
@@ -267,7 +261,7 @@ def _directory_options(layout: LustreLayout) -> List[str]:
 
 
 def _striping_options(piece: LayoutComponent) -> List[str]:
-    """lfs has a comma between OSTs."""
+    """The options of lfs setstripe for a piece; lfs separates OSTs by commas."""
     values = ((word[0], word[1:].replace('_', ',') if word[0] == 'o' else word[1:]) for word in piece.words)
     return [part for letter, value in values for part in (f'-{letter}', value)]
 
@@ -300,12 +294,6 @@ def _pairs(line: str, place: int) -> List[Tuple[str, str]]:
     raise NotUnderstood('not a line of a layout', line)
 
 
-def _take(keys: Dict[str, str], key: str) -> str:
-    if key not in keys:
-        raise NotUnderstood(f'{key} is missing; was the output cut short?', str(keys))
-    return keys[key]
-
-
 def _striping(header: Dict[str, str], told: List[Tuple[Dict[str, str], List[int]]]) -> Striping:
     if 'lcm_entry_count' not in header:
         if len(told) != 1 or 'lcme_id' in told[0][0]:
@@ -326,18 +314,18 @@ def _striping(header: Dict[str, str], told: List[Tuple[Dict[str, str], List[int]
 def _piece(keys: Dict[str, str], osts: List[int]) -> FoundPiece:
     shown = str(keys)
     prefix = '' if 'stripe_count' in keys else 'lmm_'  # of a directory's default
-    pattern = tuple(_take(keys, f'{prefix}pattern').split(','))
-    count = number(_take(keys, f'{prefix}stripe_count'), shown)
-    size = number(_take(keys, f'{prefix}stripe_size'), shown)
+    pattern = tuple(needed(keys, f'{prefix}pattern').split(','))
+    count = number(needed(keys, f'{prefix}stripe_count'), shown)
+    size = number(needed(keys, f'{prefix}stripe_size'), shown)
     # Where it lies comes last of all: of a piece on the MDT 2.17 prints mdt_index, 2.12 to 2.16 print stripe_offset.
     if 'mdt' not in pattern or f'{prefix}mdt_index' not in keys:
-        _take(keys, f'{prefix}stripe_offset')
+        needed(keys, f'{prefix}stripe_offset')
     whole = (
         {} if 'lcme_id' in keys else {'lcme_flags': 'init', 'lcme_extent.e_start': '0', 'lcme_extent.e_end': 'EOF'}
     )
     place = {**whole, **keys}
-    start, end = (_take(place, f'lcme_extent.e_{name}') for name in ('start', 'end'))
-    flags = tuple(flag for flag in _take(place, 'lcme_flags').split(',') if flag != '0')
+    start, end = (needed(place, f'lcme_extent.e_{name}') for name in ('start', 'end'))
+    flags = tuple(flag for flag in needed(place, 'lcme_flags').split(',') if flag != '0')
     mirror = number(place.get('lcme_mirror_id', '0').replace('N/A', '0'), shown)
     instantiated = prefix and 'init' in flags and not {'mdt', 'released'} & set(pattern)
     if (instantiated or osts) and count != len(osts):
@@ -378,7 +366,7 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
     if wish.on_mdt:
         return found
     reach = there.reach(wish.pool)
-    count = _wished_count(wish)
+    count = len(wish.osts) or wish.overstripe_count or wish.stripe_count
     if count == ALL and not reach:
         found.append('it is not known how many OSTs all of them are')
     elif count == ALL and not _may_be_all(piece, len(reach)):
@@ -397,7 +385,8 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
     if not piece.osts:
         return found
     if wish.osts and piece.osts != wish.osts:
-        found.append(f'OST {_in_order(piece.osts)} instead of {_in_order(wish.osts)}')
+        had, asked = (', '.join(map(str, osts)) for osts in (piece.osts, wish.osts))
+        found.append(f'OST {had} instead of {asked}')
     if wish.start_ost is not None and piece.osts[0] != wish.start_ost:
         found.append(f'it begins on OST {piece.osts[0]} instead of {wish.start_ost}')
     if wish.overstripe_count is None and len(set(piece.osts)) < len(piece.osts):
@@ -406,20 +395,8 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
 
 
 def _may_be_all(piece: FoundPiece, most: int) -> bool:
-    """Without objects the servers have not decided yet."""
+    """Whether a piece can have all targets; without objects the servers have not decided yet."""
     return 1 <= piece.stripe_count <= most or (piece.stripe_count == ALL and not piece.osts)
-
-
-def _wished_count(wish: LayoutComponent) -> Optional[int]:
-    if wish.osts:
-        return len(wish.osts)
-    if wish.overstripe_count is not None:
-        return wish.overstripe_count
-    return wish.stripe_count
-
-
-def _in_order(osts: Tuple[int, ...]) -> str:
-    return ', '.join(str(ost) for ost in osts)
 
 
 def _end_word(end: Optional[int]) -> str:

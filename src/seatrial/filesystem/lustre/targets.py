@@ -33,6 +33,7 @@ RARELY = 0.01
 """A target on which a file of the case comes to lie with no more than this chance does not limit the others."""
 
 KIB = 1024
+LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
 
 _UUID = re.compile(r'(?P<fsname>\S+)-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})_UUID\Z')
 _DF_HEAD = re.compile(r'UUID\s+(1K-blocks|bytes|Inodes)\s')
@@ -74,7 +75,6 @@ class Space(NamedTuple):
 
     @property
     def takes_objects(self) -> bool:
-        """Whether new objects can be made on it."""
         return not self.fault and not TAKES_NO_OBJECTS & set(self.flags)
 
 
@@ -85,7 +85,6 @@ class Spaces(NamedTuple):
     complete: bool
 
     def of(self, kind: str) -> Tuple[Space, ...]:
-        """The lines of a kind, 'OST' or 'MDT'."""
         return tuple(row for row in self.rows if row.kind == kind)
 
 
@@ -208,7 +207,7 @@ def parse_pool(text: str) -> Tuple[int, ...]:
     lines = whole_lines(text)
     if not lines or not lines[0].startswith('Pool: '):
         raise NotUnderstood('not the heading of a pool', lines[0] if lines else text)
-    return tuple(index_of(line) for line in lines[1:])
+    return tuple(target_of(line)[1] for line in lines[1:])
 
 
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
@@ -281,9 +280,6 @@ def parse_interfaces(text: str) -> Tuple[str, ...]:
     )
 
 
-LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
-
-
 def parse_version(text: str) -> str:
     """`lfs --version`, `lctl --version`, or the parameter version: '2.17.0'."""
     match = _VERSION.search(text)
@@ -300,20 +296,12 @@ def parse_usage(text: str) -> Tuple[str, ...]:
     return tuple(sorted(set(_OPTION.findall(usage.group(0)))))
 
 
-def index_of(uuid: str) -> int:
-    """The index in a target's name, which is hexadecimal: lustre-OST000a_UUID is 10. Raises NotUnderstood."""
+def target_of(uuid: str) -> Tuple[str, int]:
+    """The file system and the index in a target's name: lustre-OST000a_UUID is of 'lustre', and 10. NotUnderstood."""
     match = _UUID.match(uuid)
     if match is None:
         raise NotUnderstood('not the name of a target', uuid)
-    return int(match.group('index'), 16)
-
-
-def fsname_of(uuid: str) -> str:
-    """The file system in a target's name. Raises NotUnderstood."""
-    match = _UUID.match(uuid)
-    if match is None:
-        raise NotUnderstood('not the name of a target', uuid)
-    return match.group('fsname')
+    return match.group('fsname'), int(match.group('index'), 16)
 
 
 def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:

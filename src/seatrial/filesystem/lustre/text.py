@@ -1,6 +1,6 @@
 """What the readers of lfs and lctl share: the one error that they raise, and lines that were printed whole."""
 
-from typing import List
+from typing import Dict, List
 
 SHOWN_MOST = 120
 
@@ -20,6 +20,13 @@ class NotUnderstood(ValueError):
 def whole_lines(text: str) -> List[str]:
     """The lines that end. What follows the last newline was cut off in the middle, and half a number is a number."""
     return text.split('\n')[:-1]
+
+
+def needed(fields: Dict[str, str], key: str) -> str:
+    """The value of a field without which the output is not whole. Raises NotUnderstood."""
+    if not fields.get(key):
+        raise NotUnderstood(f'{key} is missing; was the output cut short?', str(fields))
+    return fields[key]
 
 
 def number(text: str, line: str) -> int:

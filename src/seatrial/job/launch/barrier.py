@@ -29,17 +29,8 @@ CHECK_S = 1.0
 LAST_WORDS_S = 2.0  # for what tasks have sent before they ended
 SPARE_DESCRIPTORS = 256  # for everything else that the runner has open
 GONE_AGAIN = (
-    errno.EAGAIN,
-    errno.ECONNABORTED,
-    errno.EPERM,
-    errno.EPROTO,
-    errno.ENOPROTOOPT,
-    errno.ENETDOWN,
-    errno.ENETUNREACH,
-    errno.EHOSTDOWN,
-    errno.EHOSTUNREACH,
-    errno.ENONET,
-    errno.EOPNOTSUPP,
+    *(errno.EAGAIN, errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.ENOPROTOOPT, errno.ENETDOWN),
+    *(errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENONET, errno.EOPNOTSUPP),
 )  # one connection failed before it was taken, by itself or a firewall: the next may come (accept(2))
 AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that the news of it arrive before
 
@@ -120,7 +111,7 @@ class Barrier:
             self._drop(guest)
 
     def _serve(self, timeout_s: float) -> bool:
-        """Whether anything came inside the timeout."""
+        """Answers what has come; whether anything came inside the timeout."""
         ready = self._selector.select(timeout_s)
         for key, _ in ready:
             if key.fileobj is self._listener:

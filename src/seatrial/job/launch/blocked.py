@@ -38,12 +38,12 @@ class Blocked:
         self._told_s = 0.0
 
     def since(self) -> float:
-        """Seconds since this was asked for the last time, for the job."""
+        """Seconds since the job asked for the last time."""
         before, self._told_s = self._told_s, self._sum_s()
         return self._told_s - before
 
     def add(self, seconds: float) -> None:
-        """By the process that watches."""
+        """Adds seconds; the process that watches calls it."""
         _SECONDS.pack_into(self._page, 0, self._sum_s() + seconds)
 
     def _sum_s(self) -> float:

@@ -40,7 +40,8 @@ def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
         tried.setdefault(geometry, point)
     # From the smallest, whose fault is the simplest.
     for point in sorted(tried.values(), key=lambda point: (point.nodes, point.tasks)):
-        fault = _fault(launcher, point)
+        said, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
+        fault = fault or _misplaced(said, point)
         if fault is not None:
             return fault
     return None
@@ -83,13 +84,7 @@ def said_by_nodes(
     return answers, fault
 
 
-def _fault(launcher: Launcher, point: Point) -> Optional[str]:
-    said, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
-    return fault or _misplaced(said, point)
-
-
 def _misplaced(said: str, point: Point) -> Optional[str]:
-    """What the tasks said against what was asked: every rank once, as many nodes, as many tasks on each."""
     words = [line.split() for line in said.splitlines() if line.startswith(MARK)]
     hosts = Counter(host for _, _, host in (line for line in words if len(line) == 3))
     ranks = sorted(line[1] for line in words)

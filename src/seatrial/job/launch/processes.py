@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.dispatch import PLACE, hosts_said, inodes_of, only_in
@@ -110,12 +110,7 @@ DISPATCH = 'seatrial.engine.dispatch'
 
 
 def carry_out(
-    command: Command,
-    processes: Processes,
-    raw: str,
-    directory: int,
-    limit_s: float,
-    stopping: Callable[[], bool],
+    command: Command, processes: Processes, raw: str, directory: int, limit_s: float, stopping: Callable[[], bool]
 ) -> Finished:
     """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now.
 
@@ -218,7 +213,9 @@ def _run(
         # Tasks that outlived the engine would disturb the next launch.
         _kill_all(_working_in(place))
         _wait_for_all(running, ended, place)
-    _drop_empty(running.outs + running.errs)
+    for path in running.outs + running.errs:
+        if os.path.getsize(path) == 0:
+            os.unlink(path)
     return Finished(outcome, sum(read_bytes for _, _, read_bytes in ended.values()))
 
 
@@ -249,7 +246,15 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
             out, err = f'{raw}{suffix}.out', f'{raw}{suffix}.err'
             with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
                 running.starts.append(time.monotonic() - zero)
-                process = _process(argv, place, environment, stdout, stderr)
+                process = subprocess.Popen(
+                    argv,
+                    cwd=_link(place),  # chdir(2) follows it to the directory itself, before descriptors are closed
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
             running.processes.append(process)
             running.outs.append(out)
             running.errs.append(err)
@@ -258,20 +263,6 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
         _end_by_force(running, {}, place)
         raise
     return running
-
-
-def _process(
-    argv: List[str], directory: int, environment: Dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
-) -> 'subprocess.Popen[bytes]':
-    return subprocess.Popen(
-        argv,
-        cwd=_link(directory),  # chdir(2) follows it to the directory itself, before descriptors are closed
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )
 
 
 def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, float, int, int]]') -> None:
@@ -326,7 +317,7 @@ def _working_in(place: int) -> List[int]:
 
 
 def _link(descriptor: int) -> str:
-    """To what is open, wherever it lies by now (proc(5))."""
+    """A path to what is open, wherever it lies by now (proc(5))."""
     return f'/proc/self/fd/{descriptor}'
 
 
@@ -382,9 +373,3 @@ def _stream(path: str) -> Optional[str]:
     # Whole lines: half a line can say something else than the line.
     begun, ended = head[: head.rfind('\n') + 1], tail[tail.find('\n') + 1 :]
     return f'{begun}[{size - MAX_STREAM} bytes are left out]\n{ended}'
-
-
-def _drop_empty(paths: List[str]) -> None:
-    for path in paths:
-        if os.path.getsize(path) == 0:
-            os.unlink(path)

@@ -5,9 +5,7 @@ from typing import Callable, NamedTuple, Sequence
 
 from seatrial.model.ask import unresponsive
 
-PATIENCE_S = 600.0
-"""At least, where the type's own recovery is shorter: a server that is rebooted is back in minutes."""
-
+PATIENCE_S = 600.0  # at least, where the type's own recovery is shorter: a server that is rebooted is back in minutes
 PAUSE_S = 1.0
 
 
@@ -19,7 +17,6 @@ class Stalled(NamedTuple):
 
 
 def patience_s(recovery_limit_s: float) -> float:
-    """How long a file system is waited for."""
     return max(PATIENCE_S, recovery_limit_s)
 
 

@@ -50,15 +50,14 @@ def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: P
     for host, answer in sorted(answers.items()):
         if answer != SAME:
             others.setdefault(answer, []).append(host)
-    return finding('P21', _clause(program, _words(own, mpi), others)) if others else None
-
-
-def _clause(program: str, own: str, others: Dict[str, List[str]]) -> str:
+    if not others:
+        return None
     commonest = sorted(others.items(), key=lambda each: -len(each[1]))
     shown = [f'{answer} on {listed(hosts)}' for answer, hosts in commonest[:SHOWN_ANSWERS]]
     left = [host for _, hosts in commonest[SHOWN_ANSWERS:] for host in hosts]
     rest = [f'still others on {listed(left)}'] if left else []
-    return f'{program} is {own} on {short(platform.node())}, and {", ".join([*shown, *rest])}'
+    here = f'{program} is {_words(own, mpi)} on {short(platform.node())}'
+    return finding('P21', f'{here}, and {", ".join([*shown, *rest])}')
 
 
 def _words(own: Provenance, mpi: bool) -> str:

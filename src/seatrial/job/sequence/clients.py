@@ -35,7 +35,9 @@ def main(arguments: List[str]) -> int:
     """The task of one node. `arguments`: the type, the directory of the files, and what may be forgotten."""
     type_, directory, order = arguments
     fault = None if order == KEEP else _forget(type_, directory, order == EMPTY)
-    answer = {'fault': fault, 'fetched': by_type(type_).exchanged(directory).fetched, 'kernel': _kernel()}
+    with open(BOOT_ID, encoding='ascii') as stream:
+        kernel = stream.read().strip()
+    answer = {'fault': fault, 'fetched': by_type(type_).exchanged(directory).fetched, 'kernel': kernel}
     print(MARK, platform.node(), json.dumps(answer), flush=True)
     return 0
 
@@ -53,11 +55,6 @@ def clients(plan: TrialPlan, directory: str, forget: bool, named: Tuple[str, ...
     fetched = {each['kernel']: each['fetched'] for each in answers.values()}.values()
     faults = (f'{host}: {each["fault"]}' for host, each in answers.items() if each['fault'])
     return Clients(next(faults, None), None if None in fetched else sum(fetched))
-
-
-def _kernel() -> str:
-    with open(BOOT_ID, encoding='ascii') as stream:
-        return stream.read().strip()
 
 
 def _forget(type_: str, directory: str, may_empty: bool) -> Optional[str]:

@@ -13,11 +13,8 @@ from seatrial.rules.outliers import CONTROLS
 from seatrial.rules.places import NO_KINDS, short
 from seatrial.workload.sweep import group_size
 
-LARGEST_GROUP = 32
-"""Nodes. A suspect and 31 others show what is usual, and are cheap."""
-
-SLOWER = 4
-"""Times as long as those of its equals: launches of what is slow, for which a time budget has room."""
+LARGEST_GROUP = 32  # nodes: a suspect and 31 others show what is usual, and are cheap
+SLOWER = 4  # times as long as those of its equals: launches of what is slow, for which a time budget has room
 
 
 class Again(NamedTuple):

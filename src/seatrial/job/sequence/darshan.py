@@ -49,7 +49,8 @@ def under_darshan(command: Command, library: str, raw: str, directory: str) -> C
         day = time.localtime(moment)
         os.makedirs(os.path.join(folder, str(day.tm_year), str(day.tm_mon), str(day.tm_mday)), exist_ok=True)
     place = os.path.realpath(directory)
-    links = {name: os.readlink(os.path.join(place, name)) for name in os.listdir(place) if _is_link(place, name)}
+    with os.scandir(place) as entries:
+        links = {entry.name: os.readlink(entry.path) for entry in entries if entry.is_symlink()}
     with open(os.path.join(folder, PLACE), 'w', encoding='utf-8') as stream:
         json.dump({'directory': place, 'links': links}, stream)
     # By env and not in the environment of the launch, so that no launcher and no interpreter is traced too.
@@ -78,7 +79,3 @@ def _settings(scope: str, library: str, folder: str) -> List[str]:
         return ['-u', 'DARSHAN_ENABLE_NONMPI', *settings, f'DARSHAN_LOGFILE={folder}/launch.darshan']
     folders = [f'{name}={folder}' for name in LOG_FOLDERS]
     return ['-u', 'DARSHAN_LOGFILE', *settings, *folders, 'DARSHAN_ENABLE_NONMPI=1']
-
-
-def _is_link(place: str, name: str) -> bool:
-    return os.path.islink(os.path.join(place, name))

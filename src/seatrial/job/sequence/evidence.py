@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.filesystem import caches
-from seatrial.filesystem.base import Driver
+from seatrial.filesystem.base import Driver, Exchanged
 from seatrial.job.directory.rundir import RunDirectory, explained
 from seatrial.job.sequence.clients import clients
 from seatrial.job.sequence.contents import contents
@@ -82,7 +82,7 @@ class Evidence:
         if self._kind.moves_data:
             self._check_files()
         if self._kind.moves_data and self._phase.writes and not self._setup.engine.verifies:
-            self._sent = self._sent_here()
+            self._sent = self._exchanged().sent
         if self._phase.reads:
             if self._kind.moves_data:
                 self._forget_data()
@@ -133,7 +133,7 @@ class Evidence:
             return [finding('F1', said)]
         written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
         here = short(platform.node()) in map(short, measurement.hosts)
-        now = None if self._sent is None else self._sent_here()
+        now = None if self._sent is None else self._exchanged().sent
         # Where a block was written several times before the sync, it leaves the node once.
         once = exact_bytes(self._point) is not None
         # A counter that has begun anew has counted less.
@@ -142,8 +142,9 @@ class Evidence:
             written = written._replace(claimed=claimed, sent=now - self._sent)
         return findings(WRITTEN, written)
 
-    def _sent_here(self) -> Optional[int]:
-        return self._setup.driver.exchanged(self._setup.plan.target.path).sent
+    def _exchanged(self) -> Exchanged:
+        """The counters of the client of this node, where it has any."""
+        return self._setup.driver.exchanged(self._setup.plan.target.path)
 
     def _check_files(self) -> None:
         """Nothing is read that is not there in full: fio unlinks a file that is too short. Nothing is written where
@@ -169,8 +170,8 @@ class Evidence:
                 if setup.cold and not setup.forgets:
                     setup.driver.empty_client_cache(self._path)  # whether it did, the counters tell
             if not setup.counted:
-                self._fetched = self._fetched_here()
-        elif forget or self._fetched_here() is not None:
+                self._fetched = self._exchanged().fetched
+        elif forget or self._exchanged().fetched is not None:
             asked = clients(setup.plan, self._path, forget, self._nodes)
             self._fetched = asked.fetched
             if forget:
@@ -198,21 +199,17 @@ class Evidence:
         if self._fetched is None:
             return None
         if self._here:
-            after = self._fetched_here()
+            after = self._exchanged().fetched
         else:
             after = clients(self._setup.plan, self._path, False, self._nodes).fetched
         # A client that has begun to count anew, after a reconnection, has counted less.
         return None if after is None or after < self._fetched else after - self._fetched
 
-    def _fetched_here(self) -> Optional[int]:
-        """What the client of this node counts, where it does."""
-        return self._setup.driver.exchanged(self._setup.plan.target.path).fetched
-
     def _contradiction(self) -> str:
         """Of the client's counters, where a read has nothing else to show where its bytes came from."""
         if self._setup.counted or not self._phase.reads:
             return ''
-        return self._setup.driver.exchanged(self._setup.plan.target.path).contradiction
+        return self._exchanged().contradiction
 
     def _may_count(self) -> bool:
         """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only

@@ -56,7 +56,13 @@ def drill_down(trial: Trial) -> None:
     wanted, current = begun.breach.metric, records.sized
 
     def measure(point: Point, repetition: int) -> Optional[float]:
-        return _drilled(trial, wanted, point, repetition, current)
+        launches = kind_of(point.kind).preparations([point]) + [Launch(phase, point) for phase in point.phases]
+        for launch in launches:
+            sample = take(trial, drill.DRILL, launch, repetition, DATA, repetition, current)
+            if not sample.valid or wanted in sample.figures:
+                break
+        trial.setup.run.empty(DATA)
+        return sample.figures.get(wanted) if sample.valid else None
 
     trial.recorder.write(drill.carry_out(begun, measure, trial.left_s, random.Random(plan.seed + 2)))
 
@@ -72,14 +78,3 @@ def _repeat_again(trial: Trial, point: Point, repetition: int, current: Sized) -
             break
     trial.setup.run.empty(DATA)
     return shortest
-
-
-def _drilled(trial: Trial, wanted: str, point: Point, repetition: int, current: Sized) -> Optional[float]:
-    """One repetition up to the launch that gives the metric, and its figure; None where a launch is not valid."""
-    launches = kind_of(point.kind).preparations([point]) + [Launch(phase, point) for phase in point.phases]
-    for launch in launches:
-        sample = take(trial, drill.DRILL, launch, repetition, DATA, repetition, current)
-        if not sample.valid or wanted in sample.figures:
-            break
-    trial.setup.run.empty(DATA)
-    return sample.figures.get(wanted) if sample.valid else None

@@ -17,9 +17,7 @@ from seatrial.workload.registry import kind_of
 
 FREE_SHARE = 0.9  # of what is free, at most, for all tasks' files: on the file system, or on one of its targets
 
-MAX_PROVED = 8
-"""Files of the first launch with a layout that are proved; of each later one another."""
-
+MAX_PROVED = 8  # files of the first launch with a layout that are proved; of each later one another
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 
 
@@ -52,7 +50,6 @@ class Layouts:
         self._targets: Optional[Dict[str, TargetRow]] = None
 
     def wanted(self, point: Point) -> Layout:
-        """The point's own, or the case's."""
         return self._plan.target.layout if point.layout is None else point.layout
 
     def give(self, directory: str, point: Point) -> None:
@@ -154,16 +151,14 @@ class Layouts:
             rows = self._driver.targets(self._plan.target.path).rows
             self._targets = {target_name(row.kind, row.number): row for row in rows}
         row = self._targets.get(point.layout.name)
-        return '' if row is None else _why_closed(row, point)
-
-
-def _why_closed(row: TargetRow, point: Point) -> str:
-    if not row.active:
-        return 'it is not active'
-    why = ', '.join((*row.flags, row.fault) if row.fault else row.flags)
-    if row.takes_objects is False:
-        return f'it takes no new files ({why or "why is not known"})'
-    size = kind_of(point.kind).footprint([point]).bytes
-    if row.bytes_free is not None and size > FREE_SHARE * row.bytes_free:
-        return f'{approximate_size(size)} are to be written, and it has {approximate_size(row.bytes_free)} free'
-    return ''
+        if row is None:
+            return ''
+        if not row.active:
+            return 'it is not active'
+        why = ', '.join((*row.flags, row.fault) if row.fault else row.flags)
+        if row.takes_objects is False:
+            return f'it takes no new files ({why or "why is not known"})'
+        size = kind_of(point.kind).footprint([point]).bytes
+        if row.bytes_free is not None and size > FREE_SHARE * row.bytes_free:
+            return f'{approximate_size(size)} are to be written, and it has {approximate_size(row.bytes_free)} free'
+        return ''

@@ -20,15 +20,11 @@ from seatrial.model.telemetry import ServerGap, ServerLook
 
 LOOP = 'while cat /proc/uptime /proc/diskstats /proc/net/dev; do sleep 1; done'
 
-SECTOR = 512
-"""Bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)."""
-
+SECTOR = 512  # bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)
 STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
 """So long after the beginning a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
 
-RETRY_S, MAX_RETRY_S = 2.0, 60.0
-"""After the end of a connection: the first pause, which doubles while none lasts."""
-
+RETRY_S, MAX_RETRY_S = 2.0, 60.0  # after the end of a connection: the first pause, which doubles while none lasts
 ENDED_S = 3.0
 
 _UPTIME = re.compile(r'(\d+\.\d+) \d+\.\d+$')
@@ -110,7 +106,7 @@ class _Summed:
             self.end()
 
     def end(self) -> None:
-        """Say what there is since the last line."""
+        """Writes what there is since the last line."""
         first, last = self._first, self._last
         if first is None or last is None or not self._samples:
             return
@@ -141,7 +137,7 @@ class _Connection:
             self._kill()
 
     def join(self) -> bool:
-        """Whether it says nothing any more."""
+        """Waits for the thread; whether it has ended."""
         if self._thread.ident is not None:
             self._thread.join(ENDED_S)
         return not self._thread.is_alive()
@@ -159,7 +155,7 @@ class _Connection:
             self._stopped.wait(pause_s)
 
     def _listen(self, summed: _Summed) -> str:
-        """Until the connection ends; why it did."""
+        """Reads until the connection ends; returns why it did."""
         with self._lock:
             if self._stopped.is_set():
                 return ''
@@ -206,7 +202,7 @@ class Monitoring:
         self._connections = [_Connection(each, write) for each in monitors]
 
     def stop(self) -> bool:
-        """Whether nothing is written any more."""
+        """Ends all connections; whether nothing is written any more."""
         for each in self._connections:
             each.stop()
         ended = [each.join() for each in self._connections]  # each is waited for

@@ -63,8 +63,7 @@ class Recorder:
         packed = io.BytesIO()
         with gzip.GzipFile(filename='', mode='wb', fileobj=packed, mtime=0) as stream:
             stream.write(json.dumps(to_json(launch)).encode('ascii'))
-        with open(os.path.join(self.raw, name + LAUNCH), 'wb') as file:
-            file.write(packed.getvalue())
+        Path(self.raw, name + LAUNCH).write_bytes(packed.getvalue())
         return hashlib.sha256(packed.getvalue()).hexdigest()
 
     def sync(self) -> None:
@@ -72,7 +71,6 @@ class Recorder:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """No more records."""
         os.close(self._descriptor)
 
 
@@ -91,7 +89,6 @@ class RecordReader:
         self._records = NOTHING
 
     def has_begun(self) -> bool:
-        """Whether there is a record; costs one stat."""
         return os.path.exists(self._path)
 
     def read(self) -> Records:
@@ -135,8 +132,7 @@ def kept_launch(directory: str, name: str, digest: str) -> RawLaunch:
     """What Recorder.keep() has kept under this name; raises NotAsWritten."""
     path = os.path.join(directory, RAW, name + LAUNCH)
     try:
-        with open(path, 'rb') as stream:
-            packed = stream.read()
+        packed = Path(path).read_bytes()
     except OSError as error:
         raise NotAsWritten(f'{path}: {error.strerror}') from error
     if hashlib.sha256(packed).hexdigest() != digest:
@@ -162,15 +158,13 @@ def append(directory: str, value: Any) -> None:
 
 def _job_state_in(directory: str) -> str:
     try:
-        with open(os.path.join(directory, JOB), encoding='utf-8') as stream:
-            return str(json.load(stream)['job_state'])
+        return str(json.loads(Path(directory, JOB).read_text(encoding='utf-8'))['job_state'])
     except (OSError, ValueError, KeyError, TypeError):
         return ''
 
 
 def _issued_in(directory: str) -> Tuple[DarshanLaunch, ...]:
     try:
-        with open(os.path.join(directory, ISSUED), encoding='utf-8') as stream:
-            return from_json(DarshanRun, json.load(stream)).launches
+        return from_json(DarshanRun, json.loads(Path(directory, ISSUED).read_text(encoding='utf-8'))).launches
     except (OSError, FormError, ValueError):
         return ()

@@ -1,6 +1,7 @@
 """One launch of a phase as one sample of the record: made, limited in time, and checked by the rules."""
 
 import contextlib
+import functools
 import os
 import socket
 import time
@@ -113,7 +114,7 @@ def prepare(trial: Trial, points: List[Point], directory: str) -> bool:
 
 
 def valid(sample: Sample) -> Measurement:
-    """What it measured; NotValid where it must be and is not."""
+    """What the sample measured. Raises NotValid where it is not valid."""
     wrong = [each for each in sample.findings if each.effect != 'label']
     if wrong or sample.measurement is None:
         # An engine that fails says what it could not do, and a lost connection beside it says why.
@@ -197,11 +198,12 @@ class _Attempt:
         told = ''
         if own is not None and free.bytes is not None and own < free.bytes:  # room on other targets is of no use
             told, free = f'; {approximate_size(own)} are left where its files lie', free._replace(bytes=None)
+        inodes = functools.partial(counted, one='inode')
         rows = (
             (approximate_size, before.needed_bytes, 'free', free.bytes, before.free_bytes),
             (approximate_size, before.needed_bytes, 'in the quota', quota.bytes, before.quota_bytes),
-            (_inodes, before.needed_inodes, 'free', free.inodes, before.free_inodes),
-            (_inodes, before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
+            (inodes, before.needed_inodes, 'free', free.inodes, before.free_inodes),
+            (inodes, before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
         )
         known = [
             (
@@ -257,7 +259,6 @@ class _Attempt:
             self.measurement = places.by_node(self.measurement)
 
     def _node(self) -> str:
-        """The node that the launch ran on, where that is one and known."""
         point, nodes = self.launch.point, self.trial.plan.case.nodes
         if point.nodes > 1 or (self.command.scope == 'mpi' and nodes > 1 and not self.named):
             return ''
@@ -311,10 +312,6 @@ class _Attempt:
         return found + self.trial.layouts.findings(self.directory, self.launch)
 
 
-def _inodes(number: int) -> str:
-    return counted(number, 'inode')
-
-
 def _stalled_s(trial: Trial, directory: str) -> float:
     """Wait for a file system that does not answer, in the target or in the run's own directory; the seconds."""
     trial.signals.check()
@@ -328,7 +325,7 @@ def _stalled_s(trial: Trial, directory: str) -> float:
 
 
 def _check_room(trial: Trial) -> None:
-    """Refused where less is free than the site keeps for others."""
+    """Raises Refused where less is free than the site keeps for others."""
     target, before = trial.plan.target, trial.seen.environment
     keep = (target.limits.keep_bytes, target.limits.keep_inodes)
     free = free_room(target.path) if any(keep) else None

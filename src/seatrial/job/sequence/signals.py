@@ -19,7 +19,6 @@ class Signals:
         self.caught = number
 
     def stopping(self) -> bool:
-        """Whether one has come."""
         return self.caught is not None
 
     def check(self) -> None:
@@ -28,10 +27,8 @@ class Signals:
             raise Interrupted(self.sentence())
 
     def sentence(self) -> str:
-        """Which one has come, and what is left to be done."""
         return f'interrupted by {signal.Signals(self.caught or 0).name}; `seatrial clean` removes what it left'
 
     def restore(self) -> None:
-        """Leave the signals to whom they were left before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -52,7 +52,7 @@ def by_warm_up(trial: Trial) -> Sized:
     trial.setup.run.make(WARM)
     for round_ in range(ROUNDS):
         began = time.monotonic()
-        shortest = _warm_up_on_one(trial, points, size, round_)
+        shortest = _warm_up(trial, points, size, round_)
         per_second = size / (time.monotonic() - began)
         wanted = round_up(int(size * sizing.target_s / shortest), granule) if shortest else size * GROWTH
         if sizing.fixed or shortest >= ENOUGH * sizing.target_s or size >= highest:
@@ -153,20 +153,19 @@ def max_per_task(plan: TrialPlan, capacity: Capacity) -> int:
     return granule * max(1, min(granules, default=1))
 
 
-def _warm_up_on_one(trial: Trial, points: List[Point], size: int, round_: int) -> float:
-    """As _warm_up, on the first of the points; one that fails is taken out, unless it is the last."""
+def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float:
+    """One discarded repetition of the first point: seconds of the shortest timed region.
+
+    A point of which a launch is not valid is taken out; the last one ends the case.
+    """
     while True:
         trial.setup.run.empty(WARM)
+        own = resized(points[:1], size)
+        launches = [Launch(phase, own[0]) for phase in trial.plan.phases]
         try:
-            return _warm_up(trial, resized(points[:1], size), round_)
+            prepare(trial, own, WARM)
+            return min(valid(take(trial, 'warmup', launch, round_, WARM)).seconds for launch in launches)
         except NotValid:
             if len(points) == 1:
                 raise
             points.pop(0)
-
-
-def _warm_up(trial: Trial, points: List[Point], round_: int) -> float:
-    """One discarded repetition: seconds of the shortest timed region. A launch that is not valid ends the case."""
-    prepare(trial, points, WARM)
-    phases = trial.plan.phases
-    return min(valid(take(trial, 'warmup', Launch(phase, points[0]), round_, WARM)).seconds for phase in phases)

@@ -17,7 +17,7 @@ from seatrial.job.sequence.survey import Chosen, Survey, survey
 from seatrial.job.sequence.trial import Refused
 from seatrial.model.plan import TrialPlan, digest
 from seatrial.model.point import Point
-from seatrial.model.record import NotTested, Provenance, Start
+from seatrial.model.record import Provenance, Start
 from seatrial.rules.registry import BEFORE, finding, findings
 
 
@@ -63,7 +63,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             findings=tuple(found),
             state=driver.state(plan.target.path),
             targets=targets.rows,
-            not_tested=_not_tested(plan),
+            not_tested=nodes.not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
             servers=targets.servers,
             provenance=_provenance(plan, chosen),
             oversubscribe=nodes.oversubscribe() if plan.contract else '',
@@ -120,12 +120,7 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
 
 
 def _launched(plan: TrialPlan, chosen: Chosen) -> List[Point]:
-    """The points whose tasks a launcher puts on nodes; all others are done by processes on this one."""
     return [point for point in plan.points if point.nodes > 1 or chosen.engine.mpi]
-
-
-def _not_tested(plan: TrialPlan) -> Tuple[NotTested, ...]:
-    return nodes.not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else ()
 
 
 def _provenance(plan: TrialPlan, chosen: Optional[Chosen]) -> Provenance:

@@ -5,20 +5,20 @@ import functools
 import math
 import os
 import shutil
-from typing import Dict, List, NamedTuple, Optional, Tuple
+import stat
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
-from seatrial.filesystem.base import Capacity, Driver, type_fault
+from seatrial.filesystem.base import Capacity, Driver, tightest, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
-from seatrial.job.sequence.devices import devices_fault
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.plan import TrialPlan
-from seatrial.model.units import round_up
+from seatrial.model.units import approximate_size, round_up
 from seatrial.rules.before import Environment, peak
 from seatrial.rules.case import working_set
 from seatrial.workload.ageing import share_within
@@ -67,6 +67,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     needed = peak(sized, min_per_task(sized, memory))
     needed['bytes'] = max(needed['bytes'], room)
     earlier = orphans.look([target.path], plan.state, session=plan.session).found
+    is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
+    connections = driver.connections(target.path)
     environment = Environment(
         plan=plan,
         lock_held=lock_held,
@@ -82,8 +84,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         layout_fault=_layout_fault(plan, driver),
         wrong_type=type_fault(driver, mount),
         still_working=still_working(target.path),
-        narrowest=capacity.narrowest if _too_few(capacity.bytes, needed['bytes']) else '',
-        unseen=_unseen(plan, driver),
+        narrowest=capacity.narrowest if is_short else '',
+        unseen=driver.lost(connections, connections).unseen,
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=rundir.open_to(target.path),
         gives_up=driver.behaviour(target.path).gives_up,
@@ -95,7 +97,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
-    left = Capacity(_min(capacity.bytes, quota.bytes), _min(capacity.inodes, quota.inodes))
+    left = tightest(capacity, quota)
     said = mount.said() if mount else ''
     share = sized.sizing.pinned if plan.points[0].fullness else None
     return Survey(environment, chosen, skipped, memory, left, said, share or 0)
@@ -148,22 +150,12 @@ def _layout_fault(plan: TrialPlan, driver: Driver) -> Optional[str]:
     return next((fault for fault in faults if fault is not None), None)
 
 
-def _unseen(plan: TrialPlan, driver: Driver) -> Optional[str]:
-    connections = driver.connections(plan.target.path)
-    return driver.lost(connections, connections).unseen
-
-
 def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
     """What is free for the case's files in the layout that has the least room."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
-    free = _min(*(each.bytes for each in seen))
-    narrowest = next(each.narrowest for each in seen if each.bytes == free)
-    return Capacity(free, _min(*(each.inodes for each in seen)), narrowest)
-
-
-def _too_few(offered: Optional[int], needed: int) -> bool:
-    return offered is not None and offered < needed
+    least = tightest(*seen)
+    return least._replace(narrowest=next(each.narrowest for each in seen if each.bytes == least.bytes))
 
 
 def min_per_task(plan: TrialPlan, memory: int) -> int:
@@ -181,6 +173,33 @@ def memory_bytes() -> int:
     """This node's memory (MemTotal of /proc/meminfo, proc(5))."""
     with open('/proc/meminfo') as stream:
         return int(next(line for line in stream if line.startswith('MemTotal:')).split()[1]) * 1024
+
+
+def devices_fault(paths: Sequence[str], needed: int) -> Optional[str]:
+    """Why one of these is no device of which so many bytes can be read here, as a sentence; None where all are."""
+    seen: Dict[int, str] = {}
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            return f'{path} is not there: {error.strerror}'
+        if not stat.S_ISBLK(found.st_mode):
+            return f'{path} is not a block device'
+        if found.st_rdev in seen:
+            return f'{path} and {seen[found.st_rdev]} are one device'
+        seen[found.st_rdev] = path
+        try:
+            device = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            return f'{path} cannot be read: {error.strerror}'
+        try:
+            size = os.lseek(device, 0, os.SEEK_END)
+        finally:
+            os.close(device)
+        if size < needed:
+            said = f'{path} has {approximate_size(size)}, and {approximate_size(needed)} are to be read of it'
+            return f'{said}: write less for bytes_per_task in its trial'
+    return None
 
 
 def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
@@ -242,8 +261,3 @@ def _same_file_system(one: str, other: str) -> bool:
 def _is_under(path: str, parent: str) -> bool:
     parent = os.path.realpath(parent)
     return os.path.commonpath([os.path.realpath(path), parent]) == parent
-
-
-def _min(*sizes: Optional[int]) -> Optional[int]:
-    known: List[int] = [size for size in sizes if size is not None]
-    return min(known) if known else None

@@ -32,15 +32,9 @@ from seatrial.model.telemetry import (
 
 INTERVAL_S = 1.0
 
-DEAR_S = 0.05
-"""A reading that costs more is taken less often: at most this share of a second is spent on readings."""
-
-COSTS = 3
-"""The lowest cost of so many readings decides: one that happened to come at a busy moment does not."""
-
-PATIENCE_S = 1.0
-"""A reading that takes longer is a gap."""
-
+DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
+COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
+PATIENCE_S = 1.0  # a reading that takes longer is a gap
 MAX_PAUSE_S = 30.0
 """After a gap the pause doubles up to this: a probe that waits for a dead server can ignore SIGKILL, and is left."""
 
@@ -89,13 +83,11 @@ class Log:
             self._descriptor = os.open(os.path.join(records, TELEMETRY), flags, 0o644)
 
     def write(self, value: Any) -> None:
-        """Append one line."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.write(self._descriptor, line_of(value).encode('utf-8'))
 
     def close(self) -> None:
-        """No more lines. Not while another thread may write."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
@@ -136,7 +128,7 @@ class Watching:
             due = max(due + self._interval_s, now) if answered else now + self._pause_s
 
     def _read(self) -> bool:
-        """Read once. Whether there was an answer in time."""
+        """Reads once; whether there was an answer in time."""
         began = time.monotonic()
         try:
             counters = self._meter.look(PATIENCE_S)
@@ -186,7 +178,6 @@ def _ask_beside(
 
 
 def _servers(target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]) -> Servers:
-    """Run the site's command; its output is kept as it came."""
     job = os.environ.get('SLURM_JOB_ID', '')
     raw = f'telemetry-{when}'
     empty = Servers(when, time.time(), None, raw, job, ())

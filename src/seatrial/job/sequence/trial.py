@@ -49,5 +49,4 @@ class Trial(NamedTuple):
     nodes: Tuple[str, ...] = ()
 
     def left_s(self) -> float:
-        """Of the time budget, in seconds; negative once it is exhausted."""
         return self.deadline - time.monotonic()

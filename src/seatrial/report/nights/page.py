@@ -12,7 +12,7 @@ from statistics import fmean
 
 import polars as pl
 
-from seatrial.history.annotations import Annotation
+from seatrial.history.store import Annotation
 from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY

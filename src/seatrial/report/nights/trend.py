@@ -8,9 +8,9 @@ from itertools import chain, pairwise
 
 import polars as pl
 
-from seatrial.history.annotations import Annotation
 from seatrial.history.provenance import differences
 from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY, summary
+from seatrial.history.store import Annotation
 from seatrial.judge.compare import SAME, MetricChange
 from seatrial.judge.trend import changes
 from seatrial.model.metric import HIGHER
