@@ -74,7 +74,7 @@ site_configuration = {
             'name': profile,
             'options': [f'--tag=^{profile}$', f'--setvar=profile={profile}', f'--prefix={REFRAME}/{profile}'],
         }
-        for profile in ('smoke', 'nightly', 'acceptance', 'paper')
+        for profile in ('first', 'smoke', 'nightly', 'acceptance', 'paper')
     ],
     # What ReFrame compares by itself: --performance-compare, --list-stored-sessions.
     'storage': [{'enable': True, 'sqlite_db_file': f'{REFRAME}/results.db'}],
