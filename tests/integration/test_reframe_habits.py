@@ -9,34 +9,8 @@ import pytest
 import yaml
 
 from local_site import SEATRIAL, LocalSite, trial
+from site_fixtures import CHECKS, METADATA
 
-CHECKS = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-from seatrial.workload.tree import metadata_tree
-
-
-@trial
-class Write(Check):
-    workload = data_access('multiple', operations=('write',))
-    sweep = Sweep('transfer_size', (524288, 1048576))
-    covers = ('L09-02',)
-
-
-@trial
-class Trees(Check):
-    workload = metadata_tree(files_per_directory=10)
-    sweep = Sweep('tree', (('shared', {}),))
-
-
-@trial
-class Osts(Check):
-    workload = data_access('multiple', operations=('write',))
-    sweep = Sweep('ost')
-"""
 OTHER = """
 import reframe as rfm
 import reframe.utility.sanity as sn
@@ -49,7 +23,7 @@ class Hello(rfm.RunOnlyRegressionTest):
     executable = 'echo'
     sanity_patterns = sn.assert_true(True)
 """
-SMOKE, NIGHTLY, TREES = 'Write 1n/smoke', 'Write 1n/nightly', 'Trees 1n/smoke'
+SMOKE, NIGHTLY, FILES = 'Writes 1n/smoke', 'Writes 1n/nightly', 'Files 1n/smoke'
 
 
 @pytest.fixture(scope='module')
@@ -57,12 +31,13 @@ def home(tmp_path_factory, make_stub_fio):
     """A checkout with a site, its checks where settings.py says, and another suite beside them."""
     home = tmp_path_factory.mktemp('checkout')
     fio = make_stub_fio(home / 'stubs', ('measured', {'seconds': 0.5}))
-    text = trial('Write', engines=f'[{{name: fio, program: {fio}}}, posixops]', more='profiles: [smoke, nightly]')
-    more = '  - {checks: [Trees, Osts], partitions: [local:default], file_systems: [scratch], nodes: [1],'
+    text = trial('Writes', engines=f'[{{name: fio, program: {fio}}}, posixops]', more='profiles: [smoke, nightly]')
+    more = '  - {checks: [Files], partitions: [local:default], file_systems: [scratch], nodes: [1],'
     for folder in ('site-config/site', 'checks/access', 'other'):
         (home / folder).mkdir(parents=True)
     LocalSite(home / 'site-config' / 'site', f'{text}{more} profiles: [smoke]}}\n')
-    (home / 'checks' / 'access' / 'files.py').write_text(CHECKS)
+    (home / 'checks' / 'access' / 'data.py').write_text(CHECKS)
+    (home / 'checks' / 'access' / 'metadata.py').write_text(METADATA)
     (home / 'other' / 'hello.py').write_text(OTHER)
     return home
 
@@ -80,28 +55,28 @@ def reframe(home):
 
 
 def listed(done):
-    """The checks that are listed, each with its nodes and profile."""
+    """The checks that are listed, each with its nodes and profile, by their names."""
     assert done.returncode == 0 and 'WARNING' not in done.stdout, done.stdout + done.stderr
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith('- ')]
-    return [f'{words[1]} {"/".join(words[2].split("/")[-2:])}' for words in lines]
+    return sorted((f'{words[1]} {"/".join(words[2].split("/")[-2:])}' for words in lines), reverse=True)
 
 
 @pytest.mark.parametrize(
     ('words', 'found'),
     [
-        (['-l'], [SMOKE, NIGHTLY, TREES]),
-        (['-L'], [SMOKE, NIGHTLY, TREES]),
-        (['-l', '-n', 'Write.*scratch/default/1n'], [SMOKE, NIGHTLY]),
-        (['-l', '-x', 'Write'], [TREES]),
-        (['-l', '-t', 'metadata'], [TREES]),
-        (['-l', '-t', 'MFWA', '-t', 'L09-02', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE]),
+        (['-l'], [SMOKE, NIGHTLY, FILES]),
+        (['-L'], [SMOKE, NIGHTLY, FILES]),
+        (['-l', '-n', 'Writes.*scratch/default/1n'], [SMOKE, NIGHTLY]),
+        (['-l', '-x', 'Writes'], [FILES]),
+        (['-l', '-t', 'metadata'], [FILES]),
+        (['-l', '-t', 'MFWA', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE]),
         (['-l', '-E', 'profile == "nightly" and num_nodes == 1'], [NIGHTLY]),
         (['-l', '-E', 'file_system == "scratch" and layout != "default"'], []),
         (['-l', '--mode=nightly'], [NIGHTLY]),
-        (['-l', '-S', 'profile=smoke'], [SMOKE, TREES]),
+        (['-l', '-S', 'profile=smoke'], [SMOKE, FILES]),
         (['-l', '--mode=nightly', '--repeat=2'], [NIGHTLY, NIGHTLY]),
-        (['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [TREES, TREES]),
-        (['-l', '-t', 'metadata', '-S', 'Hello.valid_systems=*'], [TREES]),
+        (['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [FILES, FILES]),
+        (['-l', '-t', 'metadata', '-S', 'Hello.valid_systems=*'], [FILES]),
     ],
     ids=lambda value: ' '.join(value),
 )
@@ -119,13 +94,12 @@ def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_ar
     [
         (['--mode=acceptance'], "has the profile 'acceptance'; write one of smoke, nightly"),
         (['-S', 'profile=nigthly'], "has the profile 'nigthly'; did you mean 'nightly'?"),
-        (['-S', 'valid_systems=other'], '-S valid_systems: Write does not let it be set: trial.yaml says on which'),
-        (['-S', 'Trees.num_nodes=4'], '-S num_nodes: Trees does not let it be set: it is part of the case; choose'),
+        (['-S', 'valid_systems=other'], 'does not let it be set: trial.yaml says on which partitions'),
+        (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files does not let it be set: it is part of the case; choose'),
         (['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number"),
         (['-S', 'engine=iorr'], "-S engine: 'iorr' is not an engine; did you mean 'ior'?"),
         (['--distribute=all'], '--distribute: a case has the nodes of trial.yaml'),
     ],
-    ids=lambda value: ' '.join(value),
 )
 def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentence):
     done = reframe('-l', *words)
@@ -133,20 +107,20 @@ def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentenc
 
 
 def test_a_dry_run_writes_the_job_and_its_plan_beside_it(home, reframe):
-    given = [word for each in ('transfer_size=1MiB', 'budget=5s', 'engine=dd') for word in ('-S', each)]
-    assert reframe('--dry-run', '-n', 'Write', '--mode=smoke', *given).returncode == 0
+    given = [word for each in ('transfer_size=512KiB', 'budget=5s', 'engine=dd') for word in ('-S', each)]
+    assert reframe('--dry-run', '-n', 'Writes', '--mode=smoke', *given).returncode == 0
     (file,) = (home / '.seatrial' / 'reframe' / 'smoke' / 'stage').rglob('plan.json')
     plan = json.loads(file.read_text())
-    assert ([each['label'] for each in plan['points']], plan['stopping']['budget_s']) == (['1MiB'], 5.0)
+    assert ([each['label'] for each in plan['points']], plan['stopping']['budget_s']) == (['512KiB'], 5.0)
     assert [each['name'] for each in plan['engines']] == ['dd']
     assert f'run {file}' in file.with_name('rfm_job.sh').read_text()
 
 
 def test_the_parts_and_the_tags_of_a_case_are_shown(reframe):
-    assert "'1_node', 'access', 'all_nodes', 'metadata', 'smoke'" in reframe('--list-tags', '-n', 'Trees').stdout
-    (found,) = json.loads(reframe('--describe', '-n', 'Trees').stdout)
+    assert "'1_node', 'access', 'all_nodes', 'metadata', 'smoke'" in reframe('--list-tags', '-n', 'Files').stdout
+    (found,) = json.loads(reframe('--describe', '-n', 'Files').stdout)
     named = [found[key] for key in ('name', 'profile', 'file_system', 'layout', 'num_nodes')]
-    assert named == ['Trees %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
+    assert named == ['Files %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
 
 
 def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_path):
@@ -163,9 +137,9 @@ def ran(home, reframe):
     report = home / 'report.json'
     paths = [f'--checkpath={home / name}' for name in ('checks', 'other')]
     values = [
-        word for each in ('profile=smoke', 'transfer_size=1MiB', 'bytes_per_task=1MiB') for word in ('-S', each)
+        word for each in ('profile=smoke', 'transfer_size=512KiB', 'bytes_per_task=1MiB') for word in ('-S', each)
     ]
-    chosen = ['-n', 'Write|Hello', '--repeat=2']
+    chosen = ['-n', 'Writes|Hello', '--repeat=2']
     done = reframe(*paths, *values, *chosen, '-r', f'--report-file={report}')
     assert done.returncode == 0, done.stdout
     found = {}
@@ -177,24 +151,24 @@ def ran(home, reframe):
 def test_the_suite_runs_beside_another_in_one_call(ran):
     assert {name: [each['result'] for each in own] for name, own in ran[1].items()} == {
         'Hello': ['pass', 'pass'],
-        'Write': ['pass', 'pass'],
+        'Writes': ['pass', 'pass'],
     }
 
 
 def test_a_repeated_case_has_a_record_of_its_own(ran):
-    first, second = (Path(each['records']) for each in ran[1]['Write'])
+    first, second = (Path(each['records']) for each in ran[1]['Writes'])
     assert first != second and all((each / 'samples.jsonl').is_file() for each in (first, second))
 
 
 def test_reframes_results_database_compares_figures_with_their_units(ran, reframe):
     assert 'Current session stored with UUID' in ran[0]
     compared = reframe('--performance-compare=now-1h:now/now-1h:now/mean:/').stdout
-    assert all(word in compared for word in ('Write %case=scratch/default/1n/smoke', 'write@1MiB', 'MiB/s'))
+    assert all(word in compared for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
 
 
 def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
     words = [f'--restore-session={home / "report.json"}', '-l', '-S', 'profile=smoke']
-    assert 'Found 3 check(s)' in reframe(*words).stdout
+    assert 'Found 2 check(s)' in reframe(*words).stdout
     assert 'Found 0 check(s)' in reframe(*words, '--failed').stdout
 
 
@@ -210,7 +184,7 @@ def adopt(home):
 
 
 def test_a_run_is_adopted_as_a_session_of_the_history_with_its_report_once(ran, home, adopt):
-    folder = Path(ran[1]['Write'][0]['records']).parents[1]
+    folder = Path(ran[1]['Writes'][0]['records']).parents[1]
     done = adopt(home / 'report.json')
     assert (done.returncode, json.loads((folder / 'results.json').read_text())['verdict']) == (0, 'MEASURED')
     assert (folder / 'report' / 'index.html').is_file()
@@ -219,15 +193,15 @@ def test_a_run_is_adopted_as_a_session_of_the_history_with_its_report_once(ran, 
 
 
 def test_without_a_report_what_ended_without_results_is_adopted(ran, adopt):
-    file = Path(ran[1]['Write'][0]['records']).parents[1] / 'session.json'
+    file = Path(ran[1]['Writes'][0]['records']).parents[1] / 'session.json'
     file.unlink(missing_ok=True)
     assert (adopt().returncode, file.exists(), adopt().stdout) == (0, True, '')
 
 
 def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe, adopt, tmp_path):
-    done = reframe('-n', 'Trees', '-P', 'num_nodes=2', '-r', f'--report-file={tmp_path / "report.json"}')
+    done = reframe('-n', 'Files', '-P', 'num_nodes=2', '-r', f'--report-file={tmp_path / "report.json"}')
     sentence = 'no trial of trial.yaml has smoke/scratch/default/2 on local:default'
     assert done.returncode == 1 and f'INCOMPLETE: {sentence}' in done.stdout
     adopted = adopt(tmp_path / 'report.json')
-    assert (adopted.returncode, adopted.stdout.startswith('INCOMPLETE: Trees/')) == (13, True)
+    assert (adopted.returncode, adopted.stdout.startswith('INCOMPLETE: Files/')) == (13, True)
     assert sentence in adopted.stdout
