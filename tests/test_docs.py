@@ -132,3 +132,9 @@ def test_the_average_counts_the_words_of_prose_alone():
     page = '# A heading\n\nOne two three. Four\nfive.\n\n```\ncode\n```\n| a | b |\n- six `v1.5` eight\n'
     assert sentences(page) == ['One two three.', 'Four five.', 'six `v1.5` eight']
     assert average(page) == pytest.approx(8 / 3)
+
+
+def test_each_test_that_the_page_on_security_names_is_there():
+    there = ''.join(file.read_text() for file in sorted((REPOSITORY / 'tests').rglob('test_*.py')))
+    named = re.findall(r'`(test_\w+)`', (REPOSITORY / 'docs' / 'security.md').read_text())
+    assert [name for name in named if f'def {name}(' not in there] == []

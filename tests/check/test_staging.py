@@ -65,8 +65,16 @@ def test_a_runner_that_could_not_be_written_whole_does_not_stay(tmp_path, monkey
 def test_the_job_carries_the_plan_out_and_then_removes_what_it_made():
     folder = Path("/records/it's a case")
     carry_out, remove = job_lines('python3', folder / 'runner.pyz', folder / 'plan.json')
-    assert shlex.split(carry_out)[-4:] == ['python3', f'{folder}/runner.pyz', 'run', f'{folder}/plan.json']
-    assert shlex.split(remove)[-4:] == ['python3', f'{folder}/runner.pyz', 'remove', f'{folder}/plan.json']
+    assert shlex.split(carry_out)[-5:] == ['python3', '-I', f'{folder}/runner.pyz', 'run', f'{folder}/plan.json']
+    assert shlex.split(remove)[-5:] == ['python3', '-I', f'{folder}/runner.pyz', 'remove', f'{folder}/plan.json']
+
+
+def test_a_module_that_lies_in_the_working_directory_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / 'zipfile.py').write_text('import sys; sys.exit("imported")')
+    (tmp_path / 'runner.py').write_text('import zipfile')
+    line, _ = job_lines(sys.executable, tmp_path / 'runner.py', tmp_path / 'plan.json')
+    monkeypatch.setenv('PYTHONPATH', ':')
+    assert subprocess.run(['/bin/sh', '-c', line], cwd=tmp_path).returncode == 0
 
 
 def test_a_line_of_the_job_survives_the_shell(tmp_path):
@@ -92,8 +100,8 @@ def stand_in(folder, name, is_new):
     """An interpreter that says which one it is; an old one refuses the question for its version."""
     program = folder / name
     program.parent.mkdir(parents=True, exist_ok=True)
-    refuse = '' if is_new else '[ "$1" = -c ] && exit 1\n'
-    program.write_text(f'#!/bin/sh\n{refuse}[ "$1" = -c ] || echo "{name} $*"\n')
+    refuse = '' if is_new else '[ "$2" = -c ] && exit 1\n'
+    program.write_text(f'#!/bin/sh\n{refuse}[ "$2" = -c ] || echo "{name} $*"\n')
     program.chmod(0o755)
 
 
@@ -117,7 +125,7 @@ def on_a_node(tmp_path, *there):
 )
 def test_the_first_interpreter_that_is_new_enough_carries_the_job_out(tmp_path, there, taken):
     done = on_a_node(tmp_path, *there)
-    assert (done.returncode, done.stdout) == (0, f'{taken} /records/runner.pyz run /records/plan.json\n')
+    assert (done.returncode, done.stdout) == (0, f'{taken} -I /records/runner.pyz run /records/plan.json\n')
 
 
 def test_a_node_without_any_says_what_is_missing_and_the_remedy(tmp_path):

@@ -80,7 +80,7 @@ def test_where_nothing_is_left_it_says_so(clean, target):
 def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
     said = clean()
     line, lock, remedy = said.out.splitlines()
-    assert said.status == 0
+    assert said.status == 13  # for the lock, which would stay
     assert lock.startswith('lock that is stale soon: nobody seems to work under it')
     assert line.startswith(f'{killed}: 1 MiB in 1 file, {CASE}, of ')
     assert line.endswith(': removable')
@@ -195,6 +195,13 @@ def test_between_the_run_and_the_removal_of_a_living_session_nothing_is_removed(
     assert f': process {os.getpid()} on this host leads its session\n' in said.out
 
 
+def test_a_leader_that_runs_here_keeps_it_however_long_it_is_silent(between, either, site):
+    """As that of a contract's allocations is between them."""
+    leader = orphans.leader_of(str(site.folder / 'state'), SESSION)
+    os.utime(leader, (time.time() - 10 * lock.STALE_S,) * 2)
+    assert (either('--yes').status, between.exists()) == (0, True)
+
+
 def test_what_a_run_has_left_is_removed_once_its_leader_has_died(between, either, site):
     its_leader_dies(site)
     said = either('--yes')
@@ -237,6 +244,54 @@ def test_where_it_cannot_be_known_who_leads_it_a_second_site_leaves_it(between, 
     assert (said.status, between.exists()) == (13, True), said.out
     (line,) = said.out.splitlines()
     assert NOT_KNOWN[way] in line and line.endswith('; if nothing of it runs, remove it by hand')
+
+
+@pytest.fixture
+def not_yet_marked(site, target):
+    """What a job leaves that is killed between the mkdir of its run directory and its marker. This process leads.
+
+    Its session has not been heard of for as long as it takes to count as dead.
+    """
+    state = str(site.folder / 'state')
+    for begun in (orphans.keep_heartbeat, orphans.become_leader):
+        begun(state, SESSION).stop()
+    os.utime(orphans.heartbeat_of(state, SESSION), (time.time() - lock.STALE_S - 1,) * 2)
+    path = Path(rundir.path_of(str(target), SESSION, CASE))
+    path.mkdir(mode=0o700)
+    return path
+
+
+def test_what_has_no_marker_yet_stays_while_its_session_is_led(clean, not_yet_marked):
+    said = clean('--yes')
+    assert (said.status, not_yet_marked.exists()) == (0, True), said.out
+    assert f': process {os.getpid()} on this host leads its session\n' in said.out
+
+
+def test_what_has_no_marker_yet_is_removed_once_its_session_is_dead(clean, not_yet_marked, site):
+    its_leader_dies(site)
+    said = clean('--yes')
+    assert (said.status, not_yet_marked.exists()) == (0, False), said.out
+
+
+def test_of_a_session_that_is_not_known_here_it_stays_for_as_long_as_a_job_may_be_silent(clean, target):
+    path = Path(rundir.path_of(str(target), SESSION, CASE))
+    path.mkdir()
+    assert (clean('--yes').status, path.exists()) == (13, True)
+    os.utime(path, (time.time() - lock.STALE_S - 1,) * 2)
+    assert (clean('--yes').status, path.exists()) == (0, False)
+
+
+def test_an_empty_directory_of_another_name_stays(clean, target):
+    path = target / 'seatrial-results-00000000'
+    path.mkdir()
+    os.utime(path, (time.time() - lock.STALE_S - 1,) * 2)
+    assert (clean('--yes').status, path.exists()) == (13, True)
+
+
+@pytest.mark.parametrize('silent_s', [5, lock.STALE_S - 60])
+def test_what_yes_would_leave_is_no_success_without_it_either(clean, site, killed, silent_s):
+    rebooted(site, killed, silent_s, 'n9')
+    assert clean().status == clean('--yes').status
 
 
 def test_what_is_foreign_in_it_stays_and_is_named(clean, killed):
@@ -499,7 +554,12 @@ def stale(site, target, monkeypatch):
 
 
 def unmarked(site, target, monkeypatch):
-    (target / f'seatrial-{SESSION}-00000000').mkdir()
+    (target / f'seatrial-{SESSION}-00000000' / 'theirs').mkdir(parents=True)
+    yield
+
+
+def marked_by_a_directory(site, target, monkeypatch):
+    (target / f'seatrial-{SESSION}-00000000' / rundir.MARKER).mkdir(parents=True)
     yield
 
 
@@ -544,6 +604,7 @@ UNSEEN = {
     other_type: 'the site says type nfs, but it lies on',
     not_mounted: 'nothing is mounted at',
     unmarked: f'it has no {rundir.MARKER}',
+    marked_by_a_directory: f'its {rundir.MARKER} is none: no regular file',
     broken: f'its {rundir.MARKER} is none',
     state_gone: 'sessions and locks are unknown',
     state_hung: 'sessions and locks are unknown',

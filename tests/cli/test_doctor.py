@@ -89,6 +89,15 @@ def test_a_login_node_is_told_from_a_node_of_a_job(doctor, site, monkeypatch, sl
     assert lines == ([said] if said else [])
 
 
+def test_a_folder_of_the_path_into_which_others_may_put_programs_is_named(doctor, tmp_path, monkeypatch):
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin').chmod(0o1777)
+    monkeypatch.setenv('PATH', f'{os.environ["PATH"]}:{tmp_path}/bin:.')
+    said = doctor().out
+    assert f' others may write to {tmp_path}/bin (mode 1777); take it out of the PATH' in said
+    assert ' . is another folder in each working directory; take it out of the PATH' in said
+
+
 def test_the_versions_of_seatrial_and_reframe_are_shown(doctor):
     line = line_of(doctor(), 'seatrial')
     assert seatrial.__version__ in line

@@ -51,6 +51,13 @@ def test_a_bare_machine_has_its_own_disk_and_one_partition(command, machine):
     assert site.file_system('scratch').path == f'{folder}/state/trials'
 
 
+def test_under_a_umask_that_lets_the_group_write_the_next_command_reads_it(command, machine):
+    os.umask(0o002)
+    folder = machine()
+    command('init', folder)
+    assert command('history', 'list', '--site', folder).status == 0
+
+
 def test_why_there_is_no_slurm_is_said_in_one_line(command, machine):
     folder = machine()
     command('init', folder)

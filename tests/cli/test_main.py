@@ -1,8 +1,10 @@
 """What is wrong with a command line, a site or a check is one or two lines, exit status 64, and nothing is made."""
 
+import grp
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,9 +90,7 @@ def test_a_check_that_is_none_gets_the_nearest_one(on_site, name):
 
 @pytest.mark.parametrize('name', COMMANDS)
 def test_a_profile_that_is_none_gets_the_list_of_them(on_site, name):
-    check_refusal(
-        on_site(name, '--profile=nighty'), "'nighty' is not one of 'smoke', 'nightly', 'acceptance', 'paper'"
-    )
+    check_refusal(on_site(name, '--profile=nighty'), "'nighty' is not one of 'first', 'smoke', 'nightly'")
 
 
 @pytest.mark.parametrize('name', COMMANDS)
@@ -218,6 +218,18 @@ def test_an_interruption_before_anything_was_begun_has_a_status_of_its_own(on_si
     assert (on_site('run').status, (site.folder / 'state').exists()) == (130, False)
 
 
+def test_a_request_to_end_before_anything_was_begun_has_that_status_too(on_site, site, monkeypatch):
+    monkeypatch.setattr(carry_out, 'plan_of', lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    assert (on_site('run').status, (site.folder / 'state').exists()) == (130, False)
+
+
+@pytest.mark.parametrize('key', ['state', 'path'])
+def test_a_path_of_blanks_is_refused(on_site, site, key):
+    text = site.trial.read_text()
+    site.trial.write_text(re.sub(rf'{key}: [a-z/]+', f'{key}: "  "', text))
+    check_refusal(on_site('list'), rf"trial.yaml: .*{key}: '  ' is not a line of text; write one")
+
+
 def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     monkeypatch.setattr(listing, 'plan_of', lambda *_: 1 / 0)
@@ -339,23 +351,14 @@ def test_doctor_shows_a_state_directory_that_others_may_change_as_missing(on_sit
 
 
 def test_to_type_what_is_said_is_enough(ask, site, used):
-    """Also where what is open is a folder that a link leads to."""
-    (site.folder / 'elsewhere').mkdir(mode=0o700)
-    (used / 'history').symlink_to(site.folder / 'elsewhere')
-    for folder in (used, used / 'sessions', used / 'sessions' / SESSION, site.folder / 'elsewhere'):
+    """Also where what is open is a folder that a link leads to, or one above that."""
+    elsewhere = site.folder / 'above' / 'elsewhere'
+    elsewhere.mkdir(mode=0o700, parents=True)
+    (used / 'history').symlink_to(elsewhere)
+    for folder in (used, used / 'sessions', used / 'sessions' / SESSION, elsewhere, elsewhere.parent):
         others_may_write(site, folder)
     remedy = ask('history list').err.rpartition('type: ')[2]
     assert subprocess.run(['sh', '-c', remedy]).returncode == 0
-    assert ask('history list').status == 0
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
-def test_where_it_is_of_another_user_the_directory_that_is_named_is_taken(ask, site, used):
-    others_may_write(site, used)
-    another_user_has_it(site, used / 'sessions')
-    said = ask('history list').err
-    site.change('state: state\n', f'state: {said.rpartition("state: ")[2]}')
-    assert ask('annotate 2026-11-21 upgrade').status == 0
     assert ask('history list').status == 0
 
 
@@ -371,6 +374,80 @@ def test_what_is_made_under_a_umask_that_lets_the_group_write_is_not_refused(ask
 def test_one_of_root_that_others_may_only_read_is_read(ask, site, used, monkeypatch):
     monkeypatch.setattr(os, 'geteuid', lambda: 1234)
     assert ask('history list').status == 0
+
+
+@pytest.fixture
+def below(site):
+    """A state directory two folders below one of the site's, which a link leads to; nobody else can change any."""
+    (site.folder / 'above' / 'between').mkdir(parents=True)
+    (site.folder / 'links').mkdir()
+    (site.folder / 'links' / 'to').symlink_to('../above')
+    site.change('state: state\n', 'state: links/to/between/state\n')
+    return site.folder / 'above' / 'between' / 'state'
+
+
+@pytest.mark.parametrize('words', OF_STATE)
+def test_one_that_others_may_replace_from_above_is_used_by_no_command(ask, below, words):
+    below.mkdir()
+    others_may_write(None, below.parents[1])
+    said = ask(words)
+    assert said.err.startswith(f'seatrial: trial.yaml: state: others may write to {below.parents[1]} (mode 0777), ')
+    assert (said.status, len(said.err.splitlines()), os.listdir(below)) == (64, 1, []), said
+
+
+@pytest.mark.parametrize('way', [others_may_write, its_group_may_write, another_user_has_it])
+@pytest.mark.parametrize('name', ['above', 'above/between', 'links'])
+def test_every_directory_on_the_way_to_it_is_judged_and_what_is_said_helps(ask, site, below, way, name):
+    way(site, site.folder / name)
+    said = ask('history list')
+    assert (said.status, str(site.folder / name) in said.err) == (64, True), said
+    if ', type: ' in said.err:
+        assert subprocess.run(['sh', '-c', said.err.rpartition(', type: ')[2]]).returncode == 0
+    else:
+        site.change('state: links/to/between/state\n', f'state: {said.err.rpartition("state: ")[2]}')
+    assert ask('annotate 2026-11-21 upgrade').status == 0
+
+
+def test_below_a_directory_of_all_with_the_sticky_bit_it_is_used(ask, below):
+    below.parents[1].chmod(0o1777)
+    assert ask('annotate 2026-11-21 upgrade').status == 0
+
+
+def test_the_group_that_the_site_names_may_read_it_and_not_write(ask, site, below):
+    group = grp.getgrgid(os.getgroups()[-1] if os.geteuid() else 1).gr_name
+    site.change('state: links', f'state_group: {group}\nstate: links')
+    assert ask('annotate 2026-11-21 upgrade').status == 0
+    found = {path: path.stat() for path in (below, below / 'history')}
+    assert {grp.getgrgid(each.st_gid).gr_name for each in found.values()} == {group}
+    assert {each.st_mode & 0o077 for each in found.values()} == {0o050}
+    assert ask('history list').status == 0
+
+
+# Code that others may change
+
+
+IN_CHECKS = ['checks', 'checks/files', 'checks/files/check.py', 'checks/files/__pycache__']
+
+
+@pytest.mark.parametrize('way', [others_may_write, its_group_may_write, another_user_has_it])
+@pytest.mark.parametrize('name', ['', 'settings.py', 'trial.yaml', *IN_CHECKS])
+def test_settings_and_checks_that_others_may_change_are_not_executed(on_site, site, way, name):
+    (site.checks / 'files' / '__pycache__').mkdir()
+    file = site.check if name.startswith('checks') else site.settings
+    file.write_text(f'open({str(site.folder / "executed")!r}, "w").close()\n{file.read_text()}')
+    way(site, site.folder / name)
+    said = on_site('run')
+    assert (said.status, str(site.folder / name) in said.err) == (64, True), said
+    assert not {'executed', 'state'} & set(os.listdir(site.folder))
+
+
+def test_what_is_said_of_code_that_others_may_change_is_enough(on_site, site):
+    for path in (site.folder, site.settings, site.checks / 'files', site.check):
+        path.chmod(0o777)
+    for _ in ('the checks', 'the site'):
+        said = on_site('list')
+        assert subprocess.run(['sh', '-c', said.err.rpartition(', type: ')[2]]).returncode == 0, said
+    assert on_site('list').status == 0
 
 
 def test_a_directory_for_trials_in_the_state_is_looked_at_by_its_own_rule(ask, site, used):

@@ -7,11 +7,13 @@ import pty
 import re
 import signal
 import subprocess
+import time
 from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 
+from fuse_lab import dead
 from seatrial.judge import session
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model import lines
@@ -127,6 +129,30 @@ def test_what_cannot_be_kept_before_the_verdict_is_said_and_the_verdict_comes(on
     assert f'why jobs ended is not on record: {folder}: No space left on device\n' in said.out
     assert f'what Darshan saw is not on record: {folder}: No space left on device\n' in said.out
     assert (folder / 'results.json').exists()
+
+
+def test_a_state_directory_that_fails_in_the_middle_leaves_a_verdict(on_site, site, monkeypatch):
+    def failing(reader):
+        found = read(reader)
+        if found.samples:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), reader.directory)
+        return found
+
+    read = cases.RecordReader.read
+    monkeypatch.setattr(cases.RecordReader, 'read', failing)
+    said = on_site('run', 'Reads')
+    assert (said.status, said.err) == (EXIT_CODES[Verdict.INCOMPLETE], '')
+    assert re.search('not all that was measured can be read: /.*: Input/output error\n', said.out)
+
+
+def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin, site):
+    process = begin(stdout=subprocess.PIPE)
+    end = time.monotonic() + SOON_S
+    while not list(site.folder.glob('state/sessions/*/cases/*/samples.jsonl')) and time.monotonic() < end:
+        time.sleep(0.1)
+    with dead(site.folder / 'state', answers=True):
+        out, err = process.communicate(timeout=SOON_S)
+    assert (process.returncode, err) == (EXIT_CODES[Verdict.INCOMPLETE], ''), out
 
 
 def test_what_the_engine_that_is_asked_for_cannot_measure_is_incomplete_with_the_reason(on_site, site):

@@ -1,6 +1,9 @@
 """`seatrial verify`: the figures of a session beside the raw output of its engines, with its exit code."""
 
 import json
+import os
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -154,6 +157,14 @@ def test_a_case_that_is_in_results_twice_is_a_contradiction(results, verify):
     assert f'results.json: {READS} is there 2 times, and 1 time in the records\n' in said.out
 
 
+@pytest.mark.parametrize('key', ['engine', 'reasons', 'summary', 'unit'])
+def test_whatever_else_results_have_of_a_case_is_compared(results, verify, key):
+    edit(results, lambda said: next(each for each in (reads(said), *reads(said)['metrics']) if key in each).pop(key))
+    said = verify()
+    assert said.status == 11
+    assert f'{key} is not what the records come to\n' in said.out
+
+
 def test_results_of_another_form_are_not_compared(results, verify):
     edit(results, lambda said: reads(said)['metrics'][0].pop('verdict'))
     said = verify()
@@ -259,3 +270,18 @@ def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, 
     output = next(Path(samples.parent, 'raw').glob(f'*measured*{LAUNCH}'))
     assert f'{output} was changed after it was written' in contradicted(output, output.read_bytes()[:-1])
     assert verify().status == 0
+
+
+def test_what_it_has_unpacked_does_not_outlive_a_request_to_end(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    monkeypatch.setattr('seatrial.cli.verify.unpacked', lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    assert command('verify', tmp_path).status == 130
+    assert list(tmp_path.glob('seatrial-verify-*')) == []
+
+
+def test_nothing_is_unpacked_where_others_may_replace_it(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    tmp_path.chmod(0o777)
+    said = command('verify', tmp_path)
+    assert (said.status, list(tmp_path.iterdir())) == (64, [])
+    assert f'others may write to {tmp_path} (mode 0777), and it has no sticky bit; set TMPDIR to a folder' in said.err

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from posix_disk import Disk
+
 
 @pytest.fixture
 def o_direct(tmp_path: Path) -> None:
@@ -13,3 +15,9 @@ def o_direct(tmp_path: Path) -> None:
         os.close(os.open(tmp_path, os.O_RDWR | os.O_TMPFILE | os.O_DIRECT))
     except OSError as error:
         pytest.skip(f'{tmp_path} has no O_DIRECT: {error.strerror}')
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    """A data directory, and launches of posixops in it."""
+    return Disk(tmp_path)

@@ -140,35 +140,42 @@ def places(tmp_path):
     return tmp_path / 'data', tmp_path / 'raw'
 
 
-@pytest.mark.needs('fio')
-@pytest.mark.needs('strace')
+FILES = [MFWA, SFSA]
+ISSUES = [
+    *(pytest.param(Fio(), each, id=f'fio {name_of(each)}') for each in (*FILES, SFSA_STRIDED, SFWA)),
+    *(pytest.param(Dd(), each, id=f'dd {name_of(each)}') for each in (*FILES, SFWA)),
+]
+
+
+@pytest.mark.needs('fio', 'dd', 'strace')
 @pytest.mark.parametrize('tasks', [2, 3])
-class TestFio:
-    @pytest.mark.parametrize('workload', [MFWA, SFSA, SFSA_STRIDED], ids=name_of)
+class TestFioAndDd:
+    @pytest.mark.parametrize(('engine', 'workload'), ISSUES)
+    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, engine, workload, tasks):
+        at = point(workload, tasks)
+        prepared(places[0], at)
+        processes, _ = issued(engine, 'read', at, *places)
+        assert sorted(processes) == sorted(rule('read', at))
+
+    @pytest.mark.parametrize(('engine', 'workload'), [each for each in ISSUES if each.values[1] != SFWA])
     def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync_and_nothing_else(
-        self, places, workload, tasks
+        self, places, engine, workload, tasks
     ):
         at = point(workload, tasks)
-        processes, measurement = issued(Fio(), 'write', at, *places)
+        processes, measurement = issued(engine, 'write', at, *places)
         expected = [[*events, Event('fsync', events[0].file)] for events in rule('write', at)]
         assert sorted(processes) == sorted(expected)
         assert measurement.fsync
 
-    @pytest.mark.parametrize('workload', [MFWA, SFSA, SFSA_STRIDED, SFWA], ids=name_of)
-    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, workload, tasks):
-        at = point(workload, tasks)
-        prepared(places[0], at)
-        processes, _ = issued(Fio(), 'read', at, *places)
-        assert sorted(processes) == sorted(rule('read', at))
-
     @pytest.mark.usefixtures('o_direct')
+    @pytest.mark.parametrize('engine', [Fio(), Dd()], ids=['fio', 'dd'])
     @pytest.mark.parametrize('phase', ['write', 'read'])
-    def test_every_file_of_a_direct_point_is_opened_with_o_direct(self, places, phase, tasks):
+    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, places, engine, phase, tasks):
         at = point(MFWA, tasks, direct=True)
         if phase == 'read':
             prepared(places[0], at)
-        processes, measurement = issued(Fio(), phase, at, *places)
-        assert [events[0].call for events in processes] == ['direct'] * tasks
+        processes, measurement = issued(engine, phase, at, *places)
+        assert [[event.call for event in events].count('direct') for events in processes] == [1] * tasks
         assert sorted(data_events(processes)) == sorted(rule(phase, at))
         assert measurement.direct
 
@@ -218,37 +225,6 @@ class TestFioInRandomOrder:
         seen = data_events(processes)
         assert sorted(sorted(events) for events in seen) == sorted(rule(phase, at))
         assert all(events != sorted(events) for events in seen)
-
-
-@pytest.mark.needs('dd')
-@pytest.mark.needs('strace')
-@pytest.mark.parametrize('tasks', [2, 3])
-class TestDd:
-    @pytest.mark.parametrize('workload', [MFWA, SFSA, SFWA], ids=name_of)
-    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, workload, tasks):
-        at = point(workload, tasks)
-        prepared(places[0], at)
-        processes, _ = issued(Dd(), 'read', at, *places)
-        assert sorted(processes) == sorted(rule('read', at))
-
-    @pytest.mark.parametrize('workload', [MFWA, SFSA], ids=name_of)
-    def test_a_preparation_issues_the_transfers_of_the_rule_then_one_fsync(self, places, workload, tasks):
-        at = point(workload, tasks)
-        processes, measurement = issued(Dd(), 'write', at, *places)
-        expected = [[*events, Event('fsync', events[0].file)] for events in rule('write', at)]
-        assert sorted(processes) == sorted(expected)
-        assert measurement.fsync
-
-    @pytest.mark.usefixtures('o_direct')
-    @pytest.mark.parametrize('phase', ['write', 'read'])
-    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, places, phase, tasks):
-        at = point(MFWA, tasks, direct=True)
-        if phase == 'read':
-            prepared(places[0], at)
-        processes, measurement = issued(Dd(), phase, at, *places)
-        assert [[event.call for event in events].count('direct') for events in processes] == [1] * tasks
-        assert sorted(data_events(processes)) == sorted(rule(phase, at))
-        assert measurement.direct
 
 
 @pytest.mark.needs('fio')

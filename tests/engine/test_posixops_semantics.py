@@ -15,67 +15,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.engine.barrier import Release, TaskBarrier
+from seatrial.engine.barrier import TaskBarrier
 from seatrial.engine.posixops import semantics, task_pair
 from seatrial.engine.posixops.guarantees import GUARANTEES
 from seatrial.engine.posixops.semantics import TRIALS
 from seatrial.engine.posixops.task_pair import Pair
+from stand_in import Altered, in_threads
 
-SOON_S = 10.0
-OTHER = 'other'
-
-
-class Table(TaskBarrier):
-    """The barrier of two threads."""
-
-    def __init__(self):
-        self.barrier_, self.said = threading.Barrier(2, timeout=SOON_S), {}
-
-    def seat(self, rank):
-        return SimpleNamespace(wait=self.wait, exchange=lambda what, says='': self.exchanged(rank, says))
-
-    def wait(self, what):
-        self.barrier_.wait()
-        return Release(time.monotonic(), 0.0, 0.0)
-
-    def exchanged(self, rank, says):
-        if says:
-            self.said[rank] = says
-        self.barrier_.wait()
-        said = dict(self.said)
-        if self.barrier_.wait() == 0:
-            self.said.clear()
-        self.barrier_.wait()
-        return said
+OTHER = '1'  # the name of its thread
 
 
 def facts(name, hosts=('a', 'b')):
     """What both tasks say of one guarantee."""
-    table, found = Table(), [None, None]
-
-    def act(rank):
-        try:
-            found[rank] = Pair(table.seat(rank), rank, hosts).trial(name, TRIALS[name])
-        except Exception as error:
-            found[rank] = error
-            table.barrier_.abort()
-
-    threads = [threading.Thread(target=act, args=(rank,), name=('first', OTHER)[rank]) for rank in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(2 * SOON_S)
-    return found
-
-
-class Broken:
-    """A module some of whose names are replaced."""
-
-    def __init__(self, module, names):
-        self._module, self._names = module, names
-
-    def __getattr__(self, name):
-        return self._names[name] if name in self._names else getattr(self._module, name)
+    return in_threads(2, lambda rank, seat: Pair(seat, rank, hosts).trial(name, TRIALS[name]))
 
 
 def fails_with(number):
@@ -134,8 +86,8 @@ BREACHES = [
     ('rename_over', os, {'rename': nothing}, 'the old name is still there'),
     ('rename_over', os, {'read': lambda fd, size: b'old'}, "read 'old' instead of 'new'"),
     ('rename_without_gap', os, {'rename': gap}, 'missed it in'),
-    ('name_after_miss', os, {'path': Broken(os.path, {'lexists': lambda path: False})}, 'did not find it'),
-    ('name_after_miss', os, {'path': Broken(os.path, {'lexists': lambda path: True})}, 'found it before it was made'),
+    ('name_after_miss', os, {'path': Altered(os.path, lexists=lambda path: False)}, 'did not find it'),
+    ('name_after_miss', os, {'path': Altered(os.path, lexists=lambda path: True)}, 'found it before it was made'),
     ('listing', os, {'listdir': lambda path: []}, 'then [] with the file there'),
     ('untar', os, {'lstat': lambda path: os.lstat('.')}, '40 of 40 files differ, the first in its size'),
     ('untar', os, {'read': lambda fd, size: b'?'}, 'the first in its bytes'),
@@ -206,7 +158,7 @@ def place(tmp_path, monkeypatch):
     ('name', 'module', 'names', 'said'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
 )
 def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, said):
-    monkeypatch.setattr(semantics, module.__name__, Broken(module, names))
+    monkeypatch.setattr(semantics, module.__name__, Altered(module, **names))
     one, other = facts(name)
     assert one == other
     assert one.holds is False
@@ -222,7 +174,7 @@ def test_a_name_that_comes_late_is_removed_with_the_rest(monkeypatch, place):
             fails_with(errno.ENOTEMPTY)()
         shutil.rmtree(directory)
 
-    monkeypatch.setattr(task_pair, 'shutil', Broken(shutil, {'rmtree': rmtree}))
+    monkeypatch.setattr(task_pair, 'shutil', Altered(shutil, rmtree=rmtree))
     one, other = facts('chmod')
     assert one.holds and other.holds
     assert not late.parent.exists()
@@ -246,7 +198,7 @@ def test_a_trial_leaves_nothing(name, place):
 
 
 def test_a_breach_leaves_nothing(place, monkeypatch):
-    monkeypatch.setattr(semantics, 'os', Broken(os, {'pread': fails_with(errno.ESTALE)}))
+    monkeypatch.setattr(semantics, 'os', Altered(os, pread=fails_with(errno.ESTALE)))
     facts('unlink_by_another')
     assert list((place / 'semantics').iterdir()) == []
 
@@ -265,7 +217,7 @@ def test_a_file_that_cannot_be_closed_breaks_the_guarantee_it_was_open_for(place
         os.close(descriptor)
         raise FileNotFoundError(errno.ENOENT, 'No such file or directory')
 
-    monkeypatch.setattr(task_pair, 'os', Broken(os, {'close': close}))
+    monkeypatch.setattr(task_pair, 'os', Altered(os, close=close))
     one, other = facts('unlink_by_another')
     assert (one, one.holds) == (other, False)
     said = 'the first task could not close what it had open: No such file or directory'
@@ -303,7 +255,7 @@ class TestRoot:
             if uid != os.stat(path).st_uid:
                 raise PermissionError(errno.EPERM, 'Operation not permitted')
 
-        monkeypatch.setattr(semantics, 'os', Broken(os, {'chown': squashed}))
+        monkeypatch.setattr(semantics, 'os', Altered(os, chown=squashed))
         assert facts('chown')[0].seen.endswith('as root may not give a file away here')
 
     @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')

@@ -55,32 +55,6 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
     assert NAMES == DEFAULT_ENGINES
 
 
-@pytest.mark.parametrize(
-    ('name', 'kinds'),
-    [
-        ('iozone', {'reuse'}),
-        ('elbencho', {'access', 'checkpoint', 'tree'}),
-        ('bonnie++', {'bonnie'}),
-        ('ior', {'access', 'checkpoint', 'reuse'}),
-        ('dd', {'access'}),
-        ('mdtest', {'tree'}),
-        (
-            'posixops',
-            {
-                *('tree', 'listing', 'operations', 'interactive', 'contention', 'training', 'burst'),
-                *('ageing', 'semantics', 'limits', 'scenario'),
-            },
-        ),
-        ('dlio', {'training'}),
-        ('io500', {'io500'}),
-        ('fio', {'access', 'bonnie', 'checkpoint', 'device', 'reuse', 'random', 'tree'}),
-    ],
-)
-def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
-    assert {kind for kind in KINDS if by_name(name, kind)} == kinds
-    assert {engine.name for engine in engines_called(name)} == {name}
-
-
 @pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])
 def test_an_unknown_name_is_refused_with_the_known_ones(find):
     known = 'iozone, .*, ior, mdtest, fio, elbencho, dd, posixops'
@@ -88,21 +62,24 @@ def test_an_unknown_name_is_refused_with_the_known_ones(find):
         find('fi')
 
 
-def test_the_first_that_can_is_chosen_with_the_path_that_was_found():
-    chosen = choose([FIO, DD], [READ], installed('fio', '/opt/dd'))
-    assert isinstance(chosen.engine, Fio)
-    assert (chosen.program, chosen.skipped) == ('/found/fio', ())
-
-
-def test_the_order_of_the_candidates_decides():
-    chosen = choose([DD, FIO], [READ], installed('fio', '/opt/dd'))
-    assert isinstance(chosen.engine, Dd)
-
-
-def test_one_that_is_not_installed_is_skipped_by_name():
-    chosen = choose([FIO, DD], [READ], installed('/opt/dd'))
-    assert isinstance(chosen.engine, Dd)
-    assert chosen.skipped == ('fio: not installed (fio)',)
+@pytest.mark.parametrize(
+    ('candidates', 'points', 'chosen', 'program'),
+    [
+        ([FIO, DD], [READ], Fio, '/found/fio'),
+        ([DD, FIO], [READ], Dd, '/found//opt/dd'),
+        ([DD, FIO], [READ, TWO_NODES], Fio, '/found/fio'),
+        ([FIO], [FLAT], FioFiles, '/found/fio'),
+        (
+            [EngineChoice('posixops', 'posixops')],
+            [placed(posix_operations(10, 1), 'one')],
+            PosixOps,
+            '/found/python3',
+        ),
+    ],
+)
+def test_the_first_that_can_all_points_is_chosen_with_the_path_that_was_found(candidates, points, chosen, program):
+    found = choose(candidates, points, installed('fio', '/opt/dd', 'python3'))
+    assert (type(found.engine), found.program) == (chosen, program)
 
 
 def test_one_that_needs_another_program_is_skipped_with_its_name():
@@ -112,17 +89,6 @@ def test_one_that_needs_another_program_is_skipped_with_its_name():
     assert choose(posixops, [clones], installed('python3')).skipped == ('posixops: not installed (git)',)
     assert choose(posixops, [clones], installed('python3', 'git')).program == '/found/python3'
     assert choose(posixops, [trees], installed('python3')).program == '/found/python3'
-
-
-def test_one_that_cannot_is_skipped_with_its_reason_and_the_point():
-    chosen = choose([DD, FIO], [WRITE_AND_READ], installed('fio', '/opt/dd'))
-    assert isinstance(chosen.engine, Fio)
-    assert chosen.skipped == ('dd: cannot write incompressible data faster than /dev/urandom gives it (4KiB)',)
-
-
-def test_one_point_that_an_engine_cannot_do_is_enough_to_skip_it():
-    chosen = choose([DD], [READ, TWO_NODES], installed('/opt/dd'))
-    assert [why for why in chosen.skipped if why.startswith('dd: ') and why.endswith('(2tasks)')]
 
 
 def test_a_point_that_contradicts_itself_is_for_no_engine():
@@ -149,23 +115,6 @@ def test_no_engine_declines_what_it_measures():
         assert set(engine.declines) <= set(KINDS) - set(engine.kinds)
 
 
-def test_what_is_buffered_has_no_queue():
-    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8, direct=False), 'qd8')]
-    assert choose([FIO], deep, installed('fio')).skipped == (
-        'fio: cannot keep 8 transfers in flight without O_DIRECT (qd8)',
-    )
-
-
-def test_where_none_can_no_engine_is_chosen_and_every_reason_is_kept():
-    chosen = choose([FIO, DD], [WRITE_AND_READ], installed('/opt/dd'))
-    assert (chosen.engine, chosen.program, len(chosen.skipped)) == (None, '', 2)
-
-
-def test_an_unknown_candidate_is_an_error_and_is_not_skipped():
-    with pytest.raises(ValueError, match='is not an engine'):
-        choose([EngineChoice('fi', 'fio'), FIO], [READ], installed('fio'))
-
-
 # Metadata
 
 
@@ -185,16 +134,6 @@ def test_engines_of_another_kind_are_not_said_to_be_skipped():
     )
 
 
-def test_the_name_fio_is_another_engine_for_files():
-    assert isinstance(choose([FIO], [FLAT], installed('fio')).engine, FioFiles)
-
-
-def test_an_engine_that_is_part_of_seatrial_is_where_its_interpreter_is():
-    chosen = choose(ALL, [placed(posix_operations(10, 1), 'one')], installed('python3'))
-    assert isinstance(chosen.engine, PosixOps)
-    assert chosen.program == '/found/python3'
-
-
 def test_a_program_of_the_site_is_taken_before_the_engines_own():
     own = EngineChoice('posixops', '/opt/python3.12')
     assert (
@@ -206,10 +145,31 @@ def test_a_program_of_the_site_is_taken_before_the_engines_own():
     )
 
 
-def test_one_engine_measures_all_points_of_a_metadata_case():
-    chosen = choose(ALL, [FLAT, BOTH], installed('fio', 'python3'))
-    assert isinstance(chosen.engine, PosixOps)
-    assert chosen.skipped == ('mdtest: not installed (mdtest)', 'fio: cannot work on directories (both)')
+@pytest.mark.parametrize(
+    ('candidates', 'points', 'there', 'chosen', 'skipped'),
+    [
+        ([FIO, DD], [READ], ['/opt/dd'], Dd, ('fio: not installed (fio)',)),
+        (
+            [DD, FIO],
+            [WRITE_AND_READ],
+            ['fio', '/opt/dd'],
+            Fio,
+            ('dd: cannot write incompressible data faster than /dev/urandom gives it (4KiB)',),
+        ),
+        (
+            ALL,
+            [FLAT, BOTH],
+            ['fio', 'python3'],
+            PosixOps,
+            ('mdtest: not installed (mdtest)', 'fio: cannot work on directories (both)'),
+        ),
+    ],
+)
+def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped_with_the_reason(
+    candidates, points, there, chosen, skipped
+):
+    found = choose(candidates, points, installed(*there))
+    assert (type(found.engine), found.skipped) == (chosen, skipped)
 
 
 def test_candidates_that_are_for_something_else_say_for_what():

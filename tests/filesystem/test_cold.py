@@ -2,6 +2,8 @@
 
 import os
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from seatrial.filesystem import caches, posix
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.filesystem.registry import by_type
+from stand_in import program
 
 POSIX = by_type('posix')
 SIZE = 8 * 1024 * 1024
@@ -28,47 +31,40 @@ def mounted(monkeypatch):
     return mount
 
 
-@pytest.mark.parametrize('type_', ['ext4', 'xfs', 'btrfs', 'overlay'])
-def test_where_the_kernel_alone_caches_it_is_possible_and_the_means_is_said(mounted, type_):
-    mounted(type_)
-    seen = POSIX.cold('/mnt')
-    assert seen.possible and 'drop_caches' in seen.how and seen.kept == ''
+@pytest.mark.parametrize(
+    ('type', 'kernel_type', 'options', 'kept'),
+    [
+        *(('posix', each, 'rw', '') for each in ('ext4', 'xfs', 'btrfs', 'overlay')),
+        ('ocfs2', 'ocfs2', 'rw', ''),
+        ('nfs', 'nfs4', 'rw,vers=4.2', ''),
+        ('nfs', 'nfs4', 'rw,vers=4.2,fsc', 'fsc'),
+        ('nfs', 'nfs4', 'rw,vers=4.2,fsc=scratch', 'fsc'),
+        ('beegfs', 'beegfs', 'rw', 'buffers'),
+    ],
+)
+def test_where_it_is_possible_the_means_is_said_and_what_is_kept_all_the_same(
+    mounted, type, kernel_type, options, kept
+):
+    mounted(kernel_type, options)
+    seen = by_type(type).cold('/mnt')
+    assert seen.possible and 'drop_caches' in seen.how
+    assert kept in seen.kept and bool(seen.kept) == bool(kept)
 
 
-@pytest.mark.parametrize('type_', ['tmpfs', 'ramfs'])
-def test_in_memory_no_read_is_ever_cold(mounted, type_):
-    mounted(type_)
-    assert not POSIX.cold('/mnt').possible and 'in memory' in POSIX.cold('/mnt').why_not
-
-
-def test_the_cache_of_zfs_is_not_promised(mounted):
-    mounted('zfs')
-    assert 'ARC' in POSIX.cold('/mnt').why_not
-
-
-def test_what_a_client_caches_is_not_known_to_posix(mounted):
-    mounted('fuse.sshfs')
-    assert 'fuse.sshfs' in POSIX.cold('/mnt').why_not
-
-
-def test_nfs_keeps_a_cache_on_disk_only_where_it_is_mounted_with_one(mounted):
-    mounted('nfs4', 'rw,vers=4.2,fsc')
-    assert by_type('nfs').cold('/mnt').possible and 'fsc' in by_type('nfs').cold('/mnt').kept
-    mounted('nfs4', 'rw,vers=4.2,fsc=scratch')
-    assert 'fsc' in by_type('nfs').cold('/mnt').kept
-    mounted('nfs4', 'rw,vers=4.2')
-    assert by_type('nfs').cold('/mnt').kept == ''
-
-
-def test_ocfs2_keeps_nothing_outside_of_the_kernel(mounted):
-    mounted('ocfs2')
-    assert by_type('ocfs2').cold('/mnt').possible and by_type('ocfs2').cold('/mnt').kept == ''
-
-
-def test_gpfs_is_never_promised_and_beegfs_with_a_reservation(mounted):
-    mounted('gpfs')
-    assert 'pagepool' in by_type('gpfs').cold('/mnt').why_not
-    assert by_type('beegfs').cold('/mnt').possible and 'buffers' in by_type('beegfs').cold('/mnt').kept
+@pytest.mark.parametrize(
+    ('type', 'kernel_type', 'why'),
+    [
+        ('posix', 'tmpfs', 'in memory'),
+        ('posix', 'ramfs', 'in memory'),
+        ('posix', 'zfs', 'ARC'),
+        ('posix', 'fuse.sshfs', 'fuse.sshfs'),
+        ('gpfs', 'gpfs', 'pagepool'),
+    ],
+)
+def test_where_it_cannot_be_promised_it_is_said_why(mounted, type, kernel_type, why):
+    mounted(kernel_type)
+    seen = by_type(type).cold('/mnt')
+    assert not seen.possible and why in seen.why_not
 
 
 def test_who_may_not_empty_is_told_on_every_type(mounted, monkeypatch):
@@ -83,9 +79,6 @@ def test_where_it_is_not_possible_nothing_is_dropped_and_the_reason_comes_back(m
     mounted('tmpfs')
     monkeypatch.setattr(caches, 'empty', lambda path, deadline_s: pytest.fail('dropped'))
     assert 'in memory' in (POSIX.empty_client_cache('/mnt') or '')
-
-
-def test_a_fault_midway_comes_back_as_it_is(mounted, monkeypatch):
     mounted('ext4')
     monkeypatch.setattr(caches, 'empty', lambda path, deadline_s: f'not in {deadline_s:g} s')
     assert POSIX.empty_client_cache('/mnt', 7.0) == 'not in 7 s'
@@ -123,6 +116,63 @@ def test_what_is_not_yet_written_survives(tmp_path, may_empty):
     assert (tmp_path / 'dirty').read_bytes() == b'x' * SIZE
 
 
-@pytest.mark.skipif(not Path('/dev/shm').is_dir(), reason='/dev/shm is not there')
-def test_tmpfs_of_this_machine_is_refused():
-    assert 'tmpfs' in POSIX.cold('/dev/shm').why_not
+# The kernel's caches: permission is asked without dropping anything, and a fault is never silent
+
+SOURCE = str(Path(caches.__file__).parents[2])
+
+
+@pytest.fixture
+def drop_caches(monkeypatch, tmp_path):
+    """A file in its place, so that what is written can be seen."""
+    file = tmp_path / 'drop_caches'
+    file.write_text('0\n')
+    monkeypatch.setattr(caches, 'DROP_CACHES', str(file))
+    return file
+
+
+def test_to_ask_whether_one_may_drops_nothing(drop_caches):
+    assert caches.why_not() == ''
+    assert drop_caches.read_text() == '0\n'
+
+
+def test_emptying_drops_pages_dentries_and_inodes(drop_caches, tmp_path):
+    assert caches.empty(str(tmp_path), 30.0) is None
+    assert drop_caches.read_text() == '3\n'
+
+
+AS_NOBODY = f"""
+import os, sys
+sys.path.insert(0, {SOURCE!r})
+from seatrial.filesystem import caches
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+print(caches.why_not())
+print(caches.empty('/', 30.0))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root becomes an ordinary user here')
+def test_an_ordinary_user_may_not_and_is_told_so_before_and_after():
+    done = subprocess.run([sys.executable, '-c', AS_NOBODY], capture_output=True, text=True, check=True)
+    before, after = done.stdout.splitlines()
+    assert 'only root may' in before
+    assert 'were not emptied' in after and 'ermission denied' in after
+
+
+def test_a_sync_that_fails_is_said_and_nothing_is_dropped(drop_caches, tmp_path):
+    fault = caches.empty(str(tmp_path / 'gone'), 30.0)
+    assert fault is not None and 'sync' in fault and 'No such file' in fault
+    assert drop_caches.read_text() == '0\n'
+
+
+def test_a_drop_that_fails_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(caches, 'DROP_CACHES', str(tmp_path / 'no' / 'such' / 'file'))
+    assert 'No such file' in caches.why_not() and str(tmp_path / 'no') in caches.why_not()
+    fault = caches.empty(str(tmp_path), 30.0)
+    assert fault is not None and fault.startswith('the caches were not emptied: sh -c')
+
+
+def test_a_sync_that_hangs_is_left_at_the_deadline(drop_caches, monkeypatch, tmp_path):
+    program(tmp_path, monkeypatch, 'sync', 'exec sleep 60')
+    fault = caches.empty(str(tmp_path), 0.2)
+    assert fault is not None and 'did not end in time (0.2 s)' in fault
+    assert drop_caches.read_text() == '0\n'

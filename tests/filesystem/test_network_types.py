@@ -52,11 +52,6 @@ def test_a_mount_point_is_found_whole_and_with_its_spaces():
     assert section_of(MOUNTSTATS, '/hom') == section_of(MOUNTSTATS, '/proc') == ''
 
 
-def test_of_a_text_without_the_counters_nothing_is_known():
-    assert traffic('') == {}
-    assert traffic('\tbytes:\t1 2 3\n') == {}
-
-
 @given(st.integers(0, len(MOUNTSTATS)))
 def test_mountstats_cut_short_anywhere_gives_the_number_or_none(length):
     assert traffic(section_of(MOUNTSTATS[:length], '/home')).get(READ) in (None, 5120)

@@ -1,6 +1,7 @@
 """The POSIX driver: free space, quota, layouts, and whether reads can be proved cold."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from seatrial.filesystem import posix
 from seatrial.filesystem.base import Meter
 from seatrial.filesystem.caches import forget
 from seatrial.filesystem.lustre.layout import striped
-from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Capacity, parse_quota
-from seatrial.filesystem.registry import by_type
+from seatrial.filesystem.mounts import Mount, mount_of
+from seatrial.filesystem.posix import Capacity, parse_quota, read_settings
+from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.layout import Layout
+from seatrial.model.state import changes
 from seatrial.model.telemetry import WRITTEN
 
 POSIX = by_type('posix')
@@ -85,20 +87,14 @@ def test_the_default_quota_of_xfs_is_not_one_of_root():
 @pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])
 def test_a_type_without_layouts_refuses_them_before_during_and_after_with_its_reason(type, tmp_path):
     driver, wide = by_type(type), striped('wide', stripe_count=-1)
+    assert driver.layout_fault(Layout(), str(tmp_path)) is driver.set_layout(str(tmp_path), Layout()) is None
+    assert driver.granted(str(tmp_path), Layout()).differs is None
     for said in (
         driver.layout_fault(wide, str(tmp_path)),
         driver.set_layout(str(tmp_path), wide),
         driver.granted('', wide).differs,
     ):
         assert said is not None and 'wide' in said and type in said and driver.no_layout in said
-
-
-@pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])
-def test_the_default_layout_is_possible_everywhere(type, tmp_path):
-    driver = by_type(type)
-    assert driver.layout_fault(Layout(), str(tmp_path)) is None
-    assert driver.set_layout(str(tmp_path), Layout()) is None
-    assert driver.granted(str(tmp_path), Layout()).differs is None
 
 
 def test_reads_are_counted_on_block_devices_only(tmp_path):
@@ -136,3 +132,51 @@ def test_what_was_sent_is_known_where_all_data_go_to_one_device(monkeypatch, typ
     monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', options), ''))
     monkeypatch.setattr(posix.Mounted, 'meter', lambda self, path: Meter('', '', lambda deadline_s: {WRITTEN: 7}))
     assert POSIX.exchanged('/').sent == (7 if known else None)
+
+
+# The state: settings by name, read by any user, and what of them has changed
+
+STATES = st.dictionaries(st.sampled_from('abcdef'), st.sampled_from(['1', '2']))
+
+
+@given(STATES, STATES)
+def test_the_changes_turn_the_state_before_into_the_state_after(before, after):
+    result = dict(before)
+    for change in changes(before, after):
+        if change.after is None:
+            del result[change.key]
+        else:
+            result[change.key] = change.after
+    assert result == after
+
+
+def test_the_state_of_a_directory_names_its_mount_and_options(tmp_path):
+    mount = mount_of(os.path.realpath(tmp_path))
+    seen = by_type('posix').state(str(tmp_path))
+    assert mount is not None and seen['mount options'] == mount.options
+    assert seen['mounted'] == f'{mount.source} on {mount.point} type {mount.type}'
+    assert seen['client version'] == f'Linux {os.uname().release}'
+    assert re.fullmatch(r'\d+', seen['vm dirty_ratio'])
+
+
+def test_what_moves_by_itself_is_not_in_it(tmp_path):
+    driver = by_type('posix')
+    before = driver.state(str(tmp_path))
+    (tmp_path / 'data').write_bytes(b'x' * 1_000_000)
+    os.sync()
+    assert changes(before, driver.state(str(tmp_path))) == []
+
+
+def test_no_type_raises_where_there_is_no_such_directory(tmp_path):
+    for name in set(TYPES) - {'lustre'}:
+        seen = by_type(name).state(str(tmp_path / 'gone'))
+        assert seen and all(isinstance(value, str) for value in seen.values())
+
+
+def test_a_setting_that_the_kernel_lacks_is_left_out_and_lines_become_one(tmp_path):
+    (tmp_path / 'options').write_text('rw\ndelalloc\n')
+    (tmp_path / 'closed').mkdir()
+    assert read_settings('ext4', str(tmp_path), ['options', 'other', 'closed']) == {
+        'ext4 options': 'rw,delalloc',
+        'ext4 closed': 'unknown: Is a directory',
+    }

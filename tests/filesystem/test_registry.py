@@ -10,11 +10,10 @@ from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted
 from seatrial.filesystem.registry import DRIVERS, TYPES, by_type, same_storage, type_of
+from seatrial.model.layout import Layout
 
 ROOT = Mount('/', 'ext4', '/dev/vda', 'rw,discard')
 LUSTRE = Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,flock')
-HOME = Mount('/home', 'nfs4', 'filer:/export/home', 'rw,vers=4.2')
-PROJECTS = HOME._replace(point='/projects', source='filer:/export/projects')
 
 
 def test_an_unknown_type_is_refused_with_the_known_ones():
@@ -35,17 +34,22 @@ def test_a_type_that_declares_no_kernel_types_accepts_no_directory():
     assert Weka().tried == '' and Weka().no_layout
 
 
+def test_a_type_that_nobody_has_taught_more_says_so():
+    driver = Driver()
+    driver.name = 'newfs'
+    assert (driver.targets('/mnt').rows, driver.reach('/mnt', Layout(), 1)) == ((), None)
+    meter = driver.meter('/mnt')
+    assert 'newfs' in meter.why_not and meter.look(1.0) == {}
+
+
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
 def test_only_posix_is_any_mount(driver):
     for mount in (ROOT, ROOT._replace(type='what'), None):
         assert (type_fault(driver, mount) is None) == (driver.name == 'posix')
     for kernel_type in driver.kernel_types:
         assert type_fault(driver, ROOT._replace(type=kernel_type)) is None
-
-
-def test_an_empty_mount_point_is_not_the_file_system_that_the_site_says():
-    said = type_fault(by_type('lustre'), ROOT)
-    assert said == 'the site says type lustre, but it lies on /dev/vda on / type ext4 (rw,discard)'
+        assert type_of(ROOT._replace(type=kernel_type)) == driver.name
+    assert type_of(ROOT) is type_of(ROOT._replace(type='fuse.sshfs')) is None
 
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
@@ -57,12 +61,6 @@ def test_a_type_says_all_that_depends_on_it(driver):
         assert (word in driver.can) == (getattr(type(driver), method) is not getattr(Driver, method))
     assert ('layouts' in driver.can) == (driver.no_layout == '')
     assert not driver.no_layout or driver.no_layout.startswith('no layout: ')
-
-
-def test_what_is_tried_and_what_has_layouts():
-    ours = ('posix', 'lustre', 'gpfs', 'beegfs', 'nfs', 'glusterfs', 'cephfs', 'ocfs2', 'hdfs')
-    assert {name for name in ours if not by_type(name).tried} == {'gpfs', 'beegfs'}
-    assert {name for name in ours if not by_type(name).no_layout} == {'lustre', 'cephfs'}
 
 
 def test_a_layout_of_another_type_is_refused():
@@ -79,72 +77,40 @@ def test_the_page_of_the_types_is_up_to_date(repository):
     )
 
 
-@pytest.mark.parametrize(
-    ('kernel_type', 'type_'),
-    [
-        ('nfs', 'nfs'),
-        ('nfs4', 'nfs'),
-        ('gpfs', 'gpfs'),
-        ('beegfs', 'beegfs'),
-        ('beegfs_nodev', 'beegfs'),
-        ('fuse.glusterfs', 'glusterfs'),
-        ('lustre', 'lustre'),
-        ('ext4', None),
-        ('ceph', 'cephfs'),
-        ('fuse.ceph-fuse', 'cephfs'),
-        ('ocfs2', 'ocfs2'),
-        ('fuse.rclone', 'hdfs'),
-        ('fuse.sshfs', None),
-    ],
-)
-def test_the_kernels_type_names_the_driver_that_knows_it(kernel_type, type_):
-    assert type_of(Mount('/mnt', kernel_type, 'source', 'rw')) == type_
-
-
-def test_two_exports_of_one_nfs_server_are_one_storage():
-    assert same_storage(HOME, PROJECTS)
-    assert not same_storage(HOME, PROJECTS._replace(source='other:/export/projects'))
+FSID = 'b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa'
 
 
 @pytest.mark.parametrize(
-    ('one', 'other', 'same'),
+    ('type', 'one', 'other', 'same'),
     [
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre', True),
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre/home', True),
-        ('10.0.2.15@tcp:/lustre/a', '10.0.2.15@tcp:/lustre/b', True),
-        ('10.0.2.15@tcp:10.0.2.16@tcp:/lustre', '10.0.2.16@tcp:/lustre', True),
-        ('10.0.2.15@o2ib,10.0.2.15@tcp:/lustre', '10.0.2.15@tcp0:/lustre', True),
-        ('fe80::1@tcp:fe80::2@tcp:/lustre', 'fe80::2@tcp:/lustre', True),
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/scratch', False),
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp1:/lustre', False),
-        ('10.0.2.15@tcp10:/lustre', '10.0.2.15@tcp1:/lustre', False),
-        ('10.0.2.15@tcp:/lustre', '10.0.9.1@tcp:/lustre', False),
-        ('0@lo:/lustre', '0@lo:/lustre', True),
-        ('', '', False),
+        ('lustre', '10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre', True),
+        ('lustre', '10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre/home', True),
+        ('lustre', '10.0.2.15@tcp:/lustre/a', '10.0.2.15@tcp:/lustre/b', True),
+        ('lustre', '10.0.2.15@tcp:10.0.2.16@tcp:/lustre', '10.0.2.16@tcp:/lustre', True),
+        ('lustre', '10.0.2.15@o2ib,10.0.2.15@tcp:/lustre', '10.0.2.15@tcp0:/lustre', True),
+        ('lustre', 'fe80::1@tcp:fe80::2@tcp:/lustre', 'fe80::2@tcp:/lustre', True),
+        ('lustre', '10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/scratch', False),
+        ('lustre', '10.0.2.15@tcp:/lustre', '10.0.2.15@tcp1:/lustre', False),
+        ('lustre', '10.0.2.15@tcp10:/lustre', '10.0.2.15@tcp1:/lustre', False),
+        ('lustre', '10.0.2.15@tcp:/lustre', '10.0.9.1@tcp:/lustre', False),
+        ('lustre', '0@lo:/lustre', '0@lo:/lustre', True),
+        ('lustre', '', '', False),
+        ('ceph', '10.0.0.1:6789:/', '10.0.0.1:6789:/home', True),
+        ('ceph', '10.0.0.1:6789,10.0.0.2:6789:/', '10.0.0.2:6789:/', True),
+        ('ceph', '10.0.0.1:6789:/', '10.0.0.3:6789:/', False),
+        ('ceph', f'admin@{FSID}.a=/', f'user@{FSID}.b=/x', True),
+        ('ceph', f'admin@{FSID}.a=/', f'admin@00000000{FSID[8:]}.a=/', False),
+        ('ceph', 'ceph-fuse', 'ceph-fuse', False),
+        ('nfs4', 'filer:/export/home', 'filer:/export/projects', True),
+        ('nfs4', 'filer:/export/home', 'other:/export/projects', False),
+        ('ext4', '/dev/vda', '/dev/vda', True),
+        ('tmpfs', 'tmpfs', 'tmpfs', False),
     ],
 )
-def test_one_lustre_has_many_sources(one, other, same):
-    assert same_storage(LUSTRE._replace(source=one), LUSTRE._replace(source=other, point='/other')) is same
-
-
-@pytest.mark.parametrize(
-    ('one', 'other', 'same'),
-    [
-        ('10.0.0.1:6789:/', '10.0.0.1:6789:/home', True),
-        ('10.0.0.1:6789,10.0.0.2:6789:/', '10.0.0.2:6789:/', True),
-        ('10.0.0.1:6789:/', '10.0.0.3:6789:/', False),
-        ('admin@b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa.a=/', 'user@b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa.b=/x', True),
-        ('admin@b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa.a=/', 'admin@00000000-575f-41d3-9c91-0e7ed3dbb3fa.a=/', False),
-        ('ceph-fuse', 'ceph-fuse', False),
-    ],
-)
-def test_one_cephfs_cluster_has_many_sources(one, other, same):
-    mount = Mount('/ceph', 'ceph', one, 'rw')
+def test_one_storage_has_many_sources(type, one, other, same):
+    mount = Mount('/one', type, one, 'rw')
     assert same_storage(mount, mount._replace(source=other, point='/other')) is same
 
 
-def test_two_mounts_of_one_device_are_one_storage_and_two_tmpfs_are_not():
-    assert same_storage(ROOT, ROOT._replace(point='/var'))
-    tmpfs = Mount('/tmp', 'tmpfs', 'tmpfs', 'rw')
-    assert not same_storage(tmpfs, tmpfs._replace(point='/run'))
+def test_mounts_of_two_types_or_of_none_are_two_storages():
     assert not same_storage(ROOT, LUSTRE) and not same_storage(None, ROOT)

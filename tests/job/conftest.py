@@ -13,20 +13,21 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from builders import plan_of
 from seatrial.check.staging import write_runner
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import CaseResult
 from seatrial.model.codec import to_json
-from seatrial.model.plan import SCHEMA, Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
-from seatrial.model.point import Allocation, Point
+from seatrial.model.plan import EngineChoice, Limits, Sizing, StoppingRule, TrialPlan
+from seatrial.model.point import Point
 from seatrial.model.record import End, Records
 from seatrial.model.units import GIB, KIB
 from seatrial.rules import launch as launch_rules
 from seatrial.rules.case import measured
 from seatrial.workload.access import data_access
-from seatrial.workload.sweep import AXES, Sweep, expand
+from seatrial.workload.sweep import Sweep
 
 SESSION = '20261121T020638-9f3a1c'
 MFWA = data_access('multiple')
@@ -78,38 +79,30 @@ class Laboratory:
         values, workload = changes.pop('values', (32, 16)), changes.pop('workload', MFWA)
         tasks, size = changes.pop('tasks', 2), changes.pop('size', SIZE)
         sweep = changes.pop('sweep', Sweep('transfer_size', tuple(each * KIB for each in values)))
-        points = expand(sweep, workload._replace(bytes_per_task=size), Allocation(1, tasks))
-        case = Case(changes.pop('check', 'Check'), 'lab:io', 'scratch', 'default', 1)
-        target = Target(
-            'scratch',
-            'posix',
-            str(self.target),
-            'scratch',
-            Limits(GIB, 10000),
-            records_on_target=True,
-            compresses=False,
-        )
-        records = self.session / 'cases' / case.slug
-        records.mkdir(parents=True, exist_ok=True)
-        plan = TrialPlan(
-            schema=SCHEMA,
-            seatrial='0',
+        target = {
+            'path': str(self.target),
+            'limits': Limits(GIB, 10000),
+            'telemetry': (),
+            'records_on_target': True,
+            'compresses': False,
+        }
+        plan = plan_of(
+            workload._replace(bytes_per_task=size),
+            sweep,
+            tasks,
+            case={'check': changes.pop('check', 'Check')},
+            target={**target, **changes.pop('target', {})},
             session=SESSION,
-            case=case,
             profile='smoke',
-            axis=AXES[sweep.axis],
-            points=tuple(points),
             engines=(EngineChoice('fio', fio),),
-            launcher=Launcher(),
-            target=target._replace(**changes.pop('target', {})),
-            records=str(records),
             state=str(self.state),
             stopping=StoppingRule(0.10, minimum=2, maximum=2, extra=0, budget_s=600.0, fixed=True),
             sizing=Sizing(size, size, 0.0, 0.0, pinned=size),
-            launch_limit_s=60.0,
             seed=7,
         )
-        return plan._replace(**changes)
+        records = self.session / 'cases' / plan.case.slug
+        records.mkdir(parents=True, exist_ok=True)
+        return plan._replace(records=str(records), **changes)
 
     def plan_of_metadata(self, workload: Point, sweep: Sweep, files: int = 0, **changes) -> TrialPlan:
         """Two tasks, unless the workload has others, that posixops launches; `files`: of each in trees that scale."""

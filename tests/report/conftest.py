@@ -1,6 +1,7 @@
 """Evidence of made-up sessions, judged by the real judge, from which the tests of the report depart."""
 
 from datetime import datetime, timezone
+from itertools import accumulate
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from seatrial.model.metric import Fact
 from seatrial.model.plan import EngineChoice, Sizing, StoppingRule
 from seatrial.model.point import Allocation
 from seatrial.model.record import End, Finding, Records, Removal
+from seatrial.model.telemetry import READ, WRITTEN, Look, Telemetry, Watch
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
 from seatrial.rules.case import measured
@@ -438,6 +440,32 @@ def scenarios(*measurements):
     return case_of(plan, records._replace(samples=samples))
 
 
+WATCH = Watch(BEGAN, 'node1', 'block device sda of the whole machine', '', 1.0)
+
+
+def counted(reads, writes=None, **changes):
+    """Telemetry with looks a second apart, between which so many MiB/s were read and written."""
+    writes = writes or [0.0] * len(reads)
+    totals = zip(accumulate(reads, initial=0.0), accumulate(writes, initial=0.0), strict=True)
+    looks = [
+        Look(BEGAN + i, float(i), 0.001, {READ: int(read * MIB), WRITTEN: int(written * MIB)})
+        for i, (read, written) in enumerate(totals)
+    ]
+    return Telemetry(WATCH, looks, [], [], [], [], None, 0)._replace(**changes)
+
+
+def timed():
+    """A case of three launches of ten seconds each: a warm-up, a write and a read."""
+    plan = plan_of()
+    samples = [
+        sample_of(plan, plan.points[0].label, phase, 0, {phase: 2 * SIZE / 10.0}, stage)._replace(
+            started=BEGAN + 10 * i, elapsed_s=10.0
+        )
+        for i, (phase, stage) in enumerate([('write', 'warmup'), ('write', 'measured'), ('read', 'measured')])
+    ]
+    return case_of(plan, records_of(plan, even_rates(plan))._replace(samples=samples))
+
+
 @pytest.fixture(scope='session')
 def make():
     """The builders: plan, records, sample, case, session, even_rates, varied, scenarios, and those of metadata."""
@@ -455,4 +483,6 @@ def make():
         metadata=metadata,
         on_targets=on_targets,
         scenarios=scenarios,
+        counted=counted,
+        timed=timed,
     )

@@ -1,5 +1,6 @@
 """The page in a real browser, which is kept from the network."""
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -167,6 +168,14 @@ def test_nothing_overlaps_and_the_page_does_not_scroll_sideways(browse, session,
     found = looked_at(browse, html, width)
     measured = [case for case in session.cases if any(metric.summary for metric in case.result.metrics)]
     assert found['drawings'] == sum(not case.result.facts for case in measured)
+
+
+@pytest.mark.parametrize('width', WIDTHS)
+@pytest.mark.parametrize('seconds', [30, 900])
+def test_nothing_overlaps_in_the_throughput_over_time(browse, make, width, seconds):
+    reads = [100.0] * 23 + [0.0] * 3 + [12345.0] * (seconds - 26)
+    case = dataclasses.replace(make.timed(), telemetry=make.counted(reads, [1.0] * seconds))
+    assert looked_at(browse, page(make.session(case)), width)['drawings'] == 2  # and the metrics
 
 
 @pytest.mark.parametrize('width', WIDTHS)

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from nights import CASE, figures, plain, rows
 from seatrial.judge.verdict import Verdict
-from seatrial.report.nights.nights import DONE, MISSED, DueRun, nights
+from seatrial.report.nights.nights import MISSED, DueRun, nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.openmetrics import openmetrics
 
@@ -116,27 +116,17 @@ def test_exactly_one_verdict_is_the_last(verdict):
     }
 
 
-def test_a_missed_run_is_the_last_verdict():
-    found = samples(watched(plain(FIRST, 'PASS'), runs=[DueRun(FIRST, DONE), DueRun(FIRST + DAY, MISSED)]))
-    assert (found['seatrial_last_verdict', 'PASS'], found['seatrial_last_verdict', 'INCOMPLETE']) == (0, 1)
-    assert found['seatrial_missed_runs', ''] == 1
-
-
-def test_cases_and_failing_criteria_are_counted():
+def test_what_stands_is_counted():
     cases = {'One': ('FAIL', {'write@1': 'FAIL', 'write@2': 'FAIL'}), 'Two': ('PASS', {'write@1': 'PASS'})}
-    found = samples(watched(rows(FIRST, 'FAIL', cases)))
+    found = samples(watched(rows(FIRST, 'FAIL', cases), criteria=7, following=FIRST + 2 * DAY))
     assert (found['seatrial_last_cases', 'FAIL'], found['seatrial_last_cases', 'PASS']) == (1, 1)
-    assert found['seatrial_failing_criteria', ''] == 2
-
-
-def test_nights_that_passed_in_a_row_are_counted():
-    found = samples(watched(plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'PASS'), plain(FIRST + 2 * DAY, 'PASS')))
-    assert found['seatrial_nights_passed', ''] == 2
-
-
-def test_the_next_run_is_exported():
-    found = samples(watched(plain(FIRST, 'PASS'), following=FIRST + 2 * DAY))
+    assert (found['seatrial_failing_criteria', ''], found['seatrial_judged_criteria', '']) == (2, 7)
     assert found['seatrial_next_timestamp_seconds', ''] == int((FIRST + 2 * DAY).timestamp())
+    passed = watched(plain(FIRST, 'PASS'), plain(FIRST + DAY, 'PASS'), runs=[DueRun(FIRST + 2 * DAY, MISSED)])
+    found = samples(passed)
+    assert (found['seatrial_nights_passed', ''], found['seatrial_missed_runs', '']) == (2, 1)
+    assert (found['seatrial_last_verdict', 'PASS'], found['seatrial_last_verdict', 'INCOMPLETE']) == (0, 1)
+    assert ('seatrial_judged_criteria', '') not in found, 'nobody knows of any'
 
 
 @pytest.mark.parametrize(('site', 'shown'), [('a"b', r'a\"b'), ('a\\b', r'a\\b'), ('a\nb', r'a\nb')])
@@ -151,9 +141,3 @@ def test_every_figure_is_documented(repository):
     documentation = (repository / 'docs' / 'scheduled.md').read_text()
     names = {*measured(), *(name for name, _ in found)}
     assert [name for name in names if not re.search(rf'^\|.*`{name}[`{{]', documentation, re.MULTILINE)] == []
-
-
-def test_the_criteria_of_the_last_session_are_counted_where_they_are_known():
-    assert samples(watched(plain(FIRST, 'PASS'), criteria=0))['seatrial_judged_criteria', ''] == 0
-    assert samples(watched(plain(FIRST, 'PASS'), criteria=7))['seatrial_judged_criteria', ''] == 7
-    assert ('seatrial_judged_criteria', '') not in samples(watched(plain(FIRST, 'PASS')))

@@ -17,6 +17,7 @@ from seatrial.rules.drill import (
     learned,
     slow_components,
 )
+from seatrial.rules.servers import components
 
 NOISE = 0.03
 
@@ -61,11 +62,6 @@ def test_files_that_lie_on_one_target_each_go_evenly_into_a_group(whole, largest
     assert max(sizes) == largest and not any(whole % size for size in sizes)
     (one,) = slow_components(now, targets)
     assert one.targets == ('ost0009',)
-
-
-def test_one_slow_target_is_found_among_servers():
-    said = found(names(16), on_servers(16, 4), {'ost0009': 0.6})
-    assert len(said) == 1 and said[0].startswith('ost0009 of 10.0.0.3@o2ib is ')
 
 
 def test_a_slow_server_is_named_as_such():
@@ -143,17 +139,12 @@ def test_every_search_ends_and_its_rounds_are_small_and_of_one_size(count, each,
     speeds = {f'ost{n:04d}': 0.5 for n in slow}
     now, _, asked = search(names(count), on_servers(count, each), speeds, noise=0.001)
     assert len(asked) <= 16
+    assert {name for group in asked[0] for name in group.targets} == set(names(count))
     for measured in asked:
         assert len({len(group.targets) for group in measured}) == 1
         assert len(measured) <= MAX_PARTS * MAX_SUSPECTS * 2 + 1
         assert all(len(set(group.targets)) == len(group.targets) for group in measured)
     assert not now.suspects
-
-
-def test_the_first_round_holds_every_target():
-    for count, each in ((5, 9), (16, 4), (100, 3), (7, 2)):
-        first = groups(begin(names(count), on_servers(count, each)))
-        assert {name for group in first for name in group.targets} == set(names(count))
 
 
 def test_later_rounds_have_a_control_that_was_cleared():
@@ -193,7 +184,54 @@ def test_the_metric_that_lies_furthest_below_its_bound_is_taken():
 @pytest.mark.parametrize('values', [[90.0, 120.0, 80.0], [99.0], [], [101.0, 102.0]])
 def test_what_may_meet_its_bound_begins_nothing(values):
     assert breach({'a': {'write': values}}, {'write@a': 100.0}, 0.9) is None
+    assert breach({'a': {'write': [1.0, 1.0, 1.0]}}, {'read@a': 100.0}, 0.9) is None, 'it has no bound'
 
 
-def test_what_has_no_bound_begins_nothing():
-    assert breach({'a': {'write': [1.0, 1.0, 1.0]}}, {'read@a': 100.0}, 0.9) is None
+# Slow targets named by their servers: only where all of a server are slow
+
+SERVERS = {f'ost{n:04d}': f'10.0.0.{n // 4}@o2ib' for n in range(8)}
+TARGETS = list(SERVERS)
+
+
+def words(slow, tested=TARGETS, servers=SERVERS):
+    return [each.words for each in components(slow, tested, servers)]
+
+
+MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
+
+
+@pytest.mark.parametrize(
+    ('slow', 'tested', 'servers', 'said'),
+    [
+        (
+            {'ost0004': 0.20, 'ost0005': 0.25, 'ost0006': 0.22, 'ost0007': 0.22},
+            TARGETS,
+            SERVERS,
+            ['all 4 OSTs of 10.0.0.1@o2ib are 22 % slower'],
+        ),
+        (
+            {'ost0004': 0.20, 'ost0005': 0.35},
+            TARGETS,
+            SERVERS,
+            ['ost0005 of 10.0.0.1@o2ib is 35 % slower', 'ost0004 of 10.0.0.1@o2ib is 20 % slower'],
+        ),
+        ({'ost0000': 0.2}, ['ost0000', *TARGETS[4:6]], SERVERS, ['ost0000 of 10.0.0.0@o2ib is 20 % slower']),
+        ({'ost0004': 0.2, 'ost0005': 0.2}, TARGETS[:6], SERVERS, ['both OSTs of 10.0.0.1@o2ib are 20 % slower']),
+        ({'ost0003': 0.2}, TARGETS, {}, ['ost0003 is 20 % slower']),
+        ({'mdt0000': 0.2, 'mdt0001': 0.2}, list(MDTS), MDTS, ['both MDTs of a are 20 % slower']),
+        ({}, TARGETS, SERVERS, []),
+    ],
+    ids=['all', 'some', 'one of one', 'not tested', 'unknown', 'MDTs', 'none'],
+)
+def test_a_server_is_named_in_the_place_of_its_targets_where_all_that_were_tested_are_slow(
+    slow, tested, servers, said
+):
+    assert words(slow, tested, servers) == said
+
+
+def test_the_only_server_is_not_named_because_it_has_no_equals():
+    one = dict.fromkeys(TARGETS, '0@lo')
+    assert words({'ost0000': 0.2, 'ost0001': 0.3}, ['ost0000', 'ost0001'], one) == [
+        'ost0001 of 0@lo is 30 % slower',
+        'ost0000 of 0@lo is 20 % slower',
+    ]

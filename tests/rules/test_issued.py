@@ -191,25 +191,19 @@ def test_p15_compares_with_the_bytes_that_the_launch_really_had(plan):
     assert issued_findings(plan, traced_records(plan, seen)) == []
 
 
-def test_a_partial_log_breaks_no_rule(plan):
-    nothing = just_so(CONTIGUOUS, 'write', partial=True)
-    records = traced_records(plan, launch('write', nothing))
+@pytest.mark.parametrize(
+    ('changes', 'said_of'),
+    [
+        ({'point': CONTIGUOUS._replace(interface='hdf5')}, 'HDF5 writes and reads bytes of its own'),
+        ({'point': CONTIGUOUS._replace(interface='netcdf')}, 'NetCDF writes and reads bytes of its own'),
+        ({'issued': just_so(CONTIGUOUS, 'write', partial=True)}, 'its log is marked as partial'),
+        ({'issued': None, 'why': 'no log was left'}, 'no log was left; '),
+    ],
+)
+def test_what_cannot_be_compared_breaks_no_rule_and_is_said(plan, changes, said_of):
+    records = traced_records(plan, launch('write', just_so(CONTIGUOUS, 'write'))._replace(**changes))
     assert issued_findings(plan, records) == []
-    assert said(plan, records)[0].startswith('not traced: write@1KiB: its log is marked as partial')
-
-
-@pytest.mark.parametrize(('interface', 'name'), [('hdf5', 'HDF5'), ('netcdf', 'NetCDF')])
-def test_what_a_format_adds_of_its_own_is_compared_with_nothing(plan, interface, name):
-    at = CONTIGUOUS._replace(interface=interface)
-    records = traced_records(plan, launch('write', just_so(CONTIGUOUS, 'write'))._replace(point=at))
-    assert issued_findings(plan, records) == []
-    assert said(plan, records)[0].startswith(f'not traced: write@1KiB: {name} writes and reads bytes of its own')
-
-
-def test_why_a_launch_was_not_seen_is_said(plan):
-    records = traced_records(plan, launch('write', None, 'no log was left'))
-    assert issued_findings(plan, records) == []
-    assert said(plan, records)[0].startswith('not traced: write@1KiB: no log was left; ')
+    assert said(plan, records)[0].startswith(f'not traced: write@1KiB: {said_of}')
 
 
 def test_before_an_acceptance_is_signed_it_is_said_that_nothing_was_traced(plan, records):
@@ -223,15 +217,9 @@ def test_a_site_without_darshan_is_not_labelled_where_nothing_is_signed(plan, pr
     assert said(bare, records_of(bare, [100.0] * 6)) == []
 
 
-def test_logs_that_nobody_has_read_prove_nothing(plan, records):
-    assert 'have not been read' in said(plan, records._replace(issued=()))[0]
-
-
-def test_a_darshan_run_for_which_there_was_no_time_is_named(plan):
-    assert 'time budget exhausted' in said(plan, records_of(plan, [100.0] * 6))[0]
-
-
 def test_nothing_is_said_of_a_case_that_did_not_finish_or_has_no_files_of_its_own(plan, records):
+    assert 'have not been read' in said(plan, records._replace(issued=()))[0]
+    assert 'time budget exhausted' in said(plan, records_of(plan, [100.0] * 6))[0]
     assert said(plan, records._replace(end=None)) == []
     semantics = plan._replace(points=(posix_semantics(),))
     assert said(semantics, records_of(semantics, [1.0] * 6)) == []

@@ -71,9 +71,11 @@ def test_a_good_write_and_a_cold_read_break_no_rule(write, read):
     assert broken(write) == [] and broken(read) == []
 
 
-def test_p1_a_write_without_fsync_is_invalid_and_a_read_needs_none(write, read):
+def test_a_write_without_fsync_and_another_number_of_tasks_or_nodes_are_invalid(write, read):
     assert broken(changed(write, fsync=False)) == ['P1']
     assert broken(changed(read, fsync=False)) == []
+    assert broken(changed(write, world_size=1)) == ['T9']
+    assert broken(changed(write, hosts=('a', 'b'))) == ['T10']
 
 
 def test_p2_a_read_that_storage_did_not_see_is_labelled_cached(read):
@@ -86,6 +88,8 @@ def test_p2_a_read_that_storage_did_not_see_is_labelled_cached(read):
 def test_t3_a_read_without_counters_is_labelled_unknown(read):
     assert broken(read._replace(storage_read_bytes=None)) == ['T3'] and RULES['T3'].effect == 'label'
     assert cache_state(read._replace(storage_read_bytes=None)) == 'unknown'
+    direct = changed(read, direct=True)._replace(storage_read_bytes=None)
+    assert cache_state(direct) == 'cold' and broken(direct) == [], 'by O_DIRECT'
 
 
 @pytest.mark.parametrize(('share', 'cache'), [(1.0, 'cold'), (1.24, 'cold'), (1.26, 'unknown'), (50.0, 'unknown')])
@@ -97,25 +101,12 @@ def test_a_counter_that_has_more_than_was_read_counts_others_too(read, share, ca
         assert 'nothing shows whose it was' in RULES['T3'].check(busy)
 
 
-def test_o_direct_in_effect_makes_a_read_cold(read):
-    direct = changed(read, direct=True)._replace(storage_read_bytes=None)
-    assert cache_state(direct) == 'cold' and broken(direct) == []
-
-
 def test_a_file_that_two_tasks_of_a_node_read_is_fetched_once_and_so_half_cached(read):
     point = read.point._replace(files='single', phases=('read',))
     one = dict(read.kind.files(point))
     shared = read._replace(point=point, before=one, after=one, storage_read_bytes=SIZE)
     assert cache_state(shared) == 'cached'
     assert 'only 50 %' in launch_findings(shared)[0].sentence
-
-
-def test_t9_another_world_size_is_invalid(write):
-    assert broken(changed(write, world_size=1)) == ['T9']
-
-
-def test_t10_another_number_of_nodes_is_invalid(write):
-    assert broken(changed(write, hosts=('a', 'b'))) == ['T10']
 
 
 def test_t10_another_node_than_the_one_that_was_named_is_invalid(write):
@@ -138,31 +129,26 @@ def test_t21_tasks_began_together_or_in_a_node_sweep_nearly_so(write, axis, apar
     assert [each.rule for each in launch_findings(smoke) if each.rule.startswith('T21')] == ['T21a'] * len(rules)
 
 
-def test_t12_no_time_at_all_is_too_short_and_not_a_zero(write):
-    assert broken(lasting(write, 0.0)) == ['T12']
-
-
-@pytest.mark.parametrize('seconds', [0.001, 0.499])
-def test_t19_a_short_region_is_invalid(write, seconds):
-    assert broken(lasting(write, seconds)) == ['T19']
-
-
-@pytest.mark.parametrize(('seconds', 'rules'), [(0.04, ['T19']), (0.36, [])])
-def test_t19_of_a_clock_with_finer_steps_a_shorter_region_is_enough(write, seconds, rules):
-    assert broken(lasting(changed(write, clock_s=0.0001), seconds)) == rules
-
-
-def test_t19_clocks_that_are_far_apart_ask_for_no_more_than_half_a_second(write):
-    assert broken(lasting(changed(write, clock_s=0.01), 0.5)) == []
+@pytest.mark.parametrize(
+    ('clock_s', 'seconds', 'rule'),
+    [
+        (None, 0.0, 'T12'),
+        (None, 0.001, 'T19'),
+        (None, 0.499, 'T19'),
+        (None, 0.5, ''),
+        (0.0001, 0.04, 'T19'),
+        (0.0001, 0.36, ''),
+        (0.01, 0.5, ''),
+    ],
+)
+def test_t19_a_region_is_half_a_second_or_shorter_with_a_finer_clock(write, clock_s, seconds, rule):
+    timed = write if clock_s is None else changed(write, clock_s=clock_s)
+    assert broken(lasting(timed, seconds)) == ([rule] if rule else [])
 
 
 def test_t19_in_a_smoke_test_a_short_region_is_a_label(write):
     smoke = write._replace(plan=write.plan._replace(stopping=write.plan.stopping._replace(fixed=True)))
     assert broken(lasting(smoke, 0.4)) == ['T19b'] and RULES['T19b'].effect == 'label'
-
-
-def test_t19_half_a_second_is_enough(write):
-    assert broken(lasting(write, 0.5)) == []
 
 
 def test_t17_files_must_be_in_full_before_a_read_and_after_every_operation(write, read):

@@ -51,29 +51,15 @@ def rated(launched, **fields):
 
 def test_a_good_creation_and_a_cold_stat_break_no_rule(create, stat):
     assert broken(create) == broken(stat) == []
+    assert broken(create._replace(expected=None, counted=None)) == [], 'it was not counted'
+    assert broken(create._replace(counted=FileCount(1, 2000, None))) == [], 'sizes were not asked for'
+    assert broken(measured(create, metrics=(), facts=(Fact('f', True, 'so'),))) == [], 'it times nothing'
+    assert broken(rated(create, task_seconds=())) == [], 'its engine does not tell the times of tasks'
 
 
-def test_a_launch_that_was_not_counted_breaks_no_rule(create):
-    assert broken(create._replace(expected=None, counted=None)) == []
-
-
-def test_a_launch_that_times_nothing_is_no_phase_that_is_too_short(create):
-    assert broken(measured(create, metrics=(), facts=(Fact('f', True, 'so'),))) == []
-
-
-# T9, T10, T12: those of every launch
-
-
-def test_t9_another_world_size_is_invalid(create):
+def test_the_rules_of_every_launch_are_those_of_metadata_too(create):
     assert broken(measured(create, world_size=1)) == ['T9']
-    assert '1 tasks took part, not 2' in said(measured(create, world_size=1))
-
-
-def test_t10_another_number_of_nodes_is_invalid(create):
     assert broken(measured(create, hosts=('a', 'b'))) == ['T10']
-
-
-def test_t12_no_time_at_all_is_too_short_and_not_a_zero(create):
     assert broken(rated(create, seconds=0.0, task_seconds=())) == ['T12']
 
 
@@ -165,10 +151,9 @@ def test_t17a_empty_directories_count_with_those_of_the_tree(create):
     both = create._replace(expected=Entries(1, 2000, 40))
     assert broken(both) == ['T17a']
     assert broken(both._replace(counted=FileCount(41, 2000, {0: 2000}))) == []
-
-
-def test_t17a_sizes_that_nobody_asked_for_are_not_guessed_at(create):
-    assert broken(create._replace(counted=FileCount(1, 2000, None))) == []
+    filled = create._replace(point=create.point._replace(bytes_per_file=3901))
+    assert broken(filled) == ['T17a']
+    assert broken(filled._replace(counted=FileCount(1, 2000, {3901: 2000}))) == []
 
 
 def test_t17a_files_of_an_ageing_have_one_of_its_sizes(create):
@@ -184,12 +169,6 @@ def test_t17a_nothing_is_left_after_a_removal(create):
     assert broken(removed._replace(counted=FileCount(0, 0, None))) == []
     assert broken(removed._replace(counted=FileCount(0, 1, None))) == ['T17a']
     assert broken(removed._replace(counted=FileCount(1, 0, None))) == ['T17a']
-
-
-def test_t17a_the_bytes_of_each_file_are_those_of_the_point(create):
-    filled = create._replace(point=create.point._replace(bytes_per_file=3901))
-    assert broken(filled) == ['T17a']
-    assert broken(filled._replace(counted=FileCount(1, 2000, {3901: 2000}))) == []
 
 
 # T19a: the clock
@@ -234,17 +213,10 @@ def lenient(request, create):
 def test_t20a_what_may_be_short_is_labelled_and_valid(lenient):
     short = rated(lenient, seconds=0.01, task_seconds=(0.01,))
     waiting = rated(lenient, task_seconds=(0.2, 0.5))
+    assert broken(lenient) == []
     assert broken(short) == broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
     assert said(short).startswith('file_create took 0.0100 s by a clock that counts 0.001 s; ')
     assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
-
-
-def test_t20a_what_may_be_short_and_is_not_is_not_labelled(lenient):
-    assert broken(lenient) == []
-
-
-def test_an_engine_that_does_not_tell_its_tasks_times_shows_no_wait(create):
-    assert broken(rated(create, task_seconds=())) == []
 
 
 def test_t26_a_guarantee_that_calls_break_while_they_are_timed_is_labelled_with_what_was_seen(create):

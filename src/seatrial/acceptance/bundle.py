@@ -1,24 +1,27 @@
 """A bundle: the evidence of an acceptance as one file or folder, and whether that is as it was made."""
 
 import hashlib
-import lzma
+import re
 import shutil
+import struct
 import subprocess
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any, cast
 
 import click
 
 from seatrial.acceptance.campaign import FOLDER
-from seatrial.check.session import contract_of
+from seatrial.check.session import contract_of, session_folders
+from seatrial.model.foreign import LARGEST, NotReadable, open_regular
 from seatrial.model.quoted_value import show
+from seatrial.model.record import PLAN
 from seatrial.model.units import approximate_size
 from seatrial.report.terminal import console
-from seatrial.session.evidence import sessions_of
+from seatrial.session.evidence import UNREADABLE, ReadCase
 from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.references import REFERENCES_FILE
@@ -27,6 +30,8 @@ from seatrial.workload.words import counted
 SUMS, SIGNATURE = 'SHA256SUMS', 'SHA256SUMS.sig'
 """The manifest, in the form of sha256sum(1), and its signature by ssh-keygen(1)."""
 
+
+_ROW = re.compile('([0-9a-f]{64})  (.+)')
 
 ZIP = '.zip'
 
@@ -41,12 +46,14 @@ KEYGEN_S = 60.0
 CHUNK = 1 << 20
 
 
-LARGEST = 64 << 20
-"""Bytes of a manifest or a signature."""
+MAX_FILES = 100_000
+"""Of a bundle: each takes a kilobyte of memory when it is read."""
 
 
 def pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None = None) -> None:
-    """Write a bundle of these files, each with its name in it. Raises UsageError where the output is there."""
+    """Write a bundle of these files, each with its name in it. Raises UsageError."""
+    if len(files) > MAX_FILES - len((SUMS, SIGNATURE)):
+        raise click.UsageError(f'{len(files)} files are more than a bundle can have, which is {MAX_FILES}')
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
     signature = _signed(sums, key) if key else b''
     own = {SUMS: sums.encode(), **({SIGNATURE: signature} if signature else {})}
@@ -102,8 +109,41 @@ class Folder:
         return (self.folder / name).open('rb')
 
 
+class _Stream:
+    """A file from which an archive is read, whose list of files is read at once."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def read(self, size: int = -1) -> bytes:
+        """At most LARGEST bytes. Raises BadZipFile where more is asked for."""
+        content = self._stream.read(min(size, LARGEST) if size >= 0 else LARGEST)
+        if size > LARGEST or content.count(_ENTRY) > MAX_FILES:
+            raise zipfile.BadZipFile(f'it has more than {MAX_FILES} files')
+        return content
+
+
 class Archive(zipfile.ZipFile):
-    """A bundle that is a file."""
+    """A bundle that is a file. Raises BadZipFile, NotReadable and OSError."""
+
+    def __init__(self, file: Path) -> None:
+        self._opened = open_regular(file)
+        try:
+            super().__init__(cast(IO[bytes], _Stream(self._opened)))
+            for each in self.infolist():
+                if each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # unpacked without a limit
+                    raise zipfile.BadZipFile(f'{each.filename} is packed as no bundle is')
+        except BaseException:
+            self._opened.close()
+            raise
+
+    def close(self) -> None:
+        """The file too."""
+        super().close()
+        self._opened.close()
 
     def size(self, name: str) -> int:
         """Unpacked, in bytes. Raises KeyError for what is not there."""
@@ -119,17 +159,22 @@ def unpacked(bundle: Path, folder: Path, signers: Path | None) -> list[str]:
     try:
         with Folder(bundle) if bundle.is_dir() else Archive(bundle) as archive:
             return list(_faults(archive, folder, signers))
-    except zipfile.BadZipFile as error:
+    except NotReadable as error:
+        return [str(error)]
+    except DAMAGED as error:
         return [f'{bundle}: {error}']
 
 
 def _faults(archive: Archive | Folder, folder: Path, signers: Path | None) -> Iterator[str]:
     names = Counter(archive.namelist())
+    if len(names) > MAX_FILES:
+        yield f'it has more than {MAX_FILES} files'
+        return
     yield from (f'{name} is there {number} times' for name, number in names.items() if number > 1)
     sums = _read(archive, SUMS)
     listed = _listed(sums or b'')
     if not listed:
-        yield f'{SUMS} is missing, or it is no list of sums'
+        yield f'{SUMS} is missing, or it is no list of at most {MAX_FILES} sums'
         return
     yield from (f'{name} is missing' for name in listed if name not in names)
     yield from (f'{name} is not in {SUMS}' for name in names if name not in {*listed, SUMS, SIGNATURE})
@@ -152,8 +197,10 @@ def _faults(archive: Archive | Folder, folder: Path, signers: Path | None) -> It
         yield from _signature_faults(sums or b'', _read(archive, SIGNATURE), signers, folder)
 
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error)
 """What reading from an archive raises, besides OSError."""
+
+_ENTRY = b'PK\1\2'  # begins each of the list of files
 
 
 def _read(archive: Archive | Folder, name: str) -> bytes | None:
@@ -183,19 +230,34 @@ def _unpack(archive: Archive | Folder, name: str, file: Path) -> str:
 
 
 def _listed(sums: bytes) -> dict[str, str]:
-    """The sum of each file by its name."""
-    rows = [line.partition('  ') for line in sums.decode(errors='replace').splitlines()]
-    return {name: digest for digest, _, name in rows if name}
+    """The sum of each file by its name; nothing where a line is none of sha256sum(1), or there are too many."""
+    if sums.count(b'\n') > MAX_FILES:
+        return {}
+    rows = [_ROW.fullmatch(line) for line in sums.decode(errors='replace').split('\n')[:-1]]
+    return {row[2]: row[1] for row in rows if row} if all(rows) else {}
 
 
-def files_of(site: Site) -> Iterator[tuple[str, Path]]:
-    """What belongs to a bundle, by its name there. Links are left out: what they lead to may be anything."""
+def contract_folders(state: Path, read: ReadCase) -> tuple[list[Path], dict[str, str]]:
+    """Of the sessions that were begun for a contract those that can be read, oldest first, and of others why not."""
+    found, unread = [], {}
+    for folder in session_folders(state):
+        try:
+            if contract_of(folder):
+                for file in folder.glob(f'cases/*/{PLAN}'):
+                    read(file)
+                found.append(folder)
+        except UNREADABLE as error:
+            unread[folder.name] = str(error)
+    return found, unread
+
+
+def files_of(site: Site, sessions: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """What belongs to a bundle of these sessions, by its name there. Links are left out: they may lead anywhere."""
     for name in (SETTINGS_FILE, TRIAL_FILE, CONTRACT_FILE, REFERENCES_FILE):
         if (site.folder / name).is_file():
             yield f'site/{name}', site.folder / name
     state = Path(site.state)
-    begun = [site.session_folder(name) for name in sessions_of(site)]
-    for folder in (state / FOLDER, *(each for each in begun if contract_of(each))):
+    for folder in (state / FOLDER, *sessions):
         for file in folder.rglob('*'):
             if file.is_file() and not file.is_symlink():
                 yield file.relative_to(state).as_posix(), file

@@ -1,21 +1,22 @@
 """What a bundle has for programs and tickets: made from the protocol and the records, and by `verify` made again."""
 
 import io
-import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 import seatrial
-from seatrial.acceptance.campaign import FOLDER, PAGE, SESSIONS
+from seatrial.acceptance.bundle import contract_folders
+from seatrial.acceptance.campaign import FOLDER, PAGE
 from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.session import PAGE as REPORT_PAGE
-from seatrial.check.session import REPORT, began, contract_of
+from seatrial.check.session import REPORT, SESSIONS, began, contract_of
 from seatrial.history.rows import COLUMNS, Kept, table
-from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
+from seatrial.model.foreign import LARGEST, NotReadable, read_bytes, read_json
 from seatrial.model.quoted_value import printable
 from seatrial.model.record import PLAN
 from seatrial.report.acceptance.bundle_page import BundleSession, front
@@ -23,7 +24,7 @@ from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.acceptance.results import SCHEMA, results, results_schema, summary
 from seatrial.report.junit import junit_of_criteria
 from seatrial.report.openmetrics import openmetrics_of_criteria
-from seatrial.session.evidence import plan_in
+from seatrial.session.evidence import UNREADABLE, ReadCase, judging
 from seatrial.session.history_rows import kept_of
 
 RESULTS, PARQUET = 'results.json', 'samples.parquet'
@@ -41,9 +42,12 @@ FILES = {
 """Beside the first page at the top of a bundle."""
 
 
-def extracts(page: Protocol, state: Path) -> dict[str, bytes]:
-    """The files by their names at the top of a bundle. Raises UsageError for a plan that cannot be read."""
-    sessions = [each for folder in sorted((state / SESSIONS).glob('*')) if (each := _session(folder))]
+def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
+    """The files by their names at the top of a bundle, of the sessions that can be read."""
+    sessions = list[_Session]()
+    for folder in contract_folders(state, read)[0]:
+        with suppress(*UNREADABLE), judging(folder):
+            sessions += filter(None, [_session(folder, read)])
     tables = [
         table(each.id, began(each.id), page.site, each.result.verdict.value, each.kept, label=each.state)
         for each in sessions
@@ -63,11 +67,11 @@ def extracts(page: Protocol, state: Path) -> dict[str, bytes]:
     return {**made, PARQUET: parquet.getvalue(), 'samples.csv': csv.getvalue()}
 
 
-def differing(page: Protocol, state: Path) -> Iterator[str]:
+def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:
     """Which of them, as they lie in the folder of an unpacked bundle, are not what the records come to."""
     by = ''
     try:
-        said = json.loads((state / RESULTS).read_text(encoding='utf-8'))
+        said = read_json(state / RESULTS)
         if said['schema'] != SCHEMA:
             remedy = 'use the version that wrote it'
             yield f'{RESULTS}: schema {said["schema"]} is not {SCHEMA}, the one that is read here; {remedy}'
@@ -80,21 +84,25 @@ def differing(page: Protocol, state: Path) -> Iterator[str]:
     except (ValueError, KeyError, TypeError):
         yield f'{RESULTS} has no schema; it is no results of an acceptance'
         return
-    for name, content in extracts(page, state).items():
+    for name, content in extracts(page, state, read).items():
         try:
-            found = (state / name).read_bytes()
+            found = read_bytes(state / name, len(content) + LARGEST)
         except FileNotFoundError:
             yield f'there is no {name}'
             continue
+        except NotReadable:
+            found = b''
         if not (_same_rows(found, content) if name == PARQUET else found == content):
             yield f'{name} is not what the records come to{by}'
 
 
 def _same_rows(one: bytes, other: bytes) -> bool:
-    """How Parquet is packed is no part of what it says."""
+    """How Parquet is packed is no part of what it says. A few bytes of it can stand for any number of rows."""
+    files = [io.BytesIO(one), io.BytesIO(other)]
     try:
-        return pl.read_parquet(io.BytesIO(one)).equals(pl.read_parquet(io.BytesIO(other)))
-    except (pl.exceptions.PolarsError, OSError):
+        rows, expected = (pl.scan_parquet(each).select(pl.len()).collect().item() for each in files)
+        return rows == expected and pl.read_parquet(files[0]).equals(pl.read_parquet(files[1]))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return False
 
 
@@ -109,11 +117,10 @@ class _Session:
     report: str
 
 
-def _session(folder: Path) -> _Session | None:
-    """Judged anew by what it was begun with; None for one of no contract, and without a case."""
+def _session(folder: Path, read: ReadCase) -> _Session | None:
+    """Judged anew by what it was begun with; None for one without a case."""
     procedure = contract_of(folder)
-    files = sorted(folder.glob(f'cases/*/{PLAN}')) if procedure else []
-    cases = [(plan_in(file), records_in(str(file.parent))) for file in files]
+    cases = [(each.plan, each.records) for each in map(read, sorted(folder.glob(f'cases/*/{PLAN}')))]
     criteria = {plan.case: criteria_of_allocation(folder, plan) for plan, _ in cases}
     judged = judge_cases(cases, criteria)
     if not judged:

@@ -9,8 +9,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
 from seatrial.check.contract import (
     AcceptanceTest,
     Procedure,
@@ -22,20 +20,19 @@ from seatrial.check.contract import (
 )
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import plan_of
-from seatrial.check.session import FILE, began, contract_digest, contract_of, new_id
-from seatrial.check.verified import verified
-from seatrial.job.sequence.recorder import records_in
+from seatrial.check.session import FILE, began, contract_digest, contract_of, new_id, session_folders
 from seatrial.judge.case import judge_case
 from seatrial.judge.criteria import Attempt, CriterionOutcome, judge_contract
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
+from seatrial.model.foreign import NotReadable, parsed, read_json, read_text
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import PLAN, SAMPLES, Records, Sample
 from seatrial.model.units import duration, format_size, unit_for
 from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, protocol
 from seatrial.rules.case import measured
-from seatrial.session.evidence import plan_in
+from seatrial.session.evidence import UNREADABLE, ReadCase, judging, read_case
 from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.model import Site
@@ -49,8 +46,6 @@ PAGE = 'protocol.html'
 
 KEPT = 'protocol.json'
 """Beside the page what it takes to make it again."""
-
-SESSIONS = 'sessions'
 
 Stamp = tuple[int, int] | None
 """Size of a file and when it was changed (ns); None where it cannot be looked at."""
@@ -66,34 +61,41 @@ class Made(NamedTuple):
 
 
 class Campaign:
-    """The sessions in a state directory that were begun for these criteria.
+    """The sessions in a state directory that were begun for these criteria. unread: why others could not be read.
 
     Each is judged from its records, and its raw output compared with them, when its attempts are first asked for, and
     again where a file of it has changed, or a job had not ended. Nothing of that outlives the process.
     """
 
-    def __init__(self, state: Path, tests: Sequence[AcceptanceTest]) -> None:
-        self.state, self.tests = state, tests
+    def __init__(self, state: Path, tests: Sequence[AcceptanceTest], read: ReadCase = read_case) -> None:
+        self.state, self.tests, self._read = state, tests, read
+        self.unread: dict[str, str] = {}
         self._judged: dict[Path, tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]] = {}
 
     def attempts(self) -> dict[str, list[Attempt]]:
-        """Every attempt at each criterion, oldest first. Raises UsageError.
+        """Every attempt at each criterion, oldest first. Raises OSError.
 
         A session belongs to a criterion if it was begun for the same procedure: one that was begun before the
         contract was changed does so only where the change does not touch how it is measured.
         """
         found: dict[str, list[Attempt]] = {each.criterion.id: [] for each in self.tests}
-        for folder in sorted((self.state / SESSIONS).glob('*')):
+        self.unread.clear()
+        for folder in session_folders(self.state):
             stamps, own = self._judged.get(folder, ({}, []))
             if not stamps or any(_stamp(file) != stamp for file, stamp in stamps.items()):
-                stamps, own = self._judged[folder] = _judged(folder, self.tests)
+                try:
+                    with judging(folder):
+                        stamps, own = self._judged[folder] = _judged(folder, self.tests, self._read)
+                except UNREADABLE as error:
+                    self.unread[folder.name] = str(error)
+                    continue
             for id, attempt in own:
                 found[id].append(attempt)
         return found
 
 
 def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
-    """What all attempts come to. Raises UsageError."""
+    """What all attempts come to. Raises NotReadable, OSError."""
     tests, attempts, remarks = campaign.tests, campaign.attempts(), remarks_in(campaign.state)
     outcomes = judge_contract([each.criterion for each in tests], attempts)
     rows = [
@@ -129,7 +131,7 @@ def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest],
     return folder / PAGE
 
 
-def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, list[str]]:
+def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Protocol | None, list[str]]:
     """The protocol made a second time from the contract and the records, and where the one that lies there differs.
 
     Of the site only contract.yaml is read: settings.py is a program, and may be somebody else's.
@@ -139,15 +141,15 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         contract = load_contract(site_folder)
         if contract is None:
             return None, [f'there is no {CONTRACT_FILE}']
-        kept = json.loads((folder / KEPT).read_text(encoding='utf-8'))
+        kept = read_json(folder / KEPT)
         tests = acceptance_tests_again(contract, kept['criteria'])
         made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
-        page = protocol_at(Campaign(state, tests), contract, made)
-        same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
+        page = protocol_at(Campaign(state, tests, read), contract, made)
+        same = read_text(folder / PAGE) == protocol(page)
         why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
     except FileNotFoundError as error:
         return None, [f'there is no {FOLDER}/{Path(error.filename).name}']
-    except (SiteError, click.UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (SiteError, ArithmeticError, LookupError, ValueError, TypeError, AttributeError) as error:
         return None, [f'{FOLDER}/{KEPT} and {CONTRACT_FILE} give no protocol: {error}']
     if same:
         return page, []
@@ -174,10 +176,12 @@ def missing(
     return found
 
 
-def _judged(folder: Path, tests: Sequence[AcceptanceTest]) -> tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]:
+def _judged(
+    folder: Path, tests: Sequence[AcceptanceTest], read: ReadCase
+) -> tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]:
     """The attempts of a session, each with the id of its criterion, and the stamps of what they were read from.
 
-    Not of raw output; none where a job has not ended. Raises UsageError.
+    Not of raw output; none where a job has not ended. Raises NotReadable, OSError.
     """
     stamps = {each: _stamp(each) for each in (folder / FILE, folder / 'cases')}
     procedure = contract_of(folder)
@@ -187,11 +191,10 @@ def _judged(folder: Path, tests: Sequence[AcceptanceTest]) -> tuple[dict[Path, S
         case = file.parent
         # Files that take the place of others are seen in the time of their folder.
         stamps |= {each: _stamp(each) for each in (case, file, case / SAMPLES)}
-        plan, records = plan_in(file), records_in(str(case))
+        plan, records, proof = read(file)
         ended = ended and records.end is not None
         result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
         foreign = _foreign(plan, case, procedure)
-        proof = verified(plan, records, case)
         # The page is the same wherever the records lie.
         forged, unproved = (
             [each.replace(f'{case}{os.sep}', '') for each in said] for said in (proof.contradictions, proof.unproved)
@@ -289,21 +292,21 @@ def _why_not(
 
 
 def remarks_in(state: Path) -> dict[str, list[Remark]]:
-    """What people have said of each criterion, in their order. Raises UsageError for a file that was damaged."""
+    """What people have said of each criterion, in their order. Raises NotReadable, OSError."""
     file = state / FOLDER / REMARKS
     try:
-        lines = file.read_text(encoding='utf-8').splitlines()
+        lines = read_text(file).splitlines()
     except FileNotFoundError:
         return {}
     found: dict[str, list[Remark]] = {}
     for number, line in enumerate(lines, 1):
         try:
-            said: Any = json.loads(line)
+            said: Any = parsed(line)
             at = datetime.fromisoformat(said['at'])
             remark = Remark(said['waives'] is True, str(said['text']), str(said['by']), at)
             found.setdefault(str(said['criterion']), []).append(remark)
         except (ValueError, KeyError, TypeError):
-            raise click.UsageError(f'{file}: line {number} is no remark; restore the file from a backup') from None
+            raise NotReadable(f'{file}: line {number} is no remark; restore the file from a backup') from None
     return found
 
 

@@ -6,7 +6,6 @@ It is started under an engine just as in a trial, for a library loads into one p
 import platform
 import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from seatrial.engine.base import Command
 from seatrial.job.sequence.darshan import left_by, under_darshan
 from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of, words
 from seatrial.model.ask import Answer, ask
+from seatrial.model.owned import private_folder
 
 # elf(5): magic, class and byte order; then type (3 is a shared object) and machine, two bytes each.
 _MAGIC, _IDENTITY, _TYPE, _MACHINE, _HEADER = b'\x7fELF', slice(4, 6), slice(16, 18), slice(18, 20), 20
@@ -92,7 +92,7 @@ def _header(path: str) -> bytes:
 
 def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
     """The version in the log of a program without MPI that is started under the library, just as in a trial."""
-    with tempfile.TemporaryDirectory() as folder:
+    with private_folder('seatrial-darshan-') as folder:
         raw = str(Path(folder, 'launch'))
         command = under_darshan(Command('task', (tuple(argv),), {}, ()), library, raw, folder)
         fault = _unloadable(ask(list(command.argvs[0]), ANSWER_S))

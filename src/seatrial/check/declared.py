@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.judge.expectations import Expectation, OfPair, Shape
+from seatrial.model.owned import refusal_of_code
 from seatrial.model.point import Axis, Point
 from seatrial.workload.registry import fault_of, form_fault, kind_of, metrics_at
 from seatrial.workload.sweep import AXES, Sweep, examples, sweep_fault
@@ -89,9 +90,14 @@ def declared() -> dict[str, Declared]:
 def load(folder: Path) -> dict[str, Declared]:
     """Import every check file below the folder and return what they declare, in the order of the files.
 
-    Raises CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'.
+    Raises CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'. And where another user may
+    change what is imported.
     """
-    files = [file for file in sorted(folder.rglob('*.py')) if not file.name.startswith('_')]
+    read = sorted(path for path in folder.rglob('*') if path.suffix == '.py' or path.is_dir())
+    fault = refusal_of_code(str(folder), map(str, read))
+    if fault:
+        raise CheckError(fault)
+    files = [file for file in read if file.is_file() and not file.name.startswith('_')]
     if not files:
         raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
     found: dict[str, Declared] = {}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from seatrial.judge.references import Reference, References
+from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
@@ -24,6 +25,9 @@ from seatrial.site.references import REFERENCES_FILE, as_reframe_reads, referenc
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 DEFAULT_PROFILE = 'smoke'
+SESSIONS = 'sessions'
+"""In the state directory: a folder for each."""
+
 FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.html'
 """In the folder of a session; the last is the first page of its report."""
 
@@ -106,8 +110,14 @@ def save(session: Session) -> Path:
     return file
 
 
+def session_folders(state: str | Path) -> list[Path]:
+    """Whatever lies where the sessions of a state directory lie, oldest first. Raises OSError."""
+    folder = Path(state) / SESSIONS
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
 def contract_of(folder: Path) -> dict[str, Any]:
-    """The procedure of a contract that a session was begun for; empty where there was none."""
+    """The procedure of a contract that a session was begun for; empty without one. Raises NotReadable, OSError."""
     found = _said(folder, 'contract')
     return found if isinstance(found, dict) else {}
 
@@ -119,11 +129,11 @@ def contract_digest(procedure: Mapping[str, Any]) -> str:
 
 
 def saved_references(folder: Path) -> References:
-    """The references that a session was begun with. Raises SiteError where they are damaged."""
+    """The references that a session was begun with. Raises NotReadable, OSError."""
     try:
         return _references(_said(folder, 'references') or ())
     except (TypeError, ValueError):
-        raise SiteError([f'{folder / FILE}: its references cannot be read; restore it from a backup']) from None
+        raise NotReadable(f'{folder / FILE}: its references cannot be read; restore it from a backup') from None
 
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:
@@ -139,9 +149,12 @@ def left_out_of(folder: Path) -> list[str]:
 
 def _said(folder: Path, key: str) -> Any:
     try:
-        return json.loads((folder / FILE).read_text()).get(key)
-    except (OSError, ValueError, AttributeError):
+        found = read_json(folder / FILE)
+    except FileNotFoundError:
         return None
+    if not isinstance(found, dict):
+        raise NotReadable(f'{folder / FILE} is no session')
+    return found.get(key)
 
 
 @cache

@@ -93,7 +93,7 @@ PYTHONS = ('python3', '/usr/libexec/platform-python', *(f'python3.{minor}' for m
 
 _PROBE = (
     f'for python in {" ".join(PYTHONS)}; do '
-    '"$python" -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null && exec "$python" "$@"; done; '
+    '"$python" -I -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null && exec "$python" "$@"; done; '
     'echo "seatrial: no Python of 3.6 or later on $(uname -n); name one in trial.yaml: partitions, python" >&2; '
     'exit 127'
 )
@@ -104,8 +104,9 @@ def job_lines(python: str | None, runner: Path, plan: Path) -> tuple[str, str]:
 
     python: the interpreter on the node; None: the first of PYTHONS that is there and is 3.6 or later.
 
-    In UTF-8 whatever the node's locale is: Python 3.6 cannot name a file with other letters under LC_ALL=C.
+    In UTF-8 whatever the node's locale is: Python 3.6 cannot name a file with other letters under LC_ALL=C. Isolated
+    (-I): no module of the working directory or of PYTHONPATH is imported.
     """
     interpreter = ['sh', '-c', _PROBE, 'seatrial'] if python is None else [python]
-    start = ['env', 'LC_ALL=C.UTF-8', *interpreter, str(runner)]
+    start = ['env', 'LC_ALL=C.UTF-8', *interpreter, '-I', str(runner)]
     return shell_line([*start, 'run', str(plan)]), shell_line([*start, 'remove', str(plan)])

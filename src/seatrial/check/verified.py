@@ -9,7 +9,7 @@ from seatrial.engine.base import Engine, EngineError, measured
 from seatrial.engine.proof.engine import Proof
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.recorder import NotAsWritten, kept_launch
-from seatrial.model.codec import FormError
+from seatrial.model.foreign import NotReadable
 from seatrial.model.metric import Measurement
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import SAMPLES, Records, Sample
@@ -57,7 +57,7 @@ def verified(plan: TrialPlan, records: Records, directory: Path) -> Verified:
             continue
         try:
             differences = _differences(PROVING if sample.stage == PROOF else engine, directory, sample)
-        except (NotAsWritten, FormError, EOFError, ValueError) as error:
+        except (NotAsWritten, NotReadable) as error:
             gone = isinstance(error.__cause__, FileNotFoundError)
             (unproved if gone else figures).append(f'{where}: {error}')
             continue
@@ -71,12 +71,13 @@ def verified(plan: TrialPlan, records: Records, directory: Path) -> Verified:
 
 
 def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
-    """What of a measurement is otherwise in the raw output, in words. Raises NotAsWritten, or what codecs raise."""
+    """What of a measurement is otherwise in the raw output, in words. Raises NotAsWritten, NotReadable."""
     assert sample.measurement is not None
     raw = kept_launch(str(directory), sample.raw, sample.raw_digest)
     try:
         again = measured(engine, sample.phase, sample.point, raw.command, raw.outcome)
-    except EngineError as error:
+    except (EngineError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        # Of an output that somebody has made up, for a point that it does not belong to, engines expect nothing.
         return [f'the output gives no figure: {error}']
     if sample.measurement.nodes:
         again = places.by_node(again)

@@ -194,6 +194,8 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
     verdict = worst(each.verdict for each in own)
     screen.print(Text.assemble(marked(verdict), f'  {counts(own)}'))
     screen.print(f'  protocol: {file}', soft_wrap=True)
+    for name, why in campaign.unread.items():
+        screen.print(f'session {name} is left out: {why}', soft_wrap=True)
     return verdict
 
 

@@ -59,7 +59,7 @@ def _reported(site: Site, reports: Sequence[Path]) -> Iterator[tuple[str, list[s
         try:
             found = plain_sessions(report, site.state)
         except ValueError as error:
-            raise click.UsageError(f'{report}: {error}; name the file of --report-file') from None
+            raise click.UsageError(f'{error}; name the file of --report-file') from None
         if not found:
             raise click.UsageError(f'{report}: no case of it has its records in {site.state}; see --site')
         for name, missing in found:

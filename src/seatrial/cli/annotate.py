@@ -29,5 +29,7 @@ def annotate(day: str, text: str, site_folder: Path) -> None:
         own = Annotation(date.fromisoformat(day), clean(said))
     except ValueError:
         raise click.UsageError(f"'{day}' is no day; write it as in 2026-10-31") from None
-    file = append(answering(site_folder).state, own)
+    site = answering(site_folder)
+    site.make_directories()
+    file = append(site.state, own)
     console().print(f'{own.day}: {own.text} (in {file})', soft_wrap=True)

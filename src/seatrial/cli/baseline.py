@@ -2,7 +2,6 @@
 
 import difflib
 import math
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.references import BASELINE, Baseline, baseline_of
 from seatrial.judge.verdict import Verdict
 from seatrial.model.atomic_file import write_whole
+from seatrial.model.owned import private_folder
 from seatrial.model.plan import Case
 from seatrial.model.units import in_unit, unit_for
 from seatrial.report.figures import percent
@@ -194,7 +194,7 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
 def _judge(site: Site, checks: Path, profile: str, text: str) -> None:
     """Raises SiteError for a references.yaml that `seatrial run` would refuse."""
     session = Session(new_id(), Path(site.state), site, PROFILES[profile], site.engine_choices())
-    with tempfile.TemporaryDirectory() as folder:
+    with private_folder('seatrial-baseline-') as folder:
         file = Path(folder) / REFERENCES_FILE
         file.write_text(text, encoding='utf-8')
         with_references(session, load_checks(checks), file=file)

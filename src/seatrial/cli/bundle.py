@@ -1,14 +1,17 @@
 """`seatrial bundle`: the evidence of an acceptance as one file or folder."""
 
-import tempfile
+from functools import cache
 from pathlib import Path
 
 import click
 
-from seatrial.acceptance.bundle import files_of, pack
+from seatrial.acceptance.bundle import contract_folders, files_of, pack
 from seatrial.acceptance.bundle_extracts import extracts
-from seatrial.acceptance.campaign import SESSIONS, protocol_again
+from seatrial.acceptance.campaign import protocol_again
 from seatrial.cli.options import site_option
+from seatrial.model.owned import private_folder
+from seatrial.report.terminal import console
+from seatrial.session.evidence import read_case
 from seatrial.site.load import answering
 
 
@@ -30,14 +33,18 @@ def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     With the SHA-256 of each file, so that `seatrial verify` names what was changed, left out or added.
     """
     site = answering(site_folder)
-    files = sorted(files_of(site))
-    if not any(name.startswith(f'{SESSIONS}/') for name, _ in files):
+    read = cache(read_case)
+    sessions, unread = contract_folders(Path(site.state), read)
+    for name, why in unread.items():
+        console().print(f'session {name} is left out: {why}', soft_wrap=True)
+    if not sessions:
         raise click.UsageError(f'no session in {site.state} was begun for a contract; seatrial accept begins them')
-    page, stale = protocol_again(site.folder, Path(site.state))
+    page, stale = protocol_again(site.folder, Path(site.state), read)
     if stale or page is None:
         raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
-    with tempfile.TemporaryDirectory(prefix='seatrial-bundle-') as scratch:
-        for name, content in extracts(page, Path(site.state)).items():
+    files = list(files_of(site, sessions))
+    with private_folder('seatrial-bundle-') as scratch:
+        for name, content in extracts(page, Path(site.state), read).items():
             file = Path(scratch) / name
             file.write_bytes(content)
             files.append((name, file))

@@ -51,8 +51,9 @@ def clean(site_folder: Path, yes: bool) -> int:
     Only jobs that bear the mark of a session, only marked directories directly below the configured paths, only your
     own, only of sessions that are dead.
 
-    Exit codes: 0, or 13 if something stays that should go: what could not be removed, or what cannot be known to be
-    dead yet; then it is said when it will be. Also 13 if something could not be looked at; then it is said why.
+    Exit codes: 0, or 13 if something stays that should go, or without --yes would stay with it: what could not be
+    removed, or what cannot be known to be dead yet; then it is said when it will be. Also 13 if something could not
+    be looked at; then it is said why.
     """
     site = load(site_folder)
     screen = console()
@@ -85,21 +86,22 @@ def clean(site_folder: Path, yes: bool) -> int:
         screen.print(f'{words}: {held.said()}', soft_wrap=True)
     removable = [orphan for orphan in found if orphan.alive is None]
     stale = [held for held, words in locks if words in (STALE, DEAD)]
+    stays = any(orphan.alive and orphan.over for orphan in found) or any(words == SILENT for _, words in locks)
+    later = LEFT if stays else 0
     if not yes:
         if orphaned:
             screen.print(f'{counted(len(orphaned), "job")} can be cancelled: seatrial clean --yes')
         if removable or stale:
             what = f'{counted(len(removable), "directory", "directories")} and {counted(len(stale), "lock")}'
             screen.print(f'{what} can be removed: seatrial clean --yes')
-        return unseen.said() or left
+        return unseen.said() or left or later
     # To remove what could not be sized takes long, or waits for a server that is down.
     sized_first = sorted(removable, key=lambda orphan: orphan.size_bytes is None)
     complete = [_remove(orphan, screen) for orphan in sized_first]
     dead = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
     for held in lock.break_stale(site.state, dead) if stale else ():
         screen.print(f'removed the lock of {held.storage_system}')
-    later = any(orphan.alive and orphan.over for orphan in found) or any(words == SILENT for _, words in locks)
-    return unseen.said() or left or (0 if ended and all(complete) and not later else LEFT)
+    return unseen.said() or left or later or (0 if ended and all(complete) else LEFT)
 
 
 def _undo(site: Site, screen: Console, yes: bool) -> int:

@@ -1,5 +1,6 @@
 """`seatrial doctor`: what is installed, which engine would measure, what is missing and how to get it."""
 
+import contextlib
 import os
 import platform
 import shutil
@@ -22,11 +23,12 @@ from seatrial.engine.registry import ENGINES, by_name, engines_called, program_o
 from seatrial.filesystem.base import type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
-from seatrial.job.directory.rundir import inside, open_to
+from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
+from seatrial.model.owned import open_to, shared
 from seatrial.model.plan import EngineChoice
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size
@@ -74,6 +76,7 @@ def doctor(site_folder: Path, checks: Path) -> int:
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         *_place(site),
+        *_open_path(),
         *settings,
         *engines,
         *(row for own in file_systems.values() for row in own),
@@ -111,6 +114,16 @@ def _place(site: Site) -> list[Row]:
     if job or not submits_to_slurm(site):
         return [(None, '', f'a node of job {job} of Slurm')] if job else []
     return [(None, '', 'in no job of Slurm: what a compute node has is shown there, by srun seatrial doctor')]
+
+
+def _open_path() -> list[Row]:
+    """Folders of the PATH into which others may put programs: they run as this user."""
+    folders = os.environ.get('PATH', os.defpath).split(os.pathsep)
+    found = [f'{each or "."} is another folder in each working directory' for each in folders if each[:1] != '/']
+    for each in folders:
+        with contextlib.suppress(OSError):
+            found += [fault.why for fault in shared(each or '.')]
+    return [(WRONG, 'PATH', f'{why}; take it out of the PATH') for why in dict.fromkeys(found)]
 
 
 def _kinds_needed(site: Site, checks: Path) -> list[Kind]:

@@ -176,8 +176,8 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
 
     A session that is there already stays as it is. If it has other rows there, nothing is taken.
     """
-    screen = console()
-    folder = folder_of(answering(site_folder).state)
+    screen, site = console(), answering(site_folder)
+    folder = folder_of(site.state)
     known = set(sessions_in(folder))
     found: dict[str, pl.DataFrame] = {}
     for file in files:
@@ -196,6 +196,7 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
                 raise click.UsageError(f'{file}: session {name} is there with other rows; nothing was taken')
             found[name] = own
     new = [name for name in sorted(found) if name not in known]
+    site.make_directories()
     for name in new:
         write(folder, name, found[name])
     old = len(found) - len(new)

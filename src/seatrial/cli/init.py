@@ -14,10 +14,9 @@ from seatrial.engine.registry import NAMES, engines_called
 from seatrial.filesystem.base import tightest
 from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
 from seatrial.filesystem.registry import by_type, same_storage, type_of
-from seatrial.job.directory.rundir import open_to
 from seatrial.job.sequence.survey import memory_bytes
 from seatrial.model.ask import unresponsive
-from seatrial.model.owned import user_name
+from seatrial.model.owned import open_to, user_name
 from seatrial.report.terminal import console
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError

@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -12,6 +13,7 @@ import click
 
 import seatrial
 from seatrial.report.terminal import drop_unwritten
+from seatrial.report.words import clean
 from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
 
@@ -73,9 +75,16 @@ def main() -> None:
 
 
 def entry() -> None:
-    """Run the command line; every error that a person can correct is one or two lines and exit code 64."""
+    """Run the command line; every error that a person can correct is one or two lines and exit code 64.
+
+    What it makes only its user may write to: the next command would refuse it.
+    """
+    os.umask(os.umask(0o077) | 0o022)
     for name in [name for name in os.environ if name.startswith(ANSWERS)]:
         del os.environ[name]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, so that nothing temporary is left
     try:
         sys.exit(_carried_out())
     finally:
@@ -90,7 +99,7 @@ def _carried_out() -> int:
         _say(*error.problems)
     except click.UsageError as error:
         _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OSError as error:
         _say(f'{error.filename or "a file of the session"}: {error.strerror or error}')
@@ -98,7 +107,9 @@ def _carried_out() -> int:
         if isinstance(error, _refusals()):
             _say(str(error))
             return USAGE
-        with tempfile.NamedTemporaryFile('w', prefix='seatrial-error-', suffix='.txt', delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            'w', prefix='seatrial-error-', suffix='.txt', delete=False, errors='backslashreplace'
+        ) as file:
             traceback.print_exc(file=file)
         _say(f'an error of Seatrial itself: {error!r}', f'please report it with {file.name}')
         return INTERNAL
@@ -111,11 +122,12 @@ def _refusals() -> tuple[type[Exception], ...]:
     from seatrial.check.derived import Underivable
     from seatrial.check.planning import Unplannable
     from seatrial.job.directory.lock import LockError
+    from seatrial.model.foreign import NotReadable
 
-    return CheckError, LockError, Underivable, Unplannable
+    return CheckError, LockError, NotReadable, Underivable, Unplannable
 
 
 def _say(*lines: str) -> None:
     with contextlib.suppress(OSError):
         for line in lines:
-            click.echo(f'seatrial: {line}', err=True)
+            click.echo(f'seatrial: {clean(line)}', err=True)

@@ -12,7 +12,7 @@ from seatrial.cli.options import checks_option, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import cut
-from seatrial.session.evidence import FAULTS_SHOWN, case_folder, judged_anew, session_folder
+from seatrial.session.evidence import FAULTS_SHOWN, case_folder, judged_anew, judging, session_folder
 from seatrial.session.report_files import write_report
 from seatrial.site.load import answering
 
@@ -34,20 +34,22 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     """
     site = answering(site_folder)
     folder = session_folder(site, session)
-    evidence = judged_anew(site, load_checks(checks), folder)
-    screen = console()
-    wrong = [
-        f'{case.plan.case.name}: {each}'
-        for case in evidence.cases
-        for each in verified(case.plan, case.records, case_folder(folder, case.plan)).figures
-    ]
+    declared, screen = load_checks(checks), console()
+    with judging(folder):
+        evidence = judged_anew(site, declared, folder)
+        wrong = [
+            f'{case.plan.case.name}: {each}'
+            for case in evidence.cases
+            for each in verified(case.plan, case.records, case_folder(folder, case.plan)).figures
+        ]
     if wrong:
         for said in cut(wrong, FAULTS_SHOWN):
             screen.print(said, soft_wrap=True)
         screen.print(f'no report: the records of session {folder.name} do not verify; measure again', soft_wrap=True)
         return EXIT_CODES[Verdict.INVALID]
     try:
-        file = write_report(evidence, output or folder / REPORT)
+        with judging(folder):
+            file = write_report(evidence, output or folder / REPORT)
     except OSError as error:
         raise click.UsageError(f'{error.filename}: {error.strerror}; name another folder with --output') from None
     for notice in evidence.notices:

@@ -1,8 +1,8 @@
 """`seatrial verify`: the figures of a session made again from the raw output of its engines, and its verdicts."""
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,30 @@ from rich.text import Text
 import seatrial
 from seatrial.acceptance.bundle import ZIP, unpacked
 from seatrial.acceptance.bundle_extracts import differing
-from seatrial.acceptance.campaign import SESSIONS, protocol_again
+from seatrial.acceptance.campaign import protocol_again
 from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.declared import load as load_checks
-from seatrial.check.session import RESULTS, contract_of, left_out_of
-from seatrial.check.verified import Verified, verified
+from seatrial.check.session import RESULTS, contract_of, left_out_of, session_folders
+from seatrial.check.verified import Verified
 from seatrial.cli.options import checks_option, site_option
-from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
+from seatrial.model.foreign import NotReadable, read_json
+from seatrial.model.owned import private_folder
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import chain_words, cut
-from seatrial.session.evidence import FAULTS_SHOWN, criteria_of_the_day, plan_in, session_folder
+from seatrial.session.evidence import (
+    FAULTS_SHOWN,
+    UNREADABLE,
+    ReadCase,
+    criteria_of_the_day,
+    judging,
+    read_case,
+    session_folder,
+)
+from seatrial.session.results import plain_results
 from seatrial.site.load import answering
 from seatrial.workload.words import counted
 
@@ -65,7 +75,8 @@ def verify(session: str | None, signers: Path | None, checks: Path, site_folder:
             return _of_contract(folder, plans)
         return criteria_of_the_day(site, load_checks(checks), folder, plans)
 
-    return EXIT_CODES[_verify_session(screen, folder, criteria_in)]
+    with judging(folder):
+        return EXIT_CODES[_verify_session(screen, folder, criteria_in, read_case)]
 
 
 def _of_contract(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
@@ -75,15 +86,24 @@ def _of_contract(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Crit
 def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict:
     if not file.exists():
         raise click.UsageError(f'{file} is not there; seatrial bundle makes one')
-    with tempfile.TemporaryDirectory(prefix='seatrial-verify-') as scratch:
-        faults = unpacked(file, Path(scratch), signers)
-        page, differences = protocol_again(Path(scratch) / 'site', Path(scratch))
+    with private_folder('seatrial-verify-') as scratch:
+        state, read = Path(scratch), cache(read_case)
+        faults = unpacked(file, state, signers)
+        page, differences = protocol_again(state / 'site', state, read)
         faults += differences
-        faults += differing(page, Path(scratch)) if page else []
+        if page:
+            with judging(file):
+                faults += differing(page, state, read)
         for said in cut(faults, FAULTS_SHOWN):
-            screen.print(said, soft_wrap=True)
-        sessions = sorted(Path(scratch).glob(f'{SESSIONS}/*'))
-        verdicts = [_verify_session(screen, each, _of_contract) for each in sessions]
+            screen.print(said.replace(f'{scratch}/', ''), soft_wrap=True)
+        sessions, verdicts = session_folders(state), []
+        for folder in sessions:
+            try:
+                with judging(folder):
+                    verdicts.append(_verify_session(screen, folder, _of_contract, read))
+            except UNREADABLE as error:
+                verdicts.append(Verdict.INVALID)
+                screen.print(str(error).replace(f'{scratch}/', ''), soft_wrap=True)
     verdict = worst([Verdict.INVALID if faults else Verdict.PASS, *verdicts])
     for row in page.rows if page else ():
         screen.print(
@@ -94,13 +114,12 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
     return verdict
 
 
-def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn) -> Verdict:
+def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read: ReadCase) -> Verdict:
     cases = []
     proved = Verdict.PASS
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
-        plan, records = plan_in(file), records_in(str(file.parent))
+        plan, records, found = read(file)
         cases.append((plan, records))
-        found = verified(plan, records, file.parent)
         screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
         for said in cut([*found.contradictions, *found.unproved], FAULTS_SHOWN):
             screen.print(f'  {said}', soft_wrap=True)
@@ -115,7 +134,7 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn) -> V
     whole = judge_session(folder.name, profile, results, criteria, left_out_of(folder))
     try:
         contradicted, uncompared = _compared(folder, plans, whole)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         contradicted, uncompared = [], ['it is not of this version of Seatrial, and is not compared']
     if contradicted:
         proved = Verdict.INVALID
@@ -144,16 +163,17 @@ def _words(found: Verified) -> str:
 def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) -> tuple[list[str], list[str]]:
     """What in results.json contradicts the records, and what cannot be compared; nothing where it is not there.
 
-    Raises KeyError or TypeError where it has another form.
+    Raises KeyError, TypeError or AttributeError where it has another form.
     """
     try:
-        said = json.loads((folder / RESULTS).read_text())
+        said = read_json(folder / RESULTS)
     except FileNotFoundError:
         return [], []
-    except ValueError:
-        return ['it is no JSON'], []
-    there, judged = _by_name(_written(said)), _by_name(_judged(whole))
+    except NotReadable as error:
+        return [str(error)], []
+    there, judged = (_by_name(_parts(each)) for each in (said, json.loads(json.dumps(plain_results(whole)))))
     found, verdicts = [], []
+    today = {plan.seatrial for plan in plans} == {seatrial.__version__}
     for name in dict.fromkeys([*judged, *there]):
         if name not in there:
             found.append(f'{name} is missing, and is {judged[name][0][0]} by the records')
@@ -163,9 +183,12 @@ def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) ->
             times = [counted(len(each[name]), 'time') for each in (there, judged)]
             found.append(f'{name} is there {times[0]}, and {times[1]} in the records')
         else:
-            for (verdict, values), (again, figures) in zip(there[name], judged[name], strict=True):
-                found += [f'{name} is not as the record has it'] * (values != figures)
+            for (verdict, rest), (again, own) in zip(there[name], judged[name], strict=True):
+                compared = dict.fromkeys([*rest, *own]) if today else ['values']
+                other = [key for key in compared if rest.get(key) != own.get(key)]
+                found += [f'{name} is not as the record has it'] * ('values' in other)
                 verdicts += [f'{name} is {verdict} there, and {again} by the records'] * (verdict != again)
+                verdicts += [f'{name}: {key} is not what the records come to' for key in other if key != 'values']
     found += [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != whole.chain)
     why = _judged_otherwise(folder, plans, said, whole) if verdicts else ''
     if why:
@@ -196,32 +219,27 @@ def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted((each['id'], each['relation']['sentence']) for each in all_ if each['enforced'])
 
 
-def _written(results: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[float]]]:
-    """What results.json says of the session, of each case and of each metric: name, verdict, values.
+def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """What results.json says of the session, of each case and of each metric: name, verdict, and all else.
 
-    Raises KeyError or TypeError.
+    Not of expectations, for the checks may have others today.
+    Raises KeyError, TypeError or AttributeError.
     """
-    yield 'the session', results['verdict'], []
-    yield 'the number of cases by verdict', results['counts'], []
+    yield 'the session', results['verdict'], {key: results.get(key) for key in ('profile', 'scores', 'left_out')}
+    yield 'the number of cases by verdict', results['counts'], {}
     for case in results['cases']:
         name = case['case']['name']
-        yield name, case['verdict'], []
+        yield name, case['verdict'], _without(case, 'verdict', 'metrics', 'expectations')
         for metric in case['metrics']:
-            yield f'{name}: {metric["metric"]}', metric['verdict'], metric['values']
+            yield f'{name}: {metric["metric"]}', metric['verdict'], _without(metric, 'verdict')
 
 
-def _judged(whole: SessionResult) -> Iterator[tuple[str, Any, list[float]]]:
-    """The same, of the session as it was judged again."""
-    yield 'the session', whole.verdict.value, []
-    yield 'the number of cases by verdict', {verdict.value: count for verdict, count in whole.counts.items()}, []
-    for case in whole.cases:
-        yield case.case.name, case.verdict.value, []
-        for metric in case.metrics:
-            yield f'{case.case.name}: {metric.metric}', metric.verdict.value, list(metric.values)
+def _without(data: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in keys}
 
 
-def _by_name(found: Iterator[tuple[str, Any, list[float]]]) -> dict[str, list[tuple[Any, list[float]]]]:
-    own: dict[str, list[tuple[Any, list[float]]]] = {}
-    for name, verdict, values in found:
-        own.setdefault(name, []).append((verdict, values))
+def _by_name(found: Iterator[tuple[str, Any, Mapping[str, Any]]]) -> dict[str, list[tuple[Any, Mapping[str, Any]]]]:
+    own: dict[str, list[tuple[Any, Mapping[str, Any]]]] = {}
+    for name, verdict, rest in found:
+        own.setdefault(name, []).append((verdict, rest))
     return own

@@ -25,6 +25,7 @@ from typing import IO, NamedTuple
 import polars as pl
 
 from seatrial.history.rows import COLUMNS, SCHEMA, SUMMARY, as_of_today, columns_of, fault_in, needed_by, summary
+from seatrial.model.foreign import NotReadable, parsed, read_bytes
 
 SUFFIX = '.parquet'
 ANNOTATIONS = 'annotations.jsonl'
@@ -213,12 +214,12 @@ def annotate(state: str | Path, own: Annotation) -> Path:
 
 
 def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
-    """The annotations of a site by day, and the lines that are none. Raises OSError."""
+    """The annotations of a site by day, and the lines that are none. Raises NotReadable, OSError."""
     file = folder_of(state) / ANNOTATIONS
     found, skipped = [], []
-    for number, line in enumerate(file.read_bytes().splitlines() if file.is_file() else [], 1):
+    for number, line in enumerate(read_bytes(file).splitlines() if file.is_file() else [], 1):
         try:
-            data = json.loads(line)
+            data = parsed(line)
             found.append(Annotation(date.fromisoformat(data['day']), str(data['text'])))
         except (ValueError, KeyError, TypeError):
             skipped.append(Skipped(file, f'line {number} is no annotation'))
@@ -299,13 +300,11 @@ def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame |
 
 def content_of(file: Path) -> bytes | str:
     """What a file holds, as it was sealed or never sealed; or why it is not used."""
-    if not file.is_file():
-        return 'it is no regular file'
     try:
-        if file.stat().st_size > MAX_BYTES:
-            return f'it has more than {MAX_BYTES >> 20} MiB, as no session'
         # Read first: a mapped file that another host replaces or truncates would end this process.
-        content = file.read_bytes()
+        content = read_bytes(file, MAX_BYTES)
+    except NotReadable as error:
+        return str(error).replace(str(file), 'it')
     except OSError as error:
         return f'it cannot be read: {error.strerror or error}'
     place = content.rfind(_SEAL) + len(_SEAL)

@@ -13,6 +13,7 @@ from seatrial.job.launch.blocked import Blocked, LeftBehind, watched
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.atomic_file import keep_from_others
+from seatrial.model.owned import shared
 from seatrial.model.plan import TrialPlan, read_plan
 from seatrial.model.record import End, Removal
 from seatrial.rules.registry import finding
@@ -27,6 +28,9 @@ def main(arguments: List[str]) -> int:
     if len(arguments) != 2 or arguments[0] not in ('run', 'remove'):
         return _refuse('usage: runner.pyz run|remove PLAN')
     try:
+        faults = shared(arguments[1])  # by this node's own way to the state directory
+        if faults:
+            raise ValueError(faults[0].why)
         plan = read_plan(arguments[1])
         check_names(plan)
     except (OSError, ValueError) as error:

@@ -6,6 +6,7 @@ import re
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.foreign import Impossible, parsed
 
 _encoded = json.JSONEncoder(separators=(',', ':')).encode  # json.dumps would make an encoder for every line
 
@@ -60,11 +61,20 @@ class Chain:
             self.broken = (number, text)
 
 
+def is_impossible(line: str) -> bool:
+    """Whether it is whole, and no program of ours writes such a line."""
+    try:
+        parsed(line)
+    except ValueError as error:
+        return isinstance(error, Impossible)
+    return False
+
+
 def _is_whole(line: str) -> bool:
     try:
-        json.loads(line)
-    except ValueError:
-        return False
+        parsed(line)
+    except ValueError as error:
+        return isinstance(error, Impossible)
     return True
 
 
@@ -82,7 +92,7 @@ def values_in(lines: Iterable[str], kinds: Dict[str, Any]) -> Tuple[List[Any], i
     truncated = 0
     for line in lines:
         try:
-            data = json.loads(line)
+            data = parsed(line)
             found.append(from_json(kinds[data.pop('record')], data))
         except (ValueError, KeyError, AttributeError, TypeError):
             truncated += 1

@@ -1,35 +1,160 @@
-"""Whose a directory is, and which directories another user may put things into."""
+"""Whose a path is, and through which of its directories and links another user may change what lies there."""
 
+import errno
+import grp
 import os
 import pwd
 import stat
-from typing import NamedTuple, Optional
+import tempfile
+from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
+
+from seatrial.model.quoting import shell_line
+
+_MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 
 
 class Shared(NamedTuple):
-    """A directory in which somebody else may change things. why: a clause; by_chmod: whether this user can end it."""
+    """A directory, link or file that lets somebody else change what is used.
+
+    why: a clause; remedy: the command by which this user can end it, empty where there is none
+    """
 
     path: str
     why: str
-    by_chmod: bool
+    remedy: Tuple[str, ...]
 
 
-def shared(path: str) -> Optional[Shared]:
-    """How others than the user and root may change what lies in the directory; None: they may not, or there is none.
+def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[Shared]:
+    """Where others than the user and root may change what a path leads to: empty if nowhere.
 
-    An ACL shows as the mode of the group. Whoever owns a link can lead it elsewhere. Raises OSError.
+    Every directory and link from / on must belong to the user or to root, or to the user `trusted`. To a directory
+    above it others may write only where its sticky bit is set: what is not theirs they can then neither rename nor
+    remove (unlink(2), EPERM). To what it leads to they may not, or with is_sticky_enough as to one above. An ACL
+    shows as the mode of the group, and a group in which a user is alone is no other. What is not there is nobody's.
+    Raises OSError.
     """
+    found = []
+    way, itself = _way_to(os.path.join(os.getcwd(), path))
+    for each in way:
+        try:
+            status = os.lstat(each)
+        except (FileNotFoundError, NotADirectoryError):
+            break
+        mode = f'(mode {stat.S_IMODE(status.st_mode):04o})'
+        is_strict = each == itself and not is_sticky_enough
+        if status.st_uid not in (0, os.geteuid(), trusted) and not _is_unmapped(status.st_uid):
+            why = f'{each} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
+            found.append(Shared(each, why, ()))
+        elif stat.S_ISLNK(status.st_mode) or not _others_write(each, status):
+            continue
+        elif is_strict or not status.st_mode & stat.S_ISVTX:
+            is_own = os.geteuid() in (0, status.st_uid)
+            why = f'others may write to {each} {mode}' + ('' if is_strict else ', and it has no sticky bit')
+            remedy = ('chmod', 'go-w' if is_strict else '+t', each)
+            found.append(Shared(each, why, remedy if is_own else ()))
+    return found
+
+
+def open_to(path: str) -> Optional[str]:
+    """Who may rename what lies in a directory, or what leads there, as a clause; or None. Raises OSError."""
+    return next((each.why for each in shared(path, is_sticky_enough=True)), None)
+
+
+def shared_in(folder: str, paths: Iterable[str], trusted: int = 0) -> List[Shared]:
+    """As `shared`, of the folder and of paths in it: each directory or file once, the folder's own fault first."""
+    found = [each for path in (folder, *paths) for each in shared(path, trusted=trusted)]
+    first = {each.path: each for each in reversed(found)}
+    return [first[path] for path in dict.fromkeys(each.path for each in found)]
+
+
+def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], trusted: int = 0) -> str:
+    """Why nothing is run from a folder and paths in it, with what to type; empty where nobody else can change it.
+
+    otherwise: makes the remedy where this user has no command that would end it
+    """
+    # What no command of this user can end comes first: its remedy is that for all.
+    faults = sorted(shared_in(folder, paths, trusted), key=lambda each: bool(each.remedy))
+    if not faults:
+        return ''
+    why = f'{faults[0].why}, and what lies there can run as you'
+    if not faults[0].remedy:
+        return f'{why}; {otherwise()}'
+    home = os.path.join(os.path.realpath(folder), '')
+    above = [each.remedy for each in faults if not os.path.join(each.path, '').startswith(home)]
+    own = [('chmod', '-R', 'go-w', folder)] if len(above) < len(faults) else []
+    typed = ' && '.join(map(shell_line, (*own, *above)))
+    return f'{why}; if all that lies in {folder} is yours, type: {typed}'
+
+
+def refusal_of_code(folder: str, paths: Iterable[str]) -> str:
+    """As `refusal`; trusted is also whoever has installed this Seatrial, for that runs as this user already."""
+
+    def copied() -> str:
+        own = os.path.join(os.path.expanduser('~'), os.path.basename(os.path.realpath(folder)))
+        return f'name a copy of your own in its place: {shell_line(["cp", "-r", "--", folder, own])}'
+
+    return refusal(folder, paths, copied, os.stat(__file__).st_uid)
+
+
+def private_folder(prefix: str) -> 'tempfile.TemporaryDirectory[str]':
+    """A temporary directory, in a TMPDIR in which nobody else can put another in its place. Raises OSError."""
+    folder = tempfile.gettempdir()
+    why = open_to(folder)
+    if why is not None:
+        raise OSError(errno.EPERM, f'{why}; set TMPDIR to a folder of your own', folder)
+    return tempfile.TemporaryDirectory(prefix=prefix)
+
+
+def _way_to(path: str) -> Tuple[List[str], str]:
+    """Every directory and link on the way from / to an absolute path, and what it leads to (path_resolution(7))."""
+    here, found, left = '/', ['/'], path.split('/')[::-1]
+    while left:
+        name = left.pop()
+        if name == '..':
+            here = os.path.dirname(here)
+        elif name not in ('', '.'):
+            there = os.path.join(here, name)
+            if found.count(there) > _MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            found.append(there)
+            if os.path.islink(there):
+                leads_to = os.readlink(there)
+                here = '/' if leads_to.startswith('/') else here
+                left += leads_to.split('/')[::-1]
+            else:
+                here = there
+    return found, here
+
+
+def _others_write(path: str, status: os.stat_result) -> bool:
+    """Whether others may write: the group too, unless it is the private one that useradd(8) makes for umask 002."""
+    if status.st_mode & stat.S_IWOTH or not status.st_mode & stat.S_IWGRP:
+        return bool(status.st_mode & stat.S_IWOTH)
     try:
-        link, status = os.lstat(path), os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    for owner in (link.st_uid, status.st_uid):
-        if owner not in (0, os.geteuid()):
-            return Shared(path, f'{path} belongs to {user_name(owner)}', False)
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        why = f'others may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})'
-        return Shared(path, why, os.geteuid() in (0, status.st_uid))
-    return None
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(status.st_gid)
+    except KeyError:
+        return True
+    if user.pw_uid == 0 or (group.gr_gid, group.gr_name) != (user.pw_gid, user.pw_name):
+        return True
+    return not set(group.gr_mem) <= {user.pw_name} or _has_acl(path)
+
+
+def _has_acl(path: str) -> bool:
+    """Whether the mode of the group is the mask of a POSIX ACL (acl(5))."""
+    try:
+        return 'system.posix_acl_access' in os.listxattr(path)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        return False
+
+
+def _is_unmapped(uid: int) -> bool:
+    """Whether the user is one that this user namespace does not know: of / it is most often root."""
+    with open('/proc/self/uid_map') as stream:
+        is_initial = stream.read().split() == ['0', '0', '4294967295']
+    with open('/proc/sys/kernel/overflowuid') as stream:
+        return not is_initial and uid == int(stream.read())
 
 
 def user_name(uid: int) -> str:

@@ -6,6 +6,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from seatrial.model.action import Action
 from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.foreign import read_json
 from seatrial.model.layout import Layout
 from seatrial.model.point import Axis, Point
 
@@ -207,9 +208,8 @@ class TrialPlan(NamedTuple):
 
 
 def read_plan(path: str) -> TrialPlan:
-    """The plan in this file. Raises FormError for any other form or schema, OSError if it cannot be read."""
-    with open(path, encoding='utf-8') as stream:
-        data = json.load(stream)
+    """The plan in this file. Raises NotReadable, FormError for any other form or schema, OSError."""
+    data = read_json(path)
     if isinstance(data, dict) and data.get('schema') != SCHEMA:
         raise FormError(f'schema: {data.get("schema")} is not {SCHEMA}, the one that is read here')
     return from_json(TrialPlan, data)

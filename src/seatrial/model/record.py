@@ -4,7 +4,7 @@ The kinds in their order: start, sizing, sample (one a launch, with its stage), 
 removal. Each line is linked to the one before it (lines.Chain); the first has the digest of the plan.
 """
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.model import lines
 from seatrial.model.issued import DarshanLaunch
@@ -296,12 +296,21 @@ def line_of(value: Any) -> str:
     return lines.line_of(value, KINDS)
 
 
-def read_records(written: Iterable[str], known: Records = NOTHING) -> Records:
-    """The records in these lines, which follow those of `known`; of each kind but the samples the last one counts."""
+def read_records(
+    written: Iterable[str], known: Records = NOTHING, impossible: Callable[[Any], bool] = lambda value: False
+) -> Records:
+    """The records in these lines, which follow those of `known`; of each kind but the samples the last one counts.
+
+    impossible: of a value, whether no job writes such a one; its line is not used, and breaks the chain
+    """
     chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
     found: List[Tuple[int, Any]] = []
+    forged = ''
     for line in chain.checked(written):
         values, cut = lines.values_in([line], KINDS)
+        if any(map(impossible, values)) or (cut and lines.is_impossible(line)):
+            forged = forged or _in_words(chain.number, line)
+            continue
         truncated += cut
         found += [(chain.number, value) for value in values]
     samples = [(number, value) for number, value in found if isinstance(value, Sample)]
@@ -317,7 +326,7 @@ def read_records(written: Iterable[str], known: Records = NOTHING) -> Records:
         drill=last.get(Drill, known.drill),
         chain=chain.link,
         # Once a line has a link, an earlier one without it is a fault.
-        broken=known.broken or (known.lines.bare if chain.link else '') or _in_words(*chain.broken),
+        broken=known.broken or (known.lines.bare if chain.link else '') or _in_words(*chain.broken) or forged,
         lines=Lines(chain.number, known.lines.samples + tuple(number for number, _ in samples), bare),
     )
 

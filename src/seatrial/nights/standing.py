@@ -1,6 +1,5 @@
 """What is known of a site's scheduled trials: from the history, the sessions' folders, the schedule and Slurm."""
 
-import json
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -10,10 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, began
+from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, began, session_folders
 from seatrial.history import store
 from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import heartbeat_of
+from seatrial.model.foreign import NotReadable, read_json
 from seatrial.report.nights.nights import (
     MISSED,
     Judged,
@@ -49,9 +49,10 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     last = past[-1].session if past else ''
     results = _results(site, last) if past else {}
     # Whose they are is not known: names of sessions sort by time.
+    begun, damaged = _unfinished(site, profile, ended, system)
     unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
+    unread += [why for session, why in damaged if session > last]
     page = site.session_folder(past[-1].session) / REPORT / PAGE if past else None
-    begun = _unfinished(site, profile, ended, system)
     criteria = None
     if past:
         with suppress(KeyError, TypeError):
@@ -83,7 +84,7 @@ def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[d
     if calendar is None:
         return []
     due = calendar.between(since, now)
-    found = runs(due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None))
+    found = runs(due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None)[0])
     return [run.due for run in found if run.state == MISSED]
 
 
@@ -118,26 +119,34 @@ def _enforced(site: Site, session: str) -> dict[VerdictKey, Judged]:
 
 def _results(site: Site, session: str) -> Mapping[str, Any]:
     try:
-        found = json.loads((site.session_folder(session) / RESULTS).read_text())
-    except (OSError, ValueError):
+        found = read_json(site.session_folder(session) / RESULTS)
+    except (OSError, NotReadable):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _unfinished(site: Site, profile: str, ended: Collection[str], system: str | None) -> list[Unfinished]:
-    found = []
-    folder, first = Path(site.state) / 'sessions', next(iter(ended), '')
-    for session in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []:
-        if session in ended or session < first:
+def _unfinished(
+    site: Site, profile: str, ended: Collection[str], system: str | None
+) -> tuple[list[Unfinished], list[tuple[str, str]]]:
+    """And those that cannot be read, with why. ended: the sessions that ended, oldest first."""
+    found, unread = [], []
+    first = next(iter(ended), '')
+    for folder in session_folders(site.state):
+        session = folder.name
+        if session in ended or session < first or not store.SESSION.fullmatch(session):
             continue
         try:
-            data = json.loads((folder / session / FILE).read_text())
+            data = read_json(folder / FILE)
             asked = (data['profile'], Path(data['site']), data['only'])
             if asked == (profile, site.folder, []) and system in (None, data.get('system')):
                 found.append(Unfinished(session, began(session), _beats(site, session)))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # not one of Seatrial's
-    return found
+        except FileNotFoundError:
+            continue  # it is being made
+        except (OSError, NotReadable) as error:
+            unread.append((session, str(error)))
+        except (KeyError, TypeError):
+            unread.append((session, f'{folder / FILE} is no session'))
+    return found, unread
 
 
 def _beats(site: Site, session: str) -> bool:

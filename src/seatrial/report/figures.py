@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from seatrial.judge.verdict import MetricResult
+from seatrial.judge.verdict import MetricResult, Verdict
 from seatrial.model.units import BINARY, in_base, in_unit, unit_for
 
 NARROW_SPACE = '\u202f'
@@ -63,6 +63,11 @@ def units_of(metrics: Iterable[MetricResult], system: str) -> dict[str, Unit]:
     for metric in metrics:
         means.setdefault(metric.unit, []).append(metric.summary.mean if metric.summary else 0.0)
     return {base: common_unit(values, base, system) for base, values in means.items()}
+
+
+def is_valid(metric: MetricResult) -> bool:
+    """Whether it has a mean that may be used."""
+    return metric.summary is not None and metric.verdict is not Verdict.INVALID
 
 
 def cache_words(metrics: Iterable[MetricResult]) -> str:

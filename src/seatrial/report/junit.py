@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from xml.etree import ElementTree
 
-from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.verdict import MetricResult, Verdict, of_relation
 from seatrial.report import words
 from seatrial.report.acceptance.protocol import Protocol
@@ -26,10 +25,13 @@ def junit(evidence: SessionEvidence) -> str:
     """The XML of a session. Times in seconds; figures of the metrics are properties of their test case."""
     result = evidence.result
     cases = [_case(case, evidence.units) for case in evidence.cases]
-    cases += [_relation(each) for each in result.relations if each.enforced]
+    for each in (own for own in result.relations if own.enforced):
+        cases.append(_testcase(f'{each.id}: {each.subject}', 'relations', None))
+        _outcome(cases[-1], of_relation(each.relation), (each.relation.sentence,))
     shown = any(case.find(kind) is not None for case in cases for kind in _BAD)
     if result.left_out or not (result.verdict.unopposed or shown):
-        cases.append(_session(evidence))
+        cases.append(_testcase('session', 'session', None))
+        _outcome(cases[-1], result.verdict, (words.verdict_sentence(result), *result.left_out))
     lasted = words.lasted(evidence)
     properties = [
         ('session', result.session),
@@ -53,9 +55,8 @@ def junit_of_criteria(page: Protocol) -> str:
     cases = []
     for row in page.rows:
         element = _testcase(f'{row.criterion.id}: {row.criterion.text}', row.criterion.milestone or 'contract', None)
-        properties = ElementTree.SubElement(element, 'properties')
-        for name, value in (('wanted', row.criterion.wanted), ('measured', row.measured), ('margin', row.margin)):
-            _property(properties, name, value)
+        found = (('wanted', row.criterion.wanted), ('measured', row.measured), ('margin', row.margin))
+        _properties(element, found)
         why = row.outcome.why or f'{row.measured}, and {row.criterion.wanted} is asked for'
         _outcome(element, row.verdict, (why, *(f'waived by {each.by}' for each in row.remarks if each.waives)))
         cases.append(element)
@@ -83,9 +84,7 @@ def _suite(
     suite = ElementTree.SubElement(
         root, 'testsuite', {'name': f'seatrial {words.clean(site)}', **totals, 'timestamp': timestamp}
     )
-    own = ElementTree.SubElement(suite, 'properties')
-    for name, value in properties:
-        _property(own, name, value)
+    _properties(suite, properties)
     suite.extend(cases)
     ElementTree.indent(root)
     return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(root, encoding='unicode')}\n"
@@ -94,32 +93,16 @@ def _suite(
 def _case(evidence: CaseEvidence, system: str) -> ElementTree.Element:
     case = evidence.result
     element = _testcase(case.case.name, case.case.check, case.duration_s)
-    properties = ElementTree.SubElement(element, 'properties')
-    for name, value in (('verdict', case.verdict.value), ('engine', words.engine(case)), ('host', case.host)):
-        _property(properties, name, value)
-    for metric in case.metrics:
-        _property(properties, metric.metric, _figures(metric, system))
+    said = [('verdict', case.verdict.value), ('engine', words.engine(case)), ('host', case.host)]
+    said += [(metric.metric, _figures(metric, system)) for metric in case.metrics]
     for pair in contentions(evidence.plan, case):
-        for name, ratio in pair.ratios.items():
-            _property(properties, f'{name}, {pair.over} / {pair.under}', ratio.words)
-    for fact in case.facts:
-        _property(properties, fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}')
+        said += [(f'{name}, {pair.over} / {pair.under}', ratio.words) for name, ratio in pair.ratios.items()]
+    said += [(fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}') for fact in case.facts]
+    _properties(element, said)
     _outcome(element, case.verdict, case.reasons)
-    said = [*case.labels, f'contents {case.verified}'] if case.verified else case.labels
-    if said:
-        ElementTree.SubElement(element, 'system-out').text = words.clean('\n'.join(said))
-    return element
-
-
-def _relation(relation: ExpectationResult) -> ElementTree.Element:
-    element = _testcase(f'{relation.id}: {relation.subject}', 'relations', None)
-    _outcome(element, of_relation(relation.relation), (relation.relation.sentence,))
-    return element
-
-
-def _session(evidence: SessionEvidence) -> ElementTree.Element:
-    element = _testcase('session', 'session', None)
-    _outcome(element, evidence.result.verdict, (words.verdict_sentence(evidence.result), *evidence.result.left_out))
+    lines = [*case.labels, *([f'contents {case.verified}'] if case.verified else [])]
+    if lines:
+        ElementTree.SubElement(element, 'system-out').text = words.clean('\n'.join(lines))
     return element
 
 
@@ -130,8 +113,10 @@ def _testcase(name: str, classname: str, duration_s: float | None) -> ElementTre
     )
 
 
-def _property(properties: ElementTree.Element, name: str, value: str) -> None:
-    ElementTree.SubElement(properties, 'property', {'name': words.clean(name), 'value': words.clean(value)})
+def _properties(element: ElementTree.Element, said: Iterable[tuple[str, str]]) -> None:
+    own = ElementTree.SubElement(element, 'properties')
+    for name, value in said:
+        ElementTree.SubElement(own, 'property', {'name': words.clean(name), 'value': words.clean(value)})
 
 
 def _figures(metric: MetricResult, system: str) -> str:

@@ -8,7 +8,6 @@ base units, which stand at the end of the name.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 import polars as pl
 
@@ -19,6 +18,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.nights.nights import in_a_row, passed
 from seatrial.report.nights.notification import TrialWatch
+from seatrial.report.words import clean
 
 PREFIX = 'seatrial'
 
@@ -73,15 +73,14 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
     }
     for name, (moment, says) in times.items():
         if moment is not None:
-            yield from _family(f'{name}_timestamp_seconds', says, {'': _seconds(moment)}, labels)
+            yield from _samples(f'{name}_timestamp_seconds', says, [(labels, f'{moment.timestamp():.0f}')])
     cases = list(watch.last.cases.values()) if watch.last else []
     by_verdict = {
         'last_verdict': ({verdict: int(watch.verdict is verdict) for verdict in Verdict}, 'Verdict of the last run.'),
         'last_cases': ({verdict: cases.count(verdict) for verdict in Verdict}, 'Cases of the last run.'),
     }
     for name, (found, says) in by_verdict.items():
-        values = {verdict.value: str(number) for verdict, number in found.items()}
-        yield from _family(name, says, values, labels)
+        yield from _samples(name, says, [({**labels, 'verdict': each.value}, str(n)) for each, n in found.items()])
     failing = sum(standing.verdict is Verdict.FAIL for standing in watch.standing.values())
     counts = {
         'failing_criteria': (failing, 'Criteria that failed and have not passed since.'),
@@ -91,7 +90,7 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
     if watch.criteria is not None:
         counts['judged_criteria'] = (watch.criteria, 'References and other criteria of the last session.')
     for name, (number, says) in counts.items():
-        yield from _family(name, says, {'': str(number)}, labels)
+        yield from _samples(name, says, [(labels, str(number))])
     if watch.rows is not None:
         yield from _measured(watch.rows.filter(~OF_ONE_SESSION), labels)
 
@@ -129,12 +128,6 @@ def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
     yield from _samples('case_began_timestamp_seconds', 'When the last session measured.', list(times.values()))
 
 
-def _family(name: str, says: str, values: Mapping[str, str], labels: Mapping[str, str]) -> Iterator[str]:
-    """values: by verdict; by the empty text where there is one only."""
-    samples = [({**labels, 'verdict': verdict} if verdict else labels, value) for verdict, value in values.items()]
-    yield from _samples(name, says, samples)
-
-
 def _samples(
     name: str, says: str, samples: Sequence[tuple[Mapping[str, str], float | str]], unit: str = ''
 ) -> Iterator[str]:
@@ -146,9 +139,9 @@ def _samples(
     if unit:
         yield f'# UNIT {PREFIX}_{name} {unit}'
     for labels, value in samples:
-        shown = ','.join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())
+        shown = ','.join(f'{key}="{_shown(text)}"' for key, text in labels.items())
         yield f'{PREFIX}_{name}{{{shown}}} {value}'
 
 
-def _seconds(moment: datetime) -> str:
-    return f'{moment.timestamp():.0f}'
+def _shown(text: str) -> str:
+    return '\n'.join(map(clean, text.split('\n'))).translate(_ESCAPES)

@@ -3,9 +3,11 @@
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO, Any, cast
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -66,7 +68,15 @@ class _Console(Console):
     """Shows what could steer a terminal in names that others chose, of cases, hosts and files, as an escape."""
 
     def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str('\n'.join(map(clean, text.split('\n'))), **how)
+        return super().render_str(_cleaned(text), **how)  # before a table measures its cells
+
+    def render(self, *what: Any, **how: Any) -> Iterator[Segment]:
+        for text, style, control in super().render(*what, **how):
+            yield Segment(text if control else _cleaned(text), style, control)
+
+
+def _cleaned(text: str) -> str:
+    return '\n'.join(map(clean, text.split('\n')))
 
 
 class _Unfailing:

@@ -2,16 +2,15 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from seatrial.judge.caveats import ranged
-from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.outliers import SLOW, SUSPECTED
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
-from seatrial.judge.verdict import CaseResult, Verdict, of_relation
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.metric import UNNAMED, Fact
 from seatrial.model.plan import Case, Target, TrialPlan
 from seatrial.model.point import Axis, Point
@@ -97,6 +96,12 @@ def point_words(axis: Axis, point: Point) -> str:
         return f'{axis.label}: {point_value(axis, point)}'
     asks = '' if axis.equals or point.layout is None or point.layout.is_default else point.layout.canonical
     return f'{point.label} ({asks})' if asks not in ('', point.label) else point.label
+
+
+def metric_words(kind: str, metric: MetricResult, units: Mapping[str, Unit]) -> str:
+    """Its name, with its unit where the metrics beside it have several."""
+    said = kind_of(kind).metric_words(metric.name)
+    return f'{said}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else said
 
 
 def sentence(case: CaseEvidence) -> str:
@@ -395,7 +400,8 @@ def _environment(case: CaseEvidence) -> tuple[str, ...]:
 
 def _compared(session: SessionResult) -> str:
     met = sum(len(case.references) for case in session.cases)
-    enforced = sum(each.enforced for each in _expectations(session))
+    expectations = [*(each for case in session.cases for each in case.expectations), *session.relations]
+    enforced = sum(each.enforced for each in expectations)
     parts = [counted(met, 'reference')] * bool(met) + [counted(enforced, 'criterion', 'criteria')] * bool(enforced)
     said = [f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'] if parts else []
     swept = [case.isolation for case in session.cases if case.isolation and not case.isolation.unjudged]
@@ -403,7 +409,3 @@ def _compared(session: SessionResult) -> str:
     open_ = sum(case.verdict is Verdict.MEASURED for case in session.cases)
     said += [f'{open_} of them {"has" if open_ == 1 else "have"} no pass criterion.'] if open_ else []
     return ' '.join(said)
-
-
-def _expectations(session: SessionResult) -> list[ExpectationResult]:
-    return [*(each for case in session.cases for each in case.expectations), *session.relations]

@@ -1,12 +1,12 @@
 """Why jobs did not end by themselves that ReFrame gave up on before their checks could ask: from ReFrame's report."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seatrial.job.sequence.recorder import write_job_state
+from seatrial.model.foreign import read_json
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import PLAN, Records
 from seatrial.rules.case import cut_off
@@ -58,10 +58,10 @@ def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
 def _tests_in(file: Path) -> list[Mapping[str, Any]]:
     """ReFrame's entries of checks of Seatrial. Raises OSError; ValueError where it is no report."""
     try:
-        runs = json.loads(file.read_text())['runs']
+        runs = read_json(file)['runs']
         return [test for run in runs for test in run['testcases'] if _NAMES.issubset(test)]
     except (KeyError, TypeError) as error:
-        raise ValueError(f'no report of ReFrame: {error!r}') from None
+        raise ValueError(f'{file} is no report of ReFrame: {error!r}') from None
 
 
 def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from seatrial.model.owned import shared
+from seatrial.model.owned import shared_in
 from seatrial.scheduler import queue
 from seatrial.scheduler.series import alone, file_of, job_name, scheduled
 from seatrial.site.calendar import Calendar
@@ -28,10 +28,9 @@ def see_to_successors(series: Path, due: str) -> Successors:
     """Put the next jobs into the queue; once it is disabled there are none to come. Prints and raises nothing."""
     try:
         # The script is submitted as it lies there now, in STATE/schedule, and runs as this user.
-        for folder in series.parents[:2]:
-            fault = shared(str(folder))
-            if fault:
-                raise ValueError(fault.why)
+        faults = shared_in(str(series.parents[1]), (str(series.parent), str(script_of(series))))
+        if faults:
+            raise ValueError(faults[0].why)
         with alone(queue_lock(series)):
             plan = scheduled(series)
             if plan is None or plan.form != 'sbatch':

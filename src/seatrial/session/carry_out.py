@@ -94,15 +94,21 @@ def carried_out(
                     cancel_all(screen, session.site, session.id)
         except (lock.LockError, ActionError) as error:
             screen.print(f'nothing was measured: {error}', soft_wrap=True)
-        for each in heartbeats:
-            each.stop()
+        except OSError as error:
+            where = error.filename or session.folder
+            screen.print(f'nothing more is measured: {where}: {error.strerror}', soft_wrap=True)
         requested.answer = 'all that was measured is being judged and reported'
         recorded = _completed(screen, session, followed)
+        if followed.fault:
+            screen.print(f'not all that was measured can be read: {followed.fault}', soft_wrap=True)
         results = judge_cases(recorded, criteria, followed.judge)
         result = judge_session(session.id, profile, results, criteria, session.left_out)
         show(screen, session, result)
-        _say_if_nothing_started(screen, session, recorded)
+        why = 'what ReFrame said cannot be read'
+        tried(screen, session, why, lambda: _say_if_nothing_started(screen, session, recorded))
         leave(screen, session, recorded, result)
+        for each in heartbeats:
+            each.stop()
     return result, requested.stop
 
 

@@ -1,12 +1,13 @@
 """From the folder of a session to what a report and the history are made from."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import click
+import polars as pl
 
 import seatrial
 from seatrial.check.contract import label_of
@@ -22,13 +23,17 @@ from seatrial.check.session import (
     left_out_of,
     not_applicable_of,
     saved_references,
+    session_folders,
 )
+from seatrial.check.verified import Verified, verified
 from seatrial.job.sequence.recorder import RAW, records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.codec import FormError
+from seatrial.model.foreign import NotReadable, read_bytes, read_json
 from seatrial.model.plan import Case, TrialPlan, read_plan
+from seatrial.model.quoted_value import show
 from seatrial.model.record import PLAN, Records, Sample
 from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
 from seatrial.report.words import by_environment
@@ -42,9 +47,8 @@ FAULTS_SHOWN = 10
 
 
 def sessions_of(site: Site) -> list[str]:
-    """The sessions of a site that have plans, oldest first."""
-    folder = Path(site.state) / 'sessions'
-    return sorted({file.parents[2].name for file in folder.glob(f'*/cases/*/{PLAN}')})
+    """The sessions of a site that have plans, oldest first. Raises OSError."""
+    return [each.name for each in session_folders(site.state) if any(each.glob(f'cases/*/{PLAN}'))]
 
 
 def named(known: Sequence[str], wanted: str, where: str) -> str:
@@ -62,6 +66,8 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
 def session_folder(site: Site, wanted: str | None) -> Path:
     """That of the session whose name is or begins with `wanted`, without it of the newest. Raises UsageError."""
     known = sessions_of(site)
+    if wanted and wanted not in known and site.session_folder(wanted).is_file():
+        raise click.UsageError(f'{site.session_folder(wanted)} is a file, and no folder of a session')
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
     return site.session_folder(named(known, wanted, site.state) if wanted else known[-1])
@@ -86,8 +92,7 @@ def reopened(
 ) -> tuple[Session, list[tuple[TrialPlan, Records]], SessionResult]:
     """A session of a folder with its plans and records, and what they come to today.
 
-    never_planned: what it lacks beside that which its folder tells. Raises UsageError for a plan that cannot be
-    read, SiteError for the site's references.
+    never_planned: what it lacks beside that which its folder tells. Raises NotReadable, SiteError, OSError.
     """
     plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
     session = Session(
@@ -161,26 +166,58 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
 
 
 def plan_in(file: Path) -> TrialPlan:
-    """The plan of a case. Raises UsageError."""
+    """The plan of a case. Raises NotReadable, OSError."""
     try:
         plan = read_plan(str(file))
     except FormError as error:
-        raise click.UsageError(f'{file}: {error}; it is of another version of Seatrial') from None
-    except ValueError as error:
-        raise click.UsageError(f'{file} is no JSON: {error}') from None
-    fault = next(filter(None, map(form_fault, plan.points)), None)
+        raise NotReadable(f'{file}: {error}; it is of another version of Seatrial') from None
+    if plan.profile not in PROFILES:
+        raise NotReadable(f'{file}: profile: {show(plan.profile)} is none; it can be {", ".join(PROFILES)}')
+    fault = next(filter(None, map(form_fault, plan.points)), None if plan.points else 'there are none')
     if fault:
-        raise click.UsageError(f'{file}: points: {fault}; it is damaged, or of another version of Seatrial')
+        raise NotReadable(f'{file}: points: {fault}; it is damaged, or of another version of Seatrial')
     return plan
+
+
+class CaseRead(NamedTuple):
+    """A case of a session. proof: its records beside the raw output"""
+
+    plan: TrialPlan
+    records: Records
+    proof: Verified
+
+
+def read_case(file: Path) -> CaseRead:
+    """The case whose plan is in this file. Raises NotReadable, OSError."""
+    plan, records = plan_in(file), records_in(str(file.parent))
+    return CaseRead(plan, records, verified(plan, records, file.parent))
+
+
+ReadCase = Callable[[Path], CaseRead]
+
+UNREADABLE = (NotReadable, OSError)
+"""What reading and judging a session raises: other sessions are read all the same."""
+
+
+@contextmanager
+def judging(folder: Path) -> Iterator[None]:
+    """Make what arithmetic raises of values that no job writes together a NotReadable that names the session."""
+    try:
+        yield
+    except NotReadable:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        said = f'{folder}: what is in it contradicts itself, {error!r}; if nobody has changed it, please report it'
+        raise NotReadable(said) from error
 
 
 def _changed(folder: Path, result: SessionResult) -> list[str]:
     try:
-        was = json.loads((folder / RESULTS).read_text())
+        was = read_json(folder / RESULTS)
         verdict, chain = was['verdict'], was.get('chain', result.chain)
     except FileNotFoundError:
         return [f'there is no {RESULTS}: the session still runs, or it did not end by itself']
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return [f'{RESULTS} cannot be read']
     said = []
     if verdict != result.verdict.value:
@@ -240,7 +277,9 @@ def _steps(
 
 
 def _texts(raw: Path, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Of those that are still there."""
+    """Of those that are still there. A name that leads elsewhere would put any file of the reader into the report."""
     for name in names:
-        with suppress(OSError):
-            yield name, (raw / name).read_text(encoding='utf-8', errors='replace')
+        file = raw / name
+        if name == file.name and not file.is_symlink():
+            with suppress(OSError, NotReadable):
+                yield name, read_bytes(file).decode('utf-8', 'replace')

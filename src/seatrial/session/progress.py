@@ -49,8 +49,7 @@ class Progress:
     def look(self, over: bool = False) -> None:
         """Print the cases that have ended, and where the running ones are. over: no job is waited for any more."""
         cases = self._cases
-        readers = [(plan, cases.readers[plan.case]) for plan in self._waiting]
-        begun = [(plan, reader.read()) for plan, reader in readers if reader.has_begun()]
+        begun = [(plan, cases.read(plan)) for plan in self._waiting if cases.readers[plan.case].has_begun()]
         newest = max((records.start.started for _, records in begun if records.start), default=0.0)
         running = []
         for plan, records in begun:

@@ -33,23 +33,37 @@ REASONS_SHOWN = 3
 def write_results(session: Session, result: SessionResult) -> Path:
     """Write results.json into the session's folder, whole and then renamed; returns the file. Raises OSError."""
     file = session.folder / RESULTS
+    judged = plain_results(result)
     data = {
         'session': result.session,
         'site': session.site.name,
-        'profile': result.profile,
+        'profile': judged.pop('profile'),
         'label': session.profile.label,
+        'verdict': judged.pop('verdict'),
+        'chain': judged.pop('chain'),
+        'counts': judged.pop('counts'),
+        'references': _references(session, result),
+        'not_applicable': dict(session.not_applicable),
+        **judged,
+    }
+    write_whole(file, json.dumps(data, indent=1, allow_nan=False) + '\n')
+    return file
+
+
+def plain_results(result: SessionResult) -> dict[str, Any]:
+    """What results.json has that follows from the records and the criteria, ready for JSON."""
+    data = {
+        'profile': result.profile,
         'verdict': result.verdict.value,
         'chain': result.chain,
         'counts': {verdict.value: count for verdict, count in result.counts.items()},
-        'references': _references(session, result),
-        'not_applicable': dict(session.not_applicable),
         'relations': [_plain_expectation(each) for each in result.relations],
         'scores': [dataclasses.asdict(each) for each in result.scores],
         'left_out': list(result.left_out),
         'cases': [_plain(case) for case in result.cases],
     }
-    write_whole(file, json.dumps(_finite(data), indent=1, allow_nan=False) + '\n')
-    return file
+    finite: dict[str, Any] = _finite(data)
+    return finite
 
 
 def show(console: Console, session: Session, result: SessionResult) -> None:

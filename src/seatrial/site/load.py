@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import TARGETS
+from seatrial.model.owned import refusal_of_code
 from seatrial.model.quoted_value import choice, show
 from seatrial.site import yaml_file
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
@@ -39,9 +40,15 @@ _Found = tuple[list[str | int], str]
 def load(folder: str | os.PathLike[str]) -> Site:
     """The site in a folder that holds settings.py and trial.yaml. Raises SiteError with every problem found.
 
-    settings.py is executed to learn its partitions, unless this process has executed it already.
+    settings.py is executed to learn its partitions, unless this process has executed it already. So nobody else may
+    change it, nor trial.yaml, which names programs.
     """
     home = _folder(folder)
+    fault = refusal_of_code(
+        os.fspath(folder), [str(home / each) for each in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
+    )
+    if fault:
+        raise SiteError([fault])
     trial_file = _trial_file(yaml_file.read(home / TRIAL_FILE), home)
     found = islice(_contradictions(trial_file, _partitions_of(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
     problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in found]

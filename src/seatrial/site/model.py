@@ -1,11 +1,13 @@
 """What a site is: the typed form of trial.yaml, and the questions that the rest of Seatrial asks of it."""
 
+import grp
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from pathlib import Path
+from stat import S_IMODE, S_ISGID
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
@@ -18,11 +20,10 @@ from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
-from seatrial.model.owned import Shared, shared
+from seatrial.model.owned import refusal, shared
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
-from seatrial.model.quoting import shell_line
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
 from seatrial.site.calendar import DAYS, Calendar
 from seatrial.site.error import SiteError, problem
@@ -177,9 +178,19 @@ def _known_or_unknown(value: Any) -> bool | None:
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value or not value.isprintable() or len(value) > 4096:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > 4096:
         raise ValueError(f'{show(value)} is not a line of text; write one, in quotes where YAML reads it otherwise')
     return value
+
+
+def _group(value: Any) -> str:
+    """group of users"""
+    name = _text(value)
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        raise ValueError(f'{show(name)} is no group on this host; getent group lists them') from None
+    return name
 
 
 def _name(value: Any) -> str:
@@ -682,6 +693,8 @@ class TrialFile(Entry):
     """the form of this file"""
     state: PathText = Field(examples=['/home/hpc/seatrial'])
     """sessions, records and locks; login and compute nodes must both see it"""
+    state_group: Annotated[str | None, BeforeValidator(_group)] = None
+    """the group that may read what lies in `state`, and nothing more; without it that of the user who makes it"""
     file_systems: Annotated[dict[Name, FileSystemEntry], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )
@@ -915,15 +928,11 @@ class Site:
             raise SiteError(problems)
 
     def check_state(self, inside: Iterable[str] = ()) -> None:
-        """Raise SiteError if the state directory, or a path inside it, does not answer, or if others may change it.
-
-        What this process makes from now on only its user may write to: the next command would refuse it.
-        """
+        """Raise SiteError if the state directory, or a path inside it, does not answer, or others may change it."""
         self._refuse(next(filter(None, map(unresponsive, (self.state, *inside))), None) or self.unsafe())
-        os.umask(os.umask(0o077) | 0o022)
 
-    def unsafe(self) -> str | None:
-        """Who else may change what lies in the state directory, with the remedy, or None: it has programs to run.
+    def unsafe(self) -> str:
+        """Who else may change what lies in the state directory, with the remedy, or empty: it has programs to run.
 
         Of its folders only the first level is looked at; nobody else can put anything below that.
         """
@@ -931,25 +940,21 @@ class Site:
         try:
             with os.scandir(self.state) as found:
                 folders = sorted(each.path for each in found if each.path not in trials and each.is_dir())
-            return self._unsafe([self.state, *folders])
         except (FileNotFoundError, NotADirectoryError):
-            return self._unsafe([self.state])
+            folders = []
         except OSError as error:
             return f'{error.filename}: {error.strerror}; correct its mode, or name another directory'
+        return self._unsafe(folders)
 
-    def _unsafe(self, folders: Sequence[str]) -> str | None:
-        faults: list[Shared] = list(filter(None, map(shared, folders)))
-        if not faults:
-            return None
-        # What no chmod of this user can correct comes first: its remedy is that for all.
-        worst = min(faults, key=lambda each: each.by_chmod)
-        why = f'{worst.why}, and what is put there can run as you'
-        if worst.by_chmod:
-            links = [each.path for each in faults if Path(each.path).is_symlink()]
-            remedy = shell_line(['chmod', '-R', 'go-w', self.state, *links])
-            return f'{why}; if all that lies in it is yours, type: {remedy}'
-        beside = self.state if os.access(Path(self.state).parent, os.W_OK) else str(self.folder / 'state')
-        return f'{why}; write another one, which Seatrial makes, as in state: {beside}-{os.geteuid()}'
+    def _unsafe(self, folders: Iterable[str]) -> str:
+        return refusal(self.state, folders, self._another_state)
+
+    def _another_state(self) -> str:
+        for each in (self.state, str(self.folder / 'state'), os.environ.get('HOME', '') + '/seatrial'):
+            path = f'{each}-{os.geteuid()}'
+            if os.access(Path(path).parent, os.W_OK) and not shared(path):
+                return f'write another one, which Seatrial makes, as in state: {path}'
+        return 'write another one, in a directory that nobody else can change'
 
     @staticmethod
     def _refuse(fault: str | None) -> None:
@@ -969,12 +974,20 @@ class Site:
         try:
             Path(self.state).mkdir(mode=0o750, exist_ok=True)
             self._refuse(self.unsafe())  # somebody else may have made it meanwhile
+            self._let_group_read()
             keep_from_others(self.state)
             for path in inside:
                 Path(path).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             sentence = f'{error.filename}: {error.strerror}; make it by hand or name another directory'
             raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
+
+    def _let_group_read(self) -> None:
+        """Give the state directory, and by its setgid bit all that will be made in it, to the group of the site."""
+        group, status = self.trial_file.state_group, Path(self.state).stat()
+        if group is not None and (wanted := grp.getgrnam(group).gr_gid) != status.st_gid:
+            os.chown(self.state, -1, wanted)
+            Path(self.state).chmod(S_IMODE(status.st_mode) | S_ISGID | 0o050)
 
     def _trials(self, check: str, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]

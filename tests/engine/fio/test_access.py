@@ -1,13 +1,12 @@
 """The fio engine: its job files, and what it makes of genuine outputs of fio 3.33."""
 
-import configparser
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import MFWA, cuts, refused_by
+from measuring import MFWA, cuts, jobs_in, refused_by, sections
 from measuring import access_point as point
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.failed_call import failed_call
@@ -70,11 +69,7 @@ def changed(name, change):
 
 
 def jobs_of(phase, at, seed=7):
-    """The sections of the job file, each with the global options."""
-    command = Fio().command('fio', phase, at, '/raw/1', seed)
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(command.inputs['/raw/1.fio'])
-    return [dict(parser[section]) for section in parser.sections()]
+    return jobs_in(Fio().command('fio', phase, at, '/raw/1', seed))
 
 
 def extents_of(job):
@@ -115,67 +110,59 @@ class TestJobFile:
         assert moved == [at.bytes_per_task] * at.tasks
 
     @pytest.mark.parametrize(
-        ('option', 'value'),
+        ('phase', 'options'),
         [
-            ('create_on_open', '1'),
-            ('end_fsync', '1'),
-            ('refill_buffers', '1'),
-            ('fallocate', 'none'),
-            ('fadvise_hint', '0'),
-            ('clocksource', 'clock_gettime'),
-            ('unlink', '0'),
+            (
+                'write',
+                {
+                    'rw': 'write',
+                    'create_on_open': '1',
+                    'end_fsync': '1',
+                    'refill_buffers': '1',
+                    'fallocate': 'none',
+                    'fadvise_hint': '0',
+                    'clocksource': 'clock_gettime',
+                    'unlink': '0',
+                    'direct': None,
+                },
+            ),
+            (
+                'read',
+                {
+                    'rw': 'read',
+                    'create_on_open': None,
+                    'allow_file_create': '0',
+                    'invalidate': '1',
+                    'unlink': '0',
+                    'thread': '0',
+                    'direct': None,
+                },
+            ),
         ],
     )
-    def test_a_write_has(self, option, value):
-        assert all(job[option] == value for job in jobs_of('write', point()))
+    def test_a_phase_has_its_options(self, phase, options):
+        for job in jobs_of(phase, point()):
+            assert {option: job.get(option) for option in options} == options
+        assert {job['rw'] for job in jobs_of(phase, point(MFWA_RANDOM))} == {f'rand{phase}'}
 
-    @pytest.mark.parametrize(
-        ('option', 'value'), [('allow_file_create', '0'), ('invalidate', '1'), ('unlink', '0'), ('thread', '0')]
-    )
-    def test_a_read_has(self, option, value):
-        assert all(job[option] == value for job in jobs_of('read', point()))
+    @pytest.mark.parametrize('nodes', [1, 2])
+    @given(seed=st.integers(0, 2**31))
+    def test_another_seed_or_launch_gives_other_data_and_the_same_elsewhere_does_not(self, nodes, seed):
+        def seeds(raw, seed):
+            command = Fio().command('fio', 'write', point(tasks=4, nodes=nodes), raw, seed)
+            return tuple(int(job['randseed']) for job in jobs_in(command))
 
-    def test_a_read_creates_nothing(self):
-        assert all('create_on_open' not in job for job in jobs_of('read', point()))
+        one = seeds('/a/1', seed)
+        assert seeds('/b/1', seed) == one
+        assert not set(one) & {*seeds('/a/2', seed), *seeds('/a/1', seed + 1)}
+        # Odd, so that no two jobs share one, which fio counts up from it.
+        assert len(set(one)) == (4 if nodes > 1 else 1) and all(each % 2 and each < 2**63 for each in one)
 
-    def test_random_order_is_asked_for(self):
-        assert {job['rw'] for job in jobs_of('write', point(MFWA_RANDOM))} == {'randwrite'}
-
-    @given(st.integers())
-    def test_the_seed_of_the_data_is_odd_so_that_no_two_jobs_share_it(self, seed):
-        assert int(jobs_of('write', point(), seed)[0]['randseed']) % 2 == 1
-
-    @given(st.integers(0, 2**31))
-    def test_the_seed_of_the_data_fits_fio(self, seed):
-        assert int(jobs_of('write', point(), seed)[0]['randseed']) < 2**63
-
-    def test_another_seed_gives_other_data(self):
-        assert jobs_of('write', point(), 1) != jobs_of('write', point(), 2)
-
-    def test_another_launch_of_the_same_seed_gives_other_data(self):
-        texts = {tuple(Fio().command('fio', 'write', point(), raw, 7).inputs.values()) for raw in ('/a', '/b')}
-        assert len(texts) == 2
-
-    def test_the_same_launch_elsewhere_gives_the_same_data(self):
-        texts = {tuple(Fio().command('fio', 'write', point(), raw, 7).inputs.values()) for raw in ('/a/1', '/b/1')}
-        assert len(texts) == 1
-
-    def test_it_lies_beside_the_raw_output_and_is_the_last_argument(self):
-        command = Fio().command('/opt/fio', 'write', point(), '/raw/1', 7)
-        assert command.argvs[0][0] == '/opt/fio'
+    def test_it_lies_beside_the_raw_output_and_is_the_last_argument_of_the_nodes_one_process(self):
+        command = Fio().command('/opt/fio', 'write', point(tasks=3), '/raw/1', 7)
+        assert (command.scope, len(command.argvs), command.argvs[0][0]) == ('node', 1, '/opt/fio')
         assert [command.argvs[0][-1]] == list(command.inputs) == ['/raw/1.fio']
         assert command.outputs == ('/raw/1.json',)
-
-    def test_one_process_makes_all_tasks_of_the_node(self):
-        command = Fio().command('fio', 'write', point(tasks=3), '/raw/1', 7)
-        assert (command.scope, len(command.argvs)) == ('node', 1)
-
-
-def sections(text):
-    """The sections of a job file, each with the global options, by their names."""
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(text)
-    return {section: dict(parser[section]) for section in parser.sections()}
 
 
 def spread(phase='write', at=None, raw='/raw/1', seed=7):
@@ -184,7 +171,7 @@ def spread(phase='write', at=None, raw='/raw/1', seed=7):
 
 def jobs_of_each(*arguments, **named):
     """The only job of each task's file, in the order of ranks."""
-    return [job for text in spread(*arguments, **named).inputs.values() for job in sections(text).values()]
+    return jobs_in(spread(*arguments, **named))
 
 
 SPREAD = st.builds(
@@ -199,20 +186,16 @@ SPREAD = st.builds(
 class TestCommandOnManyNodes:
     def test_every_task_is_a_process_with_a_job_file_and_a_report_of_its_own(self):
         command = spread()
-        assert command.scope == 'task'
+        assert (command.scope, command.own_barrier) == ('task', False)
         assert [argv[-1] for argv in command.argvs] == list(command.inputs) == [f'/raw/1.{n}.fio' for n in range(4)]
         assert [argv[-2] for argv in command.argvs] == [f'--output={path}' for path in command.outputs]
         assert command.outputs == tuple(f'/raw/1.{n}.json' for n in range(4))
-
-    def test_they_do_not_join_the_barrier_by_themselves(self):
-        assert spread().own_barrier is False
+        assert [list(sections(text)) for text in command.inputs.values()] == [[f'rank{n}'] for n in range(4)]
+        assert {job['disk_util'] for job in jobs_of_each()} == {'0'}, 'it looks at no block devices before it starts'
 
     def test_no_client_or_server_of_fio_is_started(self):
         words = {word.partition('=')[0] for argv in spread().argvs for word in argv[:-1]}
         assert words == {'/opt/fio', '--eta', '--output-format', '--output'}
-
-    def test_each_job_file_holds_the_job_of_its_rank_alone(self):
-        assert [list(sections(text)) for text in spread().inputs.values()] == [[f'rank{n}'] for n in range(4)]
 
     @given(SPREAD)
     def test_the_jobs_are_those_of_one_node_but_for_the_data(self, at):
@@ -237,28 +220,7 @@ class TestCommandOnManyNodes:
         assert Fio().reads_elsewhere(point(tasks=4, nodes=2), 'read')
         assert not Fio().reads_elsewhere(point(tasks=4, nodes=2), 'write')
         assert not Fio().reads_elsewhere(point(tasks=4), 'read')
-
-    def test_of_a_file_that_all_read_in_full_nothing_is_elsewhere(self):
         assert not Fio().reads_elsewhere(point(SFWA, tasks=4, nodes=2), 'read')
-
-    @given(st.integers(0, 2**31))
-    def test_no_two_tasks_have_the_same_seed(self, seed):
-        assert len({job['randseed'] for job in jobs_of_each(seed=seed)}) == 4
-
-    @given(st.integers(0, 2**31))
-    def test_every_seed_is_odd_and_fits_fio(self, seed):
-        seeds = [int(job['randseed']) for job in jobs_of_each(seed=seed)]
-        assert all(each % 2 == 1 and each < 2**63 for each in seeds)
-
-    def test_another_launch_gives_every_task_other_data(self):
-        seeds = [job['randseed'] for raw in ('/raw/1', '/raw/2') for job in jobs_of_each(raw=raw)]
-        assert len(set(seeds)) == 8
-
-    def test_the_same_launch_elsewhere_gives_the_same_data(self):
-        assert jobs_of_each(raw='/a/1') == jobs_of_each(raw='/b/1')
-
-    def test_fio_looks_at_no_block_devices_before_it_starts(self):
-        assert {job['disk_util'] for job in jobs_of_each()} == {'0'}
 
 
 class TestDirectAccess:
@@ -266,91 +228,64 @@ class TestDirectAccess:
     @pytest.mark.parametrize('phase', ['write', 'read'])
     def test_every_job_of_a_direct_point_has_it(self, phase, nodes):
         at = point(MFWA._replace(direct=True), nodes=nodes)
-        texts = Fio().command('fio', phase, at, '/raw/1', 7).inputs.values()
-        jobs = [job for each in texts for job in sections(each).values()]
-        assert [job.get('direct') for job in jobs] == ['1', '1']
-
-    @pytest.mark.parametrize('phase', ['write', 'read'])
-    def test_no_job_of_another_point_has_it(self, phase):
-        assert all('direct' not in job for job in jobs_of(phase, point()))
-
-    def test_a_transfer_that_is_no_multiple_of_a_block_is_refused(self):
-        sentence = 'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096'
-        assert Fio().cannot(point(MFWA._replace(direct=True), transfer_size=6 * KIB)) == sentence
-
-    def test_a_transfer_of_whole_blocks_is_not(self):
-        assert Fio().cannot(point(MFWA._replace(direct=True), transfer_size=8 * KIB)) is None
-
-    def test_without_direct_access_a_transfer_has_any_size(self):
-        assert Fio().cannot(point(transfer_size=6 * KIB)) is None
+        assert [job.get('direct') for job in jobs_of(phase, at)] == ['1', '1']
 
 
 class TestWhatItCannot:
+    @pytest.mark.parametrize('nodes', [1, 2])
     @pytest.mark.parametrize('workload', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFSA_RANDOM, SFWA])
-    def test_it_can_do_every_posix_pattern_on_one_node(self, workload):
-        assert Fio().cannot(point(workload)) is None
+    def test_it_can_do_every_posix_pattern_on_any_number_of_nodes(self, workload, nodes):
+        assert Fio().cannot(point(workload, tasks=4, nodes=nodes)) is None
 
-    def test_mpiio(self):
-        assert Fio().cannot(point(MFWA._replace(interface='mpiio'))) == 'cannot do MPI-IO'
-
-    def test_a_transfer_that_the_kernel_would_split(self):
-        at = point(transfers=1, transfer_size=2 * GIB)
-        assert Fio().cannot(at) == 'cannot move 2147483648 bytes in one call'
-
-    @pytest.mark.parametrize('workload', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFSA_RANDOM, SFWA])
-    def test_it_can_do_every_posix_pattern_on_many_nodes(self, workload):
-        assert Fio().cannot(point(workload, tasks=4, nodes=2)) is None
+    @pytest.mark.parametrize(
+        ('at', 'why'),
+        [
+            (point(MFWA._replace(interface='mpiio')), 'cannot do MPI-IO'),
+            (point(transfers=1, transfer_size=2 * GIB), 'cannot move 2147483648 bytes in one call'),
+            (
+                point(MFWA._replace(direct=True), transfer_size=6 * KIB),
+                'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096',
+            ),
+            (point(MFWA._replace(direct=True), transfer_size=8 * KIB), None),
+            (point(transfer_size=6 * KIB), None),
+        ],
+    )
+    def test_it_says_what_it_cannot(self, at, why):
+        assert Fio().cannot(at) == why
 
 
 class TestVersion:
-    def test_it_is_read_from_the_genuine_text(self):
+    def test_it_is_read_from_the_genuine_text_and_keeps_the_suffix_of_a_build_from_git(self):
+        assert Fio().version_argv('/opt/fio') == ['/opt/fio', '--version']
         assert Fio().parse_version(text('version', 'out')) == '3.33'
-
-    def test_a_build_from_git_keeps_its_suffix(self):
         assert Fio().parse_version('fio-3.36-17-gb9d3\n') == '3.36-17-gb9d3'
 
     def test_another_program_is_refused(self):
         with pytest.raises(EngineError, match='is not the version of fio'):
             Fio().parse_version('ior-4.0.0\n')
 
-    def test_it_is_asked_of_the_program_that_was_found(self):
-        assert Fio().version_argv('/opt/fio') == ['/opt/fio', '--version']
-
 
 @pytest.mark.parametrize('name', GOOD)
 class TestEveryGoodRun:
-    def test_the_bytes_are_those_of_the_plan(self, name):
-        assert measure(name).bytes_moved == GOOD[name][1].bytes_moved
+    def test_the_bytes_of_the_plan_moved_in_those_seconds(self, name):
+        (phase, at), measured = GOOD[name], measure(name)
+        (metric,) = measured.metrics
+        assert (metric.name, metric.unit, measured.bytes_moved) == (phase, 'B/s', at.bytes_moved)
+        assert metric.value == measured.bytes_moved / measured.seconds
+        assert (measured.world_size, measured.hosts) == (2, ('node1',))
+        tasks = [(task.rank, task.host, task.bytes_moved) for task in measured.tasks]
+        assert tasks == [(rank, 'node1', at.bytes_per_task) for rank in (0, 1)]
+        assert (measured.fsync, measured.direct) == (phase == 'write', False)
 
     def test_the_seconds_are_the_longest_runtime_that_fio_wrote(self, name):
         phase = GOOD[name][0]
         runtimes = [job[phase]['runtime'] for job in json.loads(text(name, 'json'))['jobs']]
         assert measure(name).seconds == pytest.approx(max(runtimes) / 1000)
 
-    def test_the_bandwidth_is_the_bytes_over_the_seconds(self, name):
-        measurement = measure(name)
-        (metric,) = measurement.metrics
-        assert (metric.name, metric.unit) == (GOOD[name][0], 'B/s')
-        assert metric.value == measurement.bytes_moved / measurement.seconds
-
     def test_the_figures_of_fio_are_kept_verbatim(self, name):
         phase = GOOD[name][0]
         figures = [str(job[phase]['bw_bytes']) for job in json.loads(text(name, 'json'))['jobs']]
         assert measure(name).metrics[0].figure == 'bw_bytes ' + ' '.join(figures)
-
-    def test_every_task_has_its_bytes_and_host(self, name):
-        own = GOOD[name][1].bytes_per_task
-        tasks = [(task.rank, task.host, task.bytes_moved) for task in measure(name).tasks]
-        assert tasks == [(0, 'node1', own), (1, 'node1', own)]
-
-    def test_the_sync_is_timed_in_a_write_alone(self, name):
-        assert measure(name).fsync == (GOOD[name][0] == 'write')
-
-    def test_no_job_used_direct_access(self, name):
-        assert measure(name).direct is False
-
-    def test_the_world_is_the_jobs_on_one_host(self, name):
-        assert (measure(name).world_size, measure(name).hosts) == (2, ('node1',))
 
     def test_cut_short_after_any_line_it_is_refused(self, name):
         assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
@@ -362,12 +297,9 @@ class TestEveryGoodRun:
             Fio().measure(phase, at._replace(tasks=3), command, outcome(name))
         assert (caught.value.rule, caught.value.sentence) == ('T9', 'fio ran 2 jobs instead of 3')
 
-    def test_other_bytes_a_task_are_refused(self, name):
+    def test_other_bytes_a_task_and_another_phase_are_refused(self, name):
         phase, at = GOOD[name]
         assert refusal(name, how=(phase, at._replace(bytes_per_task=64 * KIB))).rule == 'T18'
-
-    def test_the_other_phase_is_refused(self, name):
-        phase, at = GOOD[name]
         assert refusal(name, how=({'write': 'read', 'read': 'write'}[phase], at)).rule == 'T18'
 
     def test_other_options_than_those_of_the_job_file_are_refused(self, name):
@@ -430,41 +362,25 @@ class TestDoctoredReports:
         with pytest.raises(EngineError, match='left no JSON'):
             Fio().measure('write', point(), command, Outcome((process,), ('',), ('',), (None,)))
 
-    def test_a_job_with_an_error_is_refused(self):
-        def fail(data):
-            data['jobs'][1]['error'] = 5
+    @pytest.mark.parametrize(
+        ('change', 'rule', 'words'),
+        [
+            (lambda jobs: jobs[1].update(error=5), 'E1', 'task 1: Input/output error'),
+            (lambda jobs: jobs[1]['write'].update(io_bytes=0, short_ios=1), 'T18', 'a transfer was cut short'),
+            (lambda jobs: jobs[1]['write'].update(io_bytes=262143), 'T18', 'moved 262143 bytes instead of 262144'),
+            (lambda jobs: jobs[1]['write'].update(runtime=0), 'T12', 'too short to measure'),
+            (lambda jobs: run_for(jobs[0]['write'], 60_000), 'E1', 'its clock is wrong'),
+            (lambda jobs: jobs[1]['job options'].update(end_fsync='0'), 'P15', 'task 1 with end_fsync=0, not None'),
+            (lambda jobs: jobs.reverse(), 'T9', 'instead of rank0'),
+        ],
+    )
+    def test_a_job_that_is_not_as_it_was_planned_is_refused(self, change, rule, words):
+        error = refusal('mfwa-write', changed('mfwa-write', lambda data: change(data['jobs'])))
+        assert (error.rule, words in error.sentence) == (rule, True), error.sentence
 
-        assert refusal('mfwa-write', changed('mfwa-write', fail)).sentence.endswith('task 1: Input/output error')
-
-    def test_of_a_job_that_moved_too_little_a_transfer_that_was_cut_short_is_said(self):
-        def cut(data):
-            data['jobs'][1]['write'].update(io_bytes=0, short_ios=1)
-
-        assert (
-            'bytes instead of 262144; a transfer was cut short'
-            in refusal('mfwa-write', changed('mfwa-write', cut)).sentence
-        )
-
-    def test_a_job_without_a_runtime_is_too_short_to_measure(self):
-        def stop_clock(data):
-            data['jobs'][1]['write']['runtime'] = 0
-
-        error = refusal('mfwa-write', changed('mfwa-write', stop_clock))
-        assert error.rule == 'T12'
-        assert 'too short to measure' in error.sentence
-
-    def test_one_byte_less_of_one_task_is_refused(self):
-        def lose(data):
-            data['jobs'][1]['write']['io_bytes'] -= 1
-
-        assert refusal('mfwa-write', changed('mfwa-write', lose)).rule == 'T18'
-
-    def test_bytes_that_moved_from_one_task_to_another_are_refused(self):
-        def shift(data):
-            data['jobs'][0]['write']['io_bytes'] += 1
-            data['jobs'][1]['write']['io_bytes'] -= 1
-
-        assert refusal('mfwa-write', changed('mfwa-write', shift)).rule == 'T18'
+    def test_without_the_echo_of_end_fsync_it_is_refused(self):
+        error = refusal('mfwa-write', changed('mfwa-write', lambda data: data['global options'].pop('end_fsync')))
+        assert (error.rule, error.sentence) == ('P15', 'fio ran all jobs with end_fsync=None, not 1')
 
     @pytest.mark.parametrize(
         ('key', 'factor'), [('bw_bytes', 2), ('bw', 2), ('iops', 2.0), ('runtime', 2), ('total_ios', 2)]
@@ -476,26 +392,6 @@ class TestDoctoredReports:
         error = refusal('mfwa-write', changed('mfwa-write', double))
         assert (error.rule, error.sentence[:7]) == ('T1', 'task 1 ')
         assert '262144 bytes' in error.sentence
-
-    def test_a_runtime_longer_than_the_process_lived_is_refused(self):
-        def slow(data):
-            run_for(data['jobs'][0]['write'], 60_000)
-
-        assert 'its clock is wrong' in refusal('mfwa-write', changed('mfwa-write', slow)).sentence
-
-    def test_without_the_echo_of_end_fsync_it_is_refused(self):
-        def drop(data):
-            del data['global options']['end_fsync']
-
-        error = refusal('mfwa-write', changed('mfwa-write', drop))
-        assert (error.rule, error.sentence) == ('P15', 'fio ran all jobs with end_fsync=None, not 1')
-
-    def test_one_job_with_another_option_is_refused(self):
-        def drop(data):
-            data['jobs'][1]['job options']['end_fsync'] = '0'
-
-        error = refusal('mfwa-write', changed('mfwa-write', drop))
-        assert (error.rule, error.sentence) == ('P15', 'fio ran task 1 with end_fsync=0, not None')
 
     def test_direct_access_is_read_from_the_echo(self):
         def direct(data):
@@ -529,9 +425,6 @@ class TestDoctoredReports:
 
     def test_a_second_report_after_the_first_is_refused(self):
         assert 'after its JSON' in refusal('mfwa-write', text('mfwa-write', 'json') * 2).sentence
-
-    def test_jobs_in_another_order_are_refused(self):
-        assert refusal('mfwa-write', changed('mfwa-write', lambda data: data['jobs'].reverse())).rule == 'T9'
 
     @given(st.data())
     def test_a_field_of_another_type_is_refused_or_not_looked_at(self, data):
@@ -614,8 +507,14 @@ def runtimes_of(name):
 
 @pytest.mark.parametrize('name', GOOD_ON_TWO)
 class TestEveryGoodRunOnTwoNodes:
-    def test_the_bytes_are_those_of_the_plan(self, name):
-        assert measure_on_two(name).bytes_moved == GOOD_ON_TWO[name][1].bytes_moved
+    def test_the_bytes_of_the_plan_moved_from_the_first_start_to_the_last_end(self, name):
+        (phase, at), measured = GOOD_ON_TWO[name], measure_on_two(name)
+        assert (measured.bytes_moved, measured.fsync) == (at.bytes_moved, phase == 'write')
+        tasks = [(task.rank, task.host, task.bytes_moved) for task in measured.tasks]
+        assert tasks == [(0, 'node1', at.bytes_per_task), (1, 'node2', at.bytes_per_task)]
+        assert (measured.world_size, measured.hosts) == (2, ('node1', 'node2'))
+        assert min(task.start_s for task in measured.tasks) == 0
+        assert measured.seconds == max(task.end_s for task in measured.tasks)
 
     def test_a_window_begins_with_its_process_and_has_the_length_of_the_runtime(self, name):
         starts = [process.start_s for process in processes_on_two(name)]
@@ -624,11 +523,6 @@ class TestEveryGoodRunOnTwoNodes:
             (pytest.approx(start - min(starts)), pytest.approx(runtime))
             for start, runtime in zip(starts, runtimes_of(name), strict=True)
         ]
-
-    def test_the_seconds_are_those_from_the_first_start_to_the_last_end(self, name):
-        measurement = measure_on_two(name)
-        assert min(task.start_s for task in measurement.tasks) == 0
-        assert measurement.seconds == max(task.end_s for task in measurement.tasks)
 
     def test_no_process_lived_for_longer_beside_its_job_than_the_lead_and_the_clock_say(self, name):
         measurement = measure_on_two(name)
@@ -639,22 +533,11 @@ class TestEveryGoodRunOnTwoNodes:
         assert min(untimed) > LEAD_S
         assert measurement.clock_s == pytest.approx(max(untimed) - LEAD_S + CLOCK_S)
 
-    def test_every_task_has_its_bytes_and_its_host(self, name):
-        own = GOOD_ON_TWO[name][1].bytes_per_task
-        tasks = [(task.rank, task.host, task.bytes_moved) for task in measure_on_two(name).tasks]
-        assert tasks == [(0, 'node1', own), (1, 'node2', own)]
-
-    def test_the_world_is_the_processes_on_their_hosts(self, name):
-        assert (measure_on_two(name).world_size, measure_on_two(name).hosts) == (2, ('node1', 'node2'))
-
     def test_the_figures_of_fio_are_kept_verbatim(self, name):
         phase = GOOD_ON_TWO[name][0]
         reports = [json.loads(text(name, f'{n}.json')) for n in range(2)]
         figures = [str(report['jobs'][0][phase]['bw_bytes']) for report in reports]
         assert measure_on_two(name).metrics[0].figure == 'bw_bytes ' + ' '.join(figures)
-
-    def test_the_sync_is_timed_in_a_write_alone(self, name):
-        assert measure_on_two(name).fsync == (GOOD_ON_TWO[name][0] == 'write')
 
     @pytest.mark.parametrize('rank', [0, 1])
     def test_a_report_that_is_cut_short_after_any_line_is_refused(self, name, rank):
@@ -663,10 +546,6 @@ class TestEveryGoodRunOnTwoNodes:
             error = refusal_on_two(name, with_report(name, rank, ''.join(lines[:count])))
             assert error.rule == 'E1'
             assert error.sentence.startswith(f'task {rank} on node{rank + 1}: ')
-
-    def test_other_bytes_a_task_are_refused(self, name):
-        phase, at = GOOD_ON_TWO[name]
-        assert refusal_on_two(name, how=(phase, at._replace(bytes_per_task=64 * KIB))).rule == 'T18'
 
 
 class TestStartsOnTwoNodes:
@@ -677,25 +556,17 @@ class TestStartsOnTwoNodes:
         seen = with_times((0.0, 1.2), (0.5, 0.9), runtimes_ms=(1000, 200))
         assert measure_on_two('nodes-mfwa-write', seen).seconds == 1.0
 
-    def test_the_first_start_may_be_of_any_task(self):
-        seen = with_times((0.5, 1.7), (0.25, 1.45))
-        measurement = measure_on_two('nodes-mfwa-write', seen)
-        assert [task.start_s for task in measurement.tasks] == [0.25, 0.0]
-        assert measurement.seconds == 1.25
-
     def test_a_late_start_that_really_was_is_seen(self):
         starts = [task.start_s for task in measure_on_two('nodes-late').tasks]
         assert 0.1 <= max(starts) - min(starts) < 0.15
 
-    def test_what_is_not_known_of_the_start_is_the_longest_life_beside_a_job_less_what_fio_sleeps(self):
-        seen = with_times((0.0, 1.2), (0.0, 1.5))
+    @pytest.mark.parametrize(('first_end_s', 'slept_s'), [(1.2, LEAD_S), (1.05, 0.0)])  # no time to sleep
+    def test_what_is_not_known_of_the_start_is_the_longest_life_beside_a_job_less_what_fio_sleeps(
+        self, first_end_s, slept_s
+    ):
+        seen = with_times((0.0, first_end_s), (0.0, 1.5))
         clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
-        assert clock_s == pytest.approx(0.5 - LEAD_S + CLOCK_S)
-
-    def test_where_a_process_had_no_time_to_sleep_nothing_is_taken_off(self):
-        seen = with_times((0.0, 1.05), (0.0, 1.5))
-        clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
-        assert clock_s == pytest.approx(0.5 + CLOCK_S)
+        assert clock_s == pytest.approx(0.5 - slept_s + CLOCK_S)
 
     @given(st.lists(st.tuples(*[st.floats(0, 2)] * 3), min_size=2, max_size=2))
     def test_wherever_the_jobs_lay_the_figure_is_wrong_by_no_more_than_it_says(self, parts):
@@ -723,6 +594,8 @@ class TestFailuresOnTwoNodes:
             'E1',
             "task 1 on node2: fio exited with 1: 'fio: file creation disallowed by allow_file_create=0'",
         )
+        error = refusal_on_two('nodes-mfwa-write', with_report('nodes-mfwa-write', 1, None))
+        assert (error.rule, error.sentence) == ('E1', 'task 1 on node2: fio left no JSON')
 
     def test_a_task_that_was_killed_is_named_and_not_the_one_that_was_ended_for_it(self):
         assert refusal_on_two('nodes-killed').sentence == 'task 1 on node2: fio died of signal 9'
@@ -732,10 +605,6 @@ class TestFailuresOnTwoNodes:
         alike = tuple(process._replace(exit_status=1) for process in seen.processes)
         error = refusal_on_two('nodes-missing-file', seen._replace(processes=alike))
         assert error.sentence.startswith("task 1 on node2: fio exited with 1: 'fio: file creation disallowed")
-
-    def test_the_report_of_one_task_that_was_not_written_is_refused(self):
-        error = refusal_on_two('nodes-mfwa-write', with_report('nodes-mfwa-write', 1, None))
-        assert (error.rule, error.sentence) == ('E1', 'task 1 on node2: fio left no JSON')
 
     def test_another_number_of_processes_is_refused(self):
         phase, at = GOOD_ON_TWO['nodes-mfwa-write']
@@ -747,34 +616,10 @@ class TestFailuresOnTwoNodes:
         error = refusal_on_two('nodes-mfwa-write', seen._replace(outputs=seen.outputs[::-1]))
         assert (error.rule, error.sentence) == ('T9', 'fio ran the jobs rank1 instead of rank0')
 
-    def test_a_report_of_two_jobs_is_refused(self):
-        seen = with_report('nodes-mfwa-write', 1, text('mfwa-write', 'json'))
-        assert refusal_on_two('nodes-mfwa-write', seen).sentence == 'fio ran 2 jobs instead of 1'
-
-    def test_one_byte_less_of_one_task_is_refused(self):
-        def lose(data):
-            data['jobs'][0]['write']['io_bytes'] -= 1
-
-        error = refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', 1, lose))
-        assert (error.rule, error.sentence) == ('T18', 'task 1 moved 262143 bytes instead of 262144')
-
-    def test_a_job_without_a_runtime_is_too_short_to_measure(self):
-        def stop_clock(data):
-            data['jobs'][0]['write']['runtime'] = 0
-
-        assert refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', 1, stop_clock)).rule == 'T12'
-
     def test_a_runtime_longer_than_its_own_process_lived_is_refused(self):
         error = refusal_on_two('nodes-mfwa-write', with_times((0.0, 9.0), (0.0, 0.5)))
         assert error.rule == 'E1'
         assert error.sentence.startswith('task 1 on node2: fio claims 1.000 s in a process of 0.500 s')
-
-    @pytest.mark.parametrize('rank', [0, 1])
-    def test_one_task_without_end_fsync_is_refused(self, rank):
-        def drop(data):
-            del data['global options']['end_fsync']
-
-        assert refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', rank, drop)).rule == 'P15'
 
     @pytest.mark.parametrize('rank', [0, 1])
     def test_one_task_with_direct_access_that_was_not_planned_is_refused(self, rank):

@@ -1,6 +1,5 @@
 """fio on raw devices: it can only read them, and what is made of a genuine output of fio 3.33 on two loop devices."""
 
-import configparser
 import json
 import os
 import re
@@ -9,7 +8,7 @@ import subprocess
 
 import pytest
 
-from measuring import access_point, cuts, refused_by
+from measuring import access_point, cuts, jobs_in, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.devices import FioDevices
 from seatrial.model.units import MIB
@@ -34,9 +33,7 @@ refusal = refused_by(measure)
 
 
 def jobs(phase):
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(command_of(phase).inputs['/raw/1.fio'])
-    return [dict(parser[section]) for section in parser.sections()]
+    return jobs_in(command_of(phase))
 
 
 def test_the_job_file_is_that_of_the_transcript():
@@ -69,16 +66,18 @@ def test_cut_short_after_any_line_it_is_refused():
     assert {refusal(text).rule for text in cuts(TOLD['json'], 60)} == {'E1'}
 
 
-def test_a_device_that_gave_less_is_refused():
+@pytest.mark.parametrize(
+    ('change', 'rule'),
+    [
+        (lambda report: report['jobs'][3]['read'].update(io_bytes=2 * MIB - 65536), 'T18'),
+        (lambda report: report['global options'].update(rw='write'), 'P15'),
+    ],
+    ids=['it gave less', 'a job wrote'],
+)
+def test_a_report_of_something_else_is_refused(change, rule):
     report = json.loads(TOLD['json'])
-    report['jobs'][3]['read']['io_bytes'] -= 65536
-    assert refusal(json.dumps(report, indent=2)).rule == 'T18'
-
-
-def test_a_report_of_a_job_that_wrote_is_refused():
-    report = json.loads(TOLD['json'])
-    report['global options']['rw'] = 'write'
-    assert refusal(json.dumps(report, indent=2)).rule == 'P15'
+    change(report)
+    assert refusal(json.dumps(report, indent=2)).rule == rule
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 """fio on files that stay: its job files and logs, and what it makes of genuine outputs of fio 3.33."""
 
-import configparser
 import json
 
 import pytest
 
-from measuring import access_point, cuts, refused_by
+from measuring import access_point, cuts, jobs_in, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.reuse import FioReuse
 from seatrial.model.units import GIB, KIB
@@ -32,9 +31,7 @@ refusal = refused_by(measure)
 
 
 def jobs(phase):
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(command_of(phase).inputs['/raw/1.fio'])
-    return [dict(parser[section]) for section in parser.sections()]
+    return jobs_in(command_of(phase))
 
 
 @pytest.mark.parametrize('phase', TOLD)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from posix_disk import Disk, point
+from posix_disk import point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import ageing as ageing_task
 from seatrial.engine.posixops.engine import PosixOps
@@ -16,11 +16,6 @@ from seatrial.workload.ageing import FILL, REMOVE, SIZE, ageing, batches, of_tas
 from seatrial.workload.registry import metrics_of
 
 SMALL = point(ageing(300, sizes=(0, 700, 70_000), depth=3, files_per_directory=9))
-
-
-@pytest.fixture
-def disk(tmp_path):
-    return Disk(tmp_path)
 
 
 @pytest.mark.slow

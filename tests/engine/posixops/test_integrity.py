@@ -8,18 +8,16 @@ import errno
 import fcntl
 import os
 import threading
-from types import SimpleNamespace
 
 import pytest
 
-from seatrial.engine.barrier import TaskBarrier
 from seatrial.engine.posixops import integrity
 from seatrial.engine.posixops.integrity import MIDDLE, ODD, PATTERNS, Pattern
 from seatrial.engine.posixops.work import Failure, Work
 from seatrial.engine.proof.task import data_of
 from seatrial.model.metric import Fact
+from stand_in import Altered, in_threads
 
-SOON_S = 20.0
 KEY = '0123456789abcdef'
 HOSTS = ('a', 'b', 'c')
 WRITES, READS, OPENS = integrity.write_all, integrity.read_there, integrity.opened
@@ -38,47 +36,15 @@ class Locks:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
-class Table(TaskBarrier):
-    """The barrier of threads."""
-
-    def __init__(self, tasks):
-        self.barrier_, self.said = threading.Barrier(tasks, timeout=SOON_S), {}
-
-    def exchanged(self, rank, says):
-        if says:
-            self.said[rank] = says
-        self.barrier_.wait()
-        said = dict(self.said)
-        if self.barrier_.wait() == 0:
-            self.said.clear()
-        self.barrier_.wait()
-        return said
-
-
 def pattern(name, hosts=HOSTS):
     """What each task says of one pattern: a fact, or what it raised."""
-    table, found = Table(len(hosts)), [None] * len(hosts)
 
-    def act(rank):
+    def act(rank, seat):
         work = Work(rank, len(hosts))
-        work.hosts = hosts
-        work.barrier = SimpleNamespace(exchange=lambda what, says='': table.exchanged(rank, says))
-        try:
-            found[rank] = Pattern(work, KEY, name).carry_out(PATTERNS[name])
-        except Exception as error:
-            found[rank] = error
-            table.barrier_.abort()
+        work.hosts, work.barrier = hosts, seat
+        return Pattern(work, KEY, name).carry_out(PATTERNS[name])
 
-    threads = [threading.Thread(target=act, args=(rank,), name=str(rank)) for rank in range(len(hosts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(2 * SOON_S)
-    return found
-
-
-def replaced(module, **names):
-    return SimpleNamespace(**{**vars(module), **names})
+    return in_threads(len(hosts), act)
 
 
 def flipped(descriptor, data):
@@ -123,10 +89,10 @@ LIES = [
     ('separate_files', {'write_all': by('1', WRITES, nothing)}, 0),
     ('appends', {'opened': without_append}, 0),
     ('appends', {'write_all': by('1', WRITES, nothing)}, ODD),
-    ('truncates', {'os': replaced(os, ftruncate=nothing)}, MIDDLE // 3),
+    ('truncates', {'os': Altered(os, ftruncate=nothing)}, MIDDLE // 3),
     ('overwrites', {'write_all': by('1', WRITES, nothing)}, 5003),
-    ('mapped', {'mmap': replaced(integrity.mmap, MAP_SHARED=integrity.mmap.MAP_PRIVATE)}, 0),
-    ('renamed', {'os': replaced(os, rename=nothing)}, 0),
+    ('mapped', {'mmap': Altered(integrity.mmap, MAP_SHARED=integrity.mmap.MAP_PRIVATE)}, 0),
+    ('renamed', {'os': Altered(os, rename=nothing)}, 0),
     ('locked_writers', {'write_all': torn}, None),
 ]
 
@@ -136,7 +102,7 @@ def place(tmp_path, monkeypatch):
     folder = tmp_path / f'integrity.{KEY[:12]}'
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(integrity, 'fcntl', replaced(fcntl, lockf=Locks().lockf))
+    monkeypatch.setattr(integrity, 'fcntl', Altered(fcntl, lockf=Locks().lockf))
     return folder
 
 
@@ -199,7 +165,7 @@ def test_a_call_that_the_file_system_does_not_have_is_said_and_is_no_failure(mon
     def refuse(*arguments):
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
 
-    monkeypatch.setattr(integrity, 'mmap', replaced(integrity.mmap, mmap=refuse))
+    monkeypatch.setattr(integrity, 'mmap', Altered(integrity.mmap, mmap=refuse))
     said = Fact('mapped', None, 'the file system cannot write through a mapping: No such device')
     assert pattern('mapped') == [said] * 3
     assert list(place.iterdir()) == []
@@ -207,7 +173,7 @@ def test_a_call_that_the_file_system_does_not_have_is_said_and_is_no_failure(mon
 
 def test_writers_whom_no_lock_keeps_apart_accuse_nobody(monkeypatch, place):
     """As on OCFS2 with o2cb between two nodes; they could leave the data of both."""
-    monkeypatch.setattr(integrity, 'fcntl', replaced(fcntl, lockf=Locks(reaching=False).lockf))
+    monkeypatch.setattr(integrity, 'fcntl', Altered(fcntl, lockf=Locks(reaching=False).lockf))
     monkeypatch.setattr(integrity, 'write_all', torn)
     said = Fact('locked_writers', None, 'the file system cannot keep these tasks apart by a lock of fcntl(2)')
     assert pattern('locked_writers') == [said] * 3

@@ -103,13 +103,7 @@ def test_a_component_has_what_it_leaves_out_from_the_one_before():
     pieces = LustreLayout(components=PROGRESSIVE).pieces
     assert [piece.stripe_size for piece in pieces] == [MIB, MIB, MIB]
     assert [piece.stripe_count for piece in pieces] == [1, 2, 2]
-
-
-def test_nothing_comes_from_a_component_on_the_metadata_target():
     assert LustreLayout(components=DOM).pieces[1] == LayoutComponent(stripe_count=2)
-
-
-def test_a_plain_layout_is_one_piece_to_the_end_of_the_file():
     assert LustreLayout(4, MIB, 'p', 1).pieces == (LayoutComponent(None, False, 4, MIB, 'p', 1),)
 
 

@@ -1,8 +1,6 @@
 """Layouts on a Lustre: what this one cannot give, and whether a file has what was asked for."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.striping import (
@@ -17,7 +15,6 @@ from seatrial.filesystem.lustre.striping import (
     granted,
     impossible,
     mkdir_argv,
-    parse_getdirstripe,
     parse_getstripe,
     setdirstripe_argv,
     setstripe_argv,
@@ -202,18 +199,9 @@ def test_asked_is_not_got(asked, got, said):
 )
 def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, said):
     assert difference(asked, got, THERE) is None
-    assert granted(asked, got, THERE).said == said
-
-
-def test_on_an_ldiskfs_without_large_attributes_all_of_500_targets_are_160():
-    there = Inventory(tuple(range(500)), (), {})
-    assert difference(LustreLayout(stripe_count=ALL), plain(*range(160)), there) is None
-    found = granted(LustreLayout(stripe_count=ALL), plain(*range(160)), there)
-    assert (found.said, found.everywhere) == (f'all = 160 of 500 OSTs ({RETIRED})', False)
-
-
-def test_all_targets_cannot_be_proved_without_knowing_how_many_there_are():
-    assert 'not known how many' in (difference(LustreLayout(stripe_count=ALL), plain(0), Inventory((), (), {})) or '')
+    assert (granted(asked, got, THERE).said, granted(asked, got, THERE).everywhere) == (said, RETIRED not in said)
+    unknown = difference(asked, got, Inventory((), (), {}))
+    assert not said or 'not known how many' in unknown or asked.pool
 
 
 @pytest.mark.parametrize(
@@ -252,27 +240,10 @@ def test_the_default_of_a_directory_with_components_is_read(where):
     got = parse_getstripe(text)
     assert got.of_directory and got.layout.canonical == 'E1M.Lmdt.E-1.c2.S1M'
     assert difference(DOM, got, THERE) is None
+    with pytest.raises(NotUnderstood, match='components without a count'):
+        parse_getstripe(text.replace('lcm_entry_count:   2\n', ''))
 
 
 def test_indices_are_spelled_as_ranges():
     assert spelled([3, 0, 1, 2, 7, 10, 9]) == '0-3, 7, 9-10'
     assert spelled([]) == 'none'
-
-
-LINES = (
-    'lmm_stripe_count:  2\nlmm_stripe_size:   65536\nlmm_pattern:       raid0\nlmm_stripe_offset: 1\nlmm_objects:\n'
-    '      - l_ost_idx: 1\n        l_fid:     0x2c0000401:0x3:0x0\n      - l_ost_idx: 2\nlcm_entry_count:   3\n'
-    '  - lcme_id:             1\n    lcme_flags:          init\n    lcme_extent.e_start: 0\ncomponents:\n'
-    '    lcme_extent.e_end:   EOF\n\t     3\t             2\t          0x2\t   0x340000401\nx\n\n'
-    'stripe_count:  1 stripe_size:   4194304 pattern:       0 stripe_offset: -1\nlmv_stripe_count: 2\n'
-    'lmv_stripe_offset: 0\nlmv_hash_type: none\n     0\t\t [0x200000400:0x4:0x0]\t\t\nlmv_max_inherit: x\n'
-).splitlines(keepends=True)
-
-
-@given(st.lists(st.sampled_from(LINES) | st.text(), max_size=16).map(''.join))
-def test_any_text_is_a_layout_or_is_not_understood(text):
-    for parse in (parse_getstripe, parse_getdirstripe):
-        try:
-            assert isinstance(parse(text), (Striping, DirectoryStriping))
-        except NotUnderstood as error:
-            assert str(error)

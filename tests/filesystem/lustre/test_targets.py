@@ -54,11 +54,17 @@ def test_of_one_path_the_name_stands_alone_or_before_it(behind):
 
 
 @pytest.mark.parametrize(
-    'text', ['', 'lustre\n', f'{INSTANCE}\n', f'lustre-{INSTANCE}', "cannot get name for `/x': No\n"]
+    ('parse', 'text'),
+    [
+        *((parse_mounted, text) for text in ('', 'lustre\n', f'{INSTANCE}\n', f'lustre-{INSTANCE}')),
+        (parse_mounted, "cannot get name for `/x': No\n"),
+        *((parse_project, text) for text in ('', '  100 P /lustre', '  100 P /a\n  100 P /b\n')),
+        (parse_project, 'lfs: no such command\n'),
+    ],
 )
-def test_what_is_no_name_of_a_mount_is_refused(text):
+def test_what_is_no_name_of_a_mount_and_no_project_is_refused(parse, text):
     with pytest.raises(NotUnderstood):
-        parse_mounted(text)
+        parse(text)
 
 
 def before_217():
@@ -92,9 +98,3 @@ def test_cut_short_after_any_line_they_are_refused():
 def test_a_directory_has_the_project_that_it_hands_down(text, number):
     """lfs_project.c: number, P where new files take it over, name."""
     assert parse_project(text) == number
-
-
-@pytest.mark.parametrize('text', ['', '  100 P /lustre', '  100 P /a\n  100 P /b\n', 'lfs: no such command\n'])
-def test_what_is_no_project_of_a_directory_is_refused(text):
-    with pytest.raises(NotUnderstood):
-        parse_project(text)

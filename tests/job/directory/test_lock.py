@@ -1,5 +1,7 @@
 """One trial at a time per storage system; a stale lock is reported, never taken over."""
 
+import errno
+import functools
 import hashlib
 import json
 import os
@@ -14,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.job.directory import lock
+from seatrial.job.directory import lock, owner
 from seatrial.job.directory.lock import (
     HEARTBEAT_S,
     STALE_S,
@@ -25,18 +27,13 @@ from seatrial.job.directory.lock import (
     break_stale,
     list_locks,
 )
+from seatrial.job.directory.owner import on_this_machine, running, this_owner
+from stand_in import Altered
 
 STORAGE = 'lustre01'
 
 
-class Os:
-    """The module os with some functions replaced, for the lock alone."""
-
-    def __init__(self, **replaced):
-        self.__dict__.update(replaced)
-
-    def __getattr__(self, name):
-        return getattr(os, name)
+Os = functools.partial(Altered, os)
 
 
 @pytest.fixture
@@ -73,48 +70,31 @@ def abandoned(state, pid, session='dead', storage=STORAGE):
     return aged(held, STALE_S + 60)
 
 
-def test_a_lock_is_a_file_in_the_state_directory(state):
+def test_a_lock_is_a_file_in_the_state_directory_until_it_is_released(state):
+    assert list_locks(state) == []
     with acquire(state, STORAGE, 'a') as held:
-        assert held.path == path_in(state)
+        assert (held.path, held.lost()) == (path_in(state), None)
         assert json.loads(Path(held.path).read_text())['storage_system'] == STORAGE
-
-
-def test_a_released_lock_leaves_nothing_behind(state):
-    acquire(state, STORAGE, 'a').release()
     assert os.listdir(os.path.join(state, 'locks')) == []
+    held.release()
+    with acquire(state, STORAGE, 'b') as again:
+        held.release()
+        assert again.created and again.lost() is None
 
 
-def test_another_session_cannot_take_it(state):
-    with acquire(state, STORAGE, 'a'), pytest.raises(LockHeld):
-        acquire(state, STORAGE, 'b')
-
-
-def test_another_session_leaves_no_draft_behind(state):
-    with acquire(state, STORAGE, 'a'):
+def test_another_session_cannot_take_it_and_leaves_no_draft_behind(state):
+    with acquire(state, STORAGE, 'a'), acquire(state, 'lustre02', 'b'):
         with pytest.raises(LockHeld):
             acquire(state, STORAGE, 'b')
-        assert os.listdir(os.path.join(state, 'locks')) == [f'{STORAGE}.json']
+        assert sorted(os.listdir(os.path.join(state, 'locks'))) == [f'{STORAGE}.json', 'lustre02.json']
 
 
-def test_another_session_can_take_another_storage_system(state):
-    with acquire(state, STORAGE, 'a'), acquire(state, 'lustre02', 'b') as held:
-        assert held.created
-
-
-def test_a_released_lock_can_be_taken(state):
-    acquire(state, STORAGE, 'a').release()
-    with acquire(state, STORAGE, 'b') as held:
-        assert held.created
-
-
-def test_the_same_session_holds_it_again(state):
-    with acquire(state, STORAGE, 'a') as first, acquire(state, STORAGE, 'a') as second:
-        assert (first.created, second.created) == (True, False)
-
-
-def test_only_the_one_who_took_it_gives_it_back(state):
-    with acquire(state, STORAGE, 'a'):
-        acquire(state, STORAGE, 'a').release()
+def test_the_same_session_holds_it_again_refreshes_it_and_does_not_give_it_back(state):
+    with acquire(state, STORAGE, 'a') as first:
+        with acquire(state, STORAGE, 'a', interval_s=0.01) as second:
+            assert (first.created, second.created) == (True, False)
+            aged(first, 10000)
+            until(lambda: time.time() - os.stat(first.path).st_mtime < 5000)
         with pytest.raises(LockHeld):
             acquire(state, STORAGE, 'b')
 
@@ -145,37 +125,18 @@ def test_whoever_is_refused_is_told_by_whom_since_when_and_what_to_do(state, mon
     assert 'stale' not in sentence
 
 
-def test_a_stale_lock_is_reported_with_the_mend(state, ended):
-    abandoned(state, ended)
-    with pytest.raises(LockHeld, match='16 min ago: it is stale, but was not taken over; `seatrial clean`'):
-        acquire(state, STORAGE, 'b')
-
-
-def test_a_stale_lock_is_not_taken_over(state, ended):
+def test_a_stale_lock_is_reported_with_the_remedy_and_not_taken_over(state, ended):
     abandoned(state, ended)
     before = Path(path_in(state)).read_bytes()
-    with pytest.raises(LockHeld):
+    with pytest.raises(LockHeld, match='16 min ago: it is stale, but was not taken over; `seatrial clean`'):
         acquire(state, STORAGE, 'b')
     assert Path(path_in(state)).read_bytes() == before
 
 
-def test_a_lock_whose_heartbeat_is_recent_is_not_stale(state):
-    with acquire(state, STORAGE, 'a') as held:
-        aged(held, STALE_S - 60)
-        assert [each.stale for each in list_locks(state)] == [False]
-
-
-@pytest.mark.parametrize('content', ['', '{', '[]', '{"format": 1}', '[' * 50000])
+@pytest.mark.parametrize('content', ['', '{', '[]', '{"format": 1}', '[' * 50000, None])
 def test_a_lock_file_that_cannot_be_read_is_held_by_somebody(state, content):
     os.mkdir(os.path.join(state, 'locks'))
-    Path(path_in(state)).write_text(content)
-    with pytest.raises(LockHeld, match='cannot be read'):
-        acquire(state, STORAGE, 'a')
-
-
-def test_a_fifo_in_the_place_of_a_lock_does_not_hang(state):
-    os.mkdir(os.path.join(state, 'locks'))
-    os.mkfifo(path_in(state))
+    os.mkfifo(path_in(state)) if content is None else Path(path_in(state)).write_text(content)
     with pytest.raises(LockHeld):
         acquire(state, STORAGE, 'a')
 
@@ -186,22 +147,16 @@ def test_a_missing_state_directory_is_not_made(state):
     assert os.listdir(state) == []
 
 
-def test_a_file_system_without_hard_links_is_told(state, monkeypatch):
-    def link(*_):
-        raise OSError(1, 'Operation not permitted')
+@pytest.mark.parametrize(
+    ('call', 'error', 'said'),
+    [('link', errno.EPERM, 'not permitted.*link there'), ('fsync', errno.ENOSPC, 'No space left')],
+)
+def test_where_no_lock_can_be_made_no_draft_is_left_behind(state, monkeypatch, call, error, said):
+    def fail(*_):
+        raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(lock, 'os', Os(link=link))
-    with pytest.raises(LockError, match='not permitted.*link there'):
-        acquire(state, STORAGE, 'a')
-    assert os.listdir(os.path.join(state, 'locks')) == []
-
-
-def test_a_full_file_system_leaves_no_draft_behind(state, monkeypatch):
-    def fsync(_):
-        raise OSError(28, 'No space left on device')
-
-    monkeypatch.setattr(lock, 'os', Os(fsync=fsync))
-    with pytest.raises(LockError, match='No space left'):
+    monkeypatch.setattr(lock, 'os', Os(**{call: fail}))
+    with pytest.raises(LockError, match=said):
         acquire(state, STORAGE, 'a')
     assert os.listdir(os.path.join(state, 'locks')) == []
 
@@ -258,12 +213,6 @@ def test_the_heartbeat_refreshes_the_lock(state):
         until(lambda: time.time() - os.stat(held.path).st_mtime < 5000)
 
 
-def test_a_session_that_holds_it_again_refreshes_it_too(state):
-    with acquire(state, STORAGE, 'a') as first, acquire(state, STORAGE, 'a', interval_s=0.01):
-        aged(first, 10000)
-        until(lambda: time.time() - os.stat(first.path).st_mtime < 5000)
-
-
 def test_the_heartbeat_does_not_refresh_the_lock_of_another(state):
     held = acquire(state, STORAGE, 'a')
     os.unlink(held.path)
@@ -300,24 +249,10 @@ def test_a_stopped_heartbeat_beats_no_more():
 # Losing and releasing it
 
 
-def test_a_lock_that_is_held_is_not_lost(state):
-    with acquire(state, STORAGE, 'a') as held:
-        assert held.lost() is None
-
-
 def test_a_lock_that_was_removed_is_lost(state):
     with acquire(state, STORAGE, 'a') as held:
         os.unlink(held.path)
         assert 'nothing more may be measured' in (held.lost() or '')
-
-
-def test_releasing_never_removes_the_lock_of_another(state):
-    held = acquire(state, STORAGE, 'a')
-    os.unlink(held.path)
-    other = acquire(state, STORAGE, 'b')
-    held.release()
-    assert other.lost() is None
-    other.release()
 
 
 def no_rename(*_):
@@ -327,9 +262,10 @@ def no_rename(*_):
 def test_releasing_never_even_moves_the_lock_of_another(state, monkeypatch):
     held = acquire(state, STORAGE, 'a')
     os.unlink(held.path)
-    with acquire(state, STORAGE, 'b'), monkeypatch.context() as patch:
+    with acquire(state, STORAGE, 'b') as other, monkeypatch.context() as patch:
         patch.setattr(lock, 'os', Os(rename=no_rename))
         held.release()
+        assert other.lost() is None
 
 
 def test_releasing_never_removes_a_lock_that_was_taken_at_that_very_moment(state, monkeypatch):
@@ -357,14 +293,6 @@ def test_a_second_lock_of_the_same_process_and_session_is_told_from_the_first(st
     second.release()
 
 
-def test_releasing_twice_does_no_harm(state):
-    held = acquire(state, STORAGE, 'a')
-    held.release()
-    with acquire(state, STORAGE, 'a') as again:
-        held.release()
-        assert again.lost() is None
-
-
 def test_a_state_directory_that_is_away_does_not_spoil_the_end_of_a_job(state, monkeypatch):
     def rename(*_):
         raise OSError(5, 'Input/output error')
@@ -378,22 +306,12 @@ def test_a_state_directory_that_is_away_does_not_spoil_the_end_of_a_job(state, m
 # Cleaning
 
 
-def test_without_a_lock_directory_there_are_no_locks(state):
-    assert list_locks(state) == []
-
-
 def test_every_lock_is_listed_with_its_holder(state):
     with acquire(state, 'a', 'one'), acquire(state, 'b', 'two'):
         assert [(each.storage_system, each.holder.session) for each in list_locks(state)] == [
             ('a', 'one'),
             ('b', 'two'),
         ]
-
-
-def test_a_stale_lock_of_this_user_is_removed(state, ended):
-    abandoned(state, ended)
-    assert [held.holder.session for held in break_stale(state)] == ['dead']
-    assert list_locks(state) == []
 
 
 def test_a_clock_that_is_ahead_makes_no_lock_stale(state, monkeypatch):
@@ -403,23 +321,6 @@ def test_a_clock_that_is_ahead_makes_no_lock_stale(state, monkeypatch):
     (held,) = list_locks(state)
     assert not held.stale
     with_it.release()
-
-
-def test_a_lock_that_is_not_stale_is_not_removed(state):
-    with acquire(state, STORAGE, 'a') as held:
-        assert break_stale(state) == []
-        assert held.lost() is None
-
-
-def test_a_lock_of_a_process_that_just_ended_is_not_even_moved(state, ended, monkeypatch):
-    aged(abandoned(state, ended), 3 * HEARTBEAT_S - 60)
-    monkeypatch.setattr(lock, 'os', Os(rename=no_rename))
-    assert break_stale(state) == []
-
-
-def test_a_lock_whose_process_is_seen_to_have_ended_is_stale_after_three_missed_beats(state, ended):
-    aged(abandoned(state, ended), 3 * HEARTBEAT_S + 60)
-    assert [held.holder.session for held in break_stale(state)] == ['dead']
 
 
 @pytest.mark.parametrize('silent_s', [3 * HEARTBEAT_S - 60, 3 * HEARTBEAT_S + 60])
@@ -445,17 +346,27 @@ def test_whoever_is_refused_after_a_reboot_is_not_told_to_wait_for_an_end(state)
         acquire(state, STORAGE, 'b')
 
 
-def test_a_lock_of_a_process_that_runs_is_stale_only_after_the_longest_recovery(state):
-    with acquire(state, STORAGE, 'a') as held:
-        aged(held, 3 * HEARTBEAT_S + 60)
-        assert [each.stale for each in list_locks(state)] == [False]
-
-
-def test_a_stale_lock_whose_process_still_runs_is_not_removed(state):
-    with acquire(state, STORAGE, 'a') as held:
-        aged(held, STALE_S + 60)
-        assert break_stale(state) == []
-        assert held.lost() is None
+@pytest.mark.parametrize(
+    ('silent_s', 'runs', 'stale', 'removed'),
+    [
+        (0, True, False, False),
+        (3 * HEARTBEAT_S + 60, True, False, False),
+        (STALE_S - 60, True, False, False),
+        (STALE_S + 60, True, True, False),
+        (3 * HEARTBEAT_S - 60, False, False, False),
+        (3 * HEARTBEAT_S + 60, False, True, True),
+        (STALE_S + 60, False, True, True),
+    ],
+)
+def test_a_lock_is_stale_after_three_missed_beats_or_the_longest_recovery_and_removed_once_its_process_has_ended(
+    state, ended, monkeypatch, silent_s, runs, stale, removed
+):
+    aged(abandoned(state, os.getpid() if runs else ended), silent_s)
+    if not removed:
+        monkeypatch.setattr(lock, 'os', Os(rename=no_rename))
+    assert [each.stale for each in list_locks(state)] == [stale]
+    assert len(break_stale(state)) == removed
+    assert len(list_locks(state)) == 1 - removed
 
 
 def test_a_stale_lock_of_another_user_is_not_removed(state, ended, monkeypatch):
@@ -583,3 +494,43 @@ def test_of_two_processes_that_race_for_a_lock_exactly_one_wins_every_time(state
     assert [
         said for said in answers if said not in ({'a': 'won', 'b': 'held by a'}, {'a': 'held by b', 'b': 'won'})
     ] == []
+
+
+# Who made something, and whether that process still runs
+
+
+@pytest.fixture
+def dead(ended):
+    """A process that has ended, as an owner of this machine."""
+    return this_owner('s')._replace(pid=ended)
+
+
+def test_a_process_that_ended_is_seen_not_running(dead):
+    assert running(dead) is False
+
+
+def test_another_process_that_got_the_same_pid_is_not_taken_for_the_maker():
+    here = this_owner('s')
+    assert running(here) is on_this_machine(here) is True
+    assert running(here._replace(pid_start=here.pid_start - 1)) is False
+
+
+def test_a_process_that_waits_to_be_reaped_is_not_running(monkeypatch):
+    here = this_owner('s')
+    monkeypatch.setattr(owner, '_process', lambda pid: ('Z', here.pid_start))
+    assert running(here) is False
+
+
+@pytest.mark.parametrize('other', [{'host': 'elsewhere'}, {'machine': 'another boot'}, {'machine': ''}])
+def test_a_process_of_another_machine_or_boot_cannot_be_seen(other):
+    assert running(this_owner('s')._replace(**other)) is None
+
+
+def test_without_proc_no_process_can_be_seen(monkeypatch):
+    monkeypatch.setattr(owner, '_machine', lambda: '')
+    assert running(this_owner('s')) is None
+
+
+def test_another_users_process_that_is_not_in_proc_may_be_hidden(dead, monkeypatch):
+    monkeypatch.setattr(os, 'geteuid', lambda: dead.uid + 1)
+    assert running(dead) is None

@@ -15,7 +15,7 @@ from fuse_lab import dead
 from seatrial.job.directory import lock, orphans
 from seatrial.job.directory.lock import MISSED_S, STALE_S
 from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of, of_session
-from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create, remove
+from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create
 
 SESSION, CASE = 'nightly-1', 'Check/lab:io/scratch/default/1n'
 ANY = (r'[^/]*',)
@@ -102,44 +102,31 @@ def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other
     assert search.unread == (f'{paths[1]}: what lies in it could not be read within 5 s; is a server down?',)
 
 
-def test_a_parent_that_cannot_be_listed_is_an_error_of_that_process_too(parent, state):
-    with pytest.raises(RunDirectoryError, match='gone: No such file'):
-        orphans.look([os.path.join(parent, 'gone')], state)
+def test_a_parent_that_cannot_be_listed_is_an_error_and_not_an_empty_list(parent, state):
+    gone = os.path.join(parent, 'gone')
+    for find_ in (orphans.find, orphans.look):
+        with pytest.raises(RunDirectoryError, match='gone: No such file'):
+            find_([gone], state)
+    with pytest.raises(RunDirectoryError, match='is the file system mounted'):
+        of_session(gone, state, SESSION)
 
 
-def test_what_was_found_can_be_removed_by_its_path_and_session(parent, state):
-    made(parent)
-    orphan = the_one(parent, state)
-    assert remove(orphan.path, orphan.session).left == ()
-    assert find([parent], state) == []
-
-
-def test_a_process_that_runs_on_this_host_is_alive(parent, state):
-    made(parent)
-    assert f'process {os.getpid()}' in (the_one(parent, state).alive or '')
-
-
-def test_a_process_that_ended_on_this_host_is_dead(parent, state):
-    made(parent, pid=ended_pid())
-    assert the_one(parent, state).alive is None
-
-
-def test_another_process_with_the_same_pid_does_not_keep_it_alive(parent, state):
-    made(parent, pid_start=1)
-    assert the_one(parent, state).alive is None
-
-
-@pytest.mark.parametrize('elsewhere', [{'host': 'nid00001'}, {'machine': 'an earlier boot'}])
-def test_a_session_of_another_machine_with_a_recent_heartbeat_is_alive(parent, state, elsewhere):
-    made(parent, **elsewhere)
-    beat(state, 30)
-    assert 'heard of 30 s ago' in (the_one(parent, state).alive or '')
-
-
-def test_a_session_of_another_machine_with_a_stale_heartbeat_is_dead(parent, state):
-    made(parent, host='nid00001')
-    beat(state, STALE_S + 60)
-    assert the_one(parent, state).alive is None
+@pytest.mark.parametrize(
+    ('owner', 'heard_s', 'alive'),
+    [
+        ({}, None, 'process {}'),
+        ({'pid_start': 1}, None, None),
+        ({'host': 'nid1'}, 30, 'heard of 30 s ago'),
+        ({'machine': 'an earlier boot'}, 30, 'heard of 30 s ago'),
+        ({'host': 'nid1'}, STALE_S + 60, None),
+    ],
+)
+def test_a_process_lives_that_is_seen_here_or_whose_session_is_heard_of(parent, state, owner, heard_s, alive):
+    made(parent, **owner)
+    if heard_s is not None:
+        beat(state, heard_s)
+    found = the_one(parent, state).alive
+    assert found is None if alive is None else alive.format(os.getpid()) in found
 
 
 def test_a_session_of_another_machine_without_a_heartbeat_is_taken_to_be_alive(parent, state):
@@ -161,28 +148,29 @@ def test_nothing_that_another_user_wrote_is_read(parent, state, session, monkeyp
     assert of_session(parent, state, session).found == ()
 
 
-def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_listed(parent, state):
+def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
+    path = made(parent)
     os.mkdir(os.path.join(parent, 'seatrial-x'))
     Path(parent, 'seatrial-file').touch()
-    path = made(parent)
     os.symlink(path, os.path.join(parent, 'seatrial-link'))
+    os.rename(made(parent, case='other'), os.path.join(parent, 'keep'))
+    made(os.path.join(parent, 'seatrial-x'))
+    opened, marker_at = [], orphans.marker_at
+    monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
     found = orphans.find([parent], state)
     assert ([orphan.path for orphan in found.found], found.unread) == ([path], ())
+    assert os.path.join(parent, 'keep') not in opened
 
 
-@pytest.mark.parametrize('begin', ['', '{', '{"format": 1}'])
+@pytest.mark.parametrize('begin', ['', '{', '{"format": 1}', None])
 def test_a_run_directory_without_a_valid_marker_is_said(parent, state, begin):
     path = made(parent)
-    Path(path, MARKER).write_text(begin)
+    marker = Path(path, MARKER)
+    marker.unlink() if begin is None else marker.write_text(begin)
     found = orphans.find([parent], state)
     assert found.found == ()
-    assert [why.startswith(f'{path}: its {MARKER} ') for why in found.unread] == [True]
-
-
-def test_one_whose_session_died_before_it_was_marked_is_said(parent, state):
-    path = made(parent)
-    os.unlink(os.path.join(path, MARKER))
-    assert [why.startswith(f'{path}: it has no {MARKER}') for why in orphans.find([parent], state).unread] == [True]
+    said = f'{path}: it has no {MARKER}' if begin is None else f'{path}: its {MARKER} '
+    assert [why.startswith(said) for why in found.unread] == [True]
 
 
 def test_one_that_cannot_be_statted_is_said(parent, state, monkeypatch):
@@ -195,25 +183,6 @@ def test_one_that_cannot_be_statted_is_said(parent, state, monkeypatch):
     assert orphans.find([parent], state).unread == (f'{path}: Stale file handle',)
 
 
-def test_a_directory_with_a_marker_but_another_name_is_not_listed(parent, state):
-    os.rename(made(parent), os.path.join(parent, 'keep'))
-    assert find([parent], state) == []
-
-
-def test_what_is_not_named_like_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
-    looked_at = []
-    monkeypatch.setattr(orphans, 'marker_at', looked_at.append)
-    os.mkdir(os.path.join(parent, 'home'))
-    assert find([parent], state) == []
-    assert looked_at == []
-
-
-def test_a_run_directory_deeper_in_the_tree_is_not_looked_for(parent, state):
-    os.mkdir(os.path.join(parent, 'seatrial-x'))
-    made(os.path.join(parent, 'seatrial-x'))
-    assert find([parent], state) == []
-
-
 def test_the_oldest_come_first(parent, state):
     made(parent, 'young', time=time.time() - 10)
     made(parent, 'old', time=time.time() - 1000)
@@ -223,19 +192,10 @@ def test_the_oldest_come_first(parent, state):
 def test_a_parent_that_is_configured_under_two_names_is_looked_at_once(parent, state, tmp_path):
     made(parent)
     os.symlink(parent, tmp_path / 'link')
-    assert len(find([parent, str(tmp_path / 'link')], state)) == 1
-
-
-def test_several_parents_are_looked_at(parent, state, tmp_path):
-    made(parent)
     (tmp_path / 'other').mkdir()
     made(str(tmp_path / 'other'))
+    assert len(find([parent, str(tmp_path / 'link')], state)) == 1
     assert len(find([parent, str(tmp_path / 'other')], state)) == 2
-
-
-def test_a_parent_that_cannot_be_listed_is_an_error_not_an_empty_list(parent, state):
-    with pytest.raises(RunDirectoryError, match='gone: No such file'):
-        find([os.path.join(parent, 'gone')], state)
 
 
 def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(parent, state, monkeypatch):
@@ -258,11 +218,6 @@ def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, sta
     assert of_session(parent, state, SESSION).found == ()
     with pytest.raises(RunDirectoryError, match='Permission denied'):
         find([parent], state)
-
-
-def test_a_parent_that_is_gone_is_an_error_for_a_session_too(parent, state):
-    with pytest.raises(RunDirectoryError, match='is the file system mounted'):
-        of_session(f'{parent}/gone', state, SESSION)
 
 
 def test_looking_changes_nothing(parent, state):
@@ -446,12 +401,9 @@ def test_where_no_file_can_be_made_this_hosts_clock_counts(state, monkeypatch):
     assert leader_alive(state, SESSION) is None
 
 
-def test_of_a_session_that_names_no_leader_nothing_is_known(state):
-    assert 'who leads its session is not known' in leader_alive(state, SESSION)
-
-
 @pytest.mark.parametrize('text', ['', '{', '[]', '{"pid": 1}', '\xff'])
 def test_a_damaged_leader_is_not_taken_for_dead(state, text):
+    assert 'who leads its session is not known' in leader_alive(state, SESSION)
     leading(state)
     Path(leader_of(state, SESSION)).write_text(text, encoding='latin-1')
     assert 'who leads its session is not known' in leader_alive(state, SESSION)

@@ -1,17 +1,15 @@
 """Where tasks are, as they say themselves, and where they were to be. Real srun: tests/integration."""
 
-import platform
-import stat
-
 import pytest
 
-from seatrial.job.launch import placement
+from seatrial.job.launch import nodes, placement
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
+from seatrial.model.record import NotTested
+from stand_in import program
+from transcript import transcripts
 
-HERE = platform.node()
-SRUN = """#!/bin/sh
-# srun -N1 -n2 --ntasks-per-node=2 --kill-on-bad-exit=1 PROGRAM...: as many copies, each with its rank.
+SRUN = """# srun -N1 -n2 --ntasks-per-node=2 --kill-on-bad-exit=1 PROGRAM...: as many copies, each with its rank.
 n=${2#-n}; shift 4
 rank=0
 while [ $rank -lt $n ]; do %s "$@" || exit; rank=$((rank + 1)); done
@@ -24,11 +22,8 @@ def point(nodes, tasks):
 
 @pytest.fixture
 def srun(tmp_path, monkeypatch):
-    def make(text):
-        program = tmp_path / 'srun'
-        program.write_text(text)
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+    def make(script):
+        program(tmp_path, monkeypatch, 'srun', script)
         for name in placement.RANK_VARIABLES:
             monkeypatch.delenv(name, raising=False)
 
@@ -40,12 +35,6 @@ def test_tasks_that_are_where_they_were_to_be(srun):
     assert placement.misplaced(Launcher('srun'), [point(1, 2), point(1, 1)]) is None
 
 
-def test_all_tasks_on_one_node(srun):
-    srun(SRUN % 'SLURM_PROCID=$rank')
-    fault = placement.misplaced(Launcher('srun'), [point(2, 4)])
-    assert fault == f'2 tasks on each of 2 nodes were asked for; there were 4 on {HERE}'
-
-
 def test_tasks_that_know_no_rank(srun):
     srun(SRUN % '')
     fault = placement.misplaced(Launcher('srun'), [point(1, 2)])
@@ -53,14 +42,14 @@ def test_tasks_that_know_no_rank(srun):
 
 
 def test_a_launcher_that_refuses_is_quoted(srun):
-    srun('#!/bin/sh\necho "srun: error: Unable to allocate resources" >&2; exit 1\n')
+    srun('echo "srun: error: Unable to allocate resources" >&2; exit 1\n')
     fault = placement.misplaced(Launcher('srun'), [point(2, 2)])
     assert fault == 'srun could not start 2 tasks on 2 nodes: srun: error: Unable to allocate resources'
 
 
 def test_a_launcher_that_hangs_is_not_waited_for(srun, monkeypatch):
     monkeypatch.setattr(placement, 'DEADLINE_S', 0.2)
-    srun('#!/bin/sh\nexec sleep 600\n')
+    srun('exec sleep 600\n')
     fault = placement.misplaced(Launcher('srun'), [point(1, 1)])
     assert fault is not None and 'has not started 1 task on 1 node of a program that writes no data' in fault
 
@@ -83,33 +72,75 @@ def test_a_geometry_is_tried_once_and_the_smallest_first(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ('said', 'fault'),
+    ('nodes', 'tasks', 'hosts', 'fault'),
     [
-        ('seatrial-task 0 a\nseatrial-task 1 b\n', None),
-        ('motd\nseatrial-task 1 b\nseatrial-task 0 a\n', None),
-        ('seatrial-task 0 a\nseatrial-task 0 b\n', '2 tasks were asked for, and the ranks 0, 0 were there'),
-        ('seatrial-task 0 a\n', '2 tasks were asked for, and the ranks 0 were there'),
-        ('', '2 tasks were asked for, and the ranks none were there'),
-        (
-            'seatrial-task 0 a\nseatrial-task 1 a\n',
-            '1 task on each of 2 nodes was asked for; there were 2 on a',
-        ),
+        (2, 2, {0: 'a', 1: 'b'}, None),
+        (2, 2, {1: 'b', 0: 'a'}, None),
+        (2, 2, {0: 'a'}, '2 tasks were asked for, and the ranks 0 were there'),
+        (2, 2, {0: 'a', 1: 'a'}, '1 task on each of 2 nodes was asked for; there were 2 on a'),
+        (1, 1, {}, '1 task was asked for, and the ranks none were there'),
+        (1, 2, {0: 'a', 1: 'b'}, '2 tasks on one node were asked for; there were 1 on a, 1 on b'),
     ],
 )
-def test_what_two_tasks_on_two_nodes_say(said, fault):
-    assert placement._misplaced(said, point(2, 2)) == fault
+def test_what_tasks_say_of_where_they_are(nodes, tasks, hosts, fault):
+    said = 'motd\n' + ''.join(f'seatrial-task {rank} {host}\n' for rank, host in hosts.items())
+    assert placement._misplaced(said, point(nodes, tasks)) == fault
+    twice = placement._misplaced(said.replace('task 1', 'task 0'), point(nodes, tasks))
+    assert len(hosts) < 2 or twice == '2 tasks were asked for, and the ranks 0, 0 were there'
+
+
+# The nodes of an allocation by their names, and those that were not tested
+
+SINFO = 'n1|allocated|none\nn2.cluster|allocated|none\nn3|drained*|bad disk | and more\nn4|idle|none\n\ntorn'
+
+
+def test_without_slurm_no_node_is_known():
+    assert nodes.allocated({}) == ()
+    assert nodes.allocated({'SLURM_JOB_NODELIST': 'n[3-4]'}) == ('n3', 'n4')
+
+
+def test_the_rows_of_sinfo_are_read_and_what_is_none_is_skipped():
+    assert nodes.of_sinfo(SINFO) == (
+        NotTested('n1', 'allocated', ''),
+        NotTested('n2.cluster', 'allocated', ''),
+        NotTested('n3', 'drained*', 'bad disk | and more'),
+        NotTested('n4', 'idle', ''),
+    )
+
+
+def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
+    (tmp_path / 'said').write_text(SINFO)
+    program(tmp_path, monkeypatch, 'sinfo', f'cat {tmp_path}/said')
+    found = nodes.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
+    assert [each.node for each in found] == ['n3', 'n4']
+    assert nodes.not_tested(('n1',), {}) == ()
 
 
 @pytest.mark.parametrize(
-    ('tasks', 'said', 'fault'),
+    ('script', 'said'),
     [
-        (1, '', '1 task was asked for, and the ranks none were there'),
-        (
-            2,
-            'seatrial-task 0 a\nseatrial-task 1 b\n',
-            '2 tasks on one node were asked for; there were 1 on a, 1 on b',
-        ),
+        ('exec sleep 60', 'sinfo does not answer within'),
+        ('echo "sinfo: error: Unable to contact slurm controller" >&2; exit 1', 'Unable to contact slurm controller'),
     ],
 )
-def test_what_tasks_on_one_node_say(tasks, said, fault):
-    assert placement._misplaced(said, point(1, tasks)) == fault
+def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, said):
+    if 'sleep' in script:
+        monkeypatch.setattr(nodes, 'ANSWER_S', 1.0)
+    program(tmp_path, monkeypatch, 'sinfo', script)
+    (found,) = nodes.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
+    assert found.node == 'others of compute'
+    assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    ('transcript', 'section', 'word'), [('preempted', 'preempted-end', 'NO'), ('cancelled', 'scancel-end', 'OK')]
+)
+def test_whether_a_job_shares_its_nodes_is_asked_of_slurm(tmp_path, monkeypatch, transcript, section, word):
+    lines = transcripts('slurm')[transcript][f'{section}-scontrol.out'].splitlines()
+    said = tmp_path / 'said'
+    program(tmp_path, monkeypatch, 'scontrol', f'[ "$*" = "show job 7" ] && cat {said}')
+    found = set()
+    for number in range(len(lines) + 1):
+        said.write_text('\n'.join(lines[:number]))
+        found.add(nodes.oversubscribe({'SLURM_JOB_ID': '7'}))
+    assert (found, nodes.oversubscribe({})) == ({'', word}, '')

@@ -13,6 +13,7 @@ from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, l
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
+from stand_in import working_in
 
 POINT = Point('', (), nodes=2, tasks=8, tasks_per_node=4)
 SIZE = 4 << 20  # bytes
@@ -47,16 +48,6 @@ def soon(monkeypatch):
     monkeypatch.setattr(processes, 'WAKE_S', 0.02)
 
 
-def working_in(place):
-    """Processes whose working directory is place/data."""
-    found = []
-    for name in filter(str.isdigit, os.listdir('/proc')):
-        with contextlib.suppress(OSError):
-            if os.readlink(f'/proc/{name}/cwd') == str(place / 'data'):
-                found.append(int(name))
-    return found
-
-
 def written(path):
     """What a test waits for: whether there is a number in the file."""
     return path.exists() and path.read_text().strip().isdigit()
@@ -87,39 +78,19 @@ def test_it_works_in_the_directory_that_is_open_whatever_its_path_leads_to(place
     assert (os.listdir(place / 'data'), os.listdir(place / 'moved')) == ([], ['file'])
 
 
-@pytest.mark.parametrize(
-    ('launcher', 'argv'),
-    [
-        (Launcher('srun'), 'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 ior -w'),
-        (Launcher('hydra'), 'mpiexec -n 8 -ppn 4 ior -w'),
-        (Launcher('openmpi'), 'mpirun -n 8 --map-by ppr:4:node ior -w'),
-        (Launcher('local'), 'mpiexec -n 8 ior -w'),
-        (
-            Launcher('srun', ('--mpi=pmi2',)),
-            'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 --mpi=pmi2 ior -w',
-        ),
-    ],
-)
-def test_an_mpi_launch_states_nodes_tasks_and_tasks_a_node(launcher, argv):
-    assert launch_argv(launcher, POINT, ('ior', '-w')) == argv.split()
+PINNED = {
+    'srun': ('srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 NODES --mpi=pmi2 ior', '--nodelist=n3,n1'),
+    'hydra': ('mpiexec -n 8 -ppn 4 NODES --mpi=pmi2 ior', '-hosts n3,n1'),
+    'openmpi': ('mpirun -n 8 --map-by ppr:4:node NODES --mpi=pmi2 ior', '--host n3:4,n1:4'),
+    'local': ('mpiexec -n 8 NODES --mpi=pmi2 ior', ''),
+}
 
 
-@pytest.mark.parametrize(
-    ('kind', 'argv'),
-    [
-        ('srun', 'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 --nodelist=n3,n1 --mpi=pmi2 ior'),
-        ('hydra', 'mpiexec -n 8 -ppn 4 -hosts n3,n1 --mpi=pmi2 ior'),
-        ('openmpi', 'mpirun -n 8 --map-by ppr:4:node --host n3:4,n1:4 --mpi=pmi2 ior'),
-    ],
-)
-def test_a_launch_can_be_pinned_to_nodes(kind, argv):
-    assert launch_argv(Launcher(kind, ('--mpi=pmi2',)), POINT, ('ior',), ('n3', 'n1')) == argv.split()
-
-
-def test_every_launcher_that_a_site_may_name_reaches_nodes_by_name_but_the_local_one():
-    assert {kind for kind in LAUNCHERS if 'n3' not in ' '.join(launch_argv(Launcher(kind), POINT, (), ('n3',)))} == {
-        'local'
-    }
+@pytest.mark.parametrize('kind', LAUNCHERS)
+def test_an_mpi_launch_states_nodes_tasks_and_tasks_a_node_and_can_be_pinned_by_all_but_the_local_launcher(kind):
+    launcher, (argv, nodes) = Launcher(kind, ('--mpi=pmi2',)), PINNED[kind]
+    assert launch_argv(launcher, POINT, ('ior',)) == argv.replace('NODES', '').split()
+    assert launch_argv(launcher, POINT, ('ior',), ('n3', 'n1')) == argv.replace('NODES', nodes).split()
 
 
 @pytest.mark.parametrize(
@@ -176,26 +147,13 @@ def test_where_a_launcher_finds_another_directory_by_the_path_nothing_is_started
     assert (outcome.exit_status != 0, said in outcome.stderrs[0]) == (swapped, swapped)
 
 
-def test_its_inputs_are_there_before_it_starts(place):
-    finished = run(place, 'cat ../job', inputs={str(place / 'job'): 'text'})
-    assert finished.outcome.stdouts == ('text',)
-
-
-def test_it_works_in_the_data_directory(place):
-    assert run(place, 'pwd -P').outcome.stdouts == (f'{place}/data\n',)
-
-
-def test_its_output_is_in_no_language_of_the_user(place, monkeypatch):
+def test_it_has_its_inputs_no_terminal_no_language_of_the_user_and_a_session_of_its_own(place, monkeypatch):
     monkeypatch.setenv('LC_ALL', 'de_DE.UTF-8')
-    assert run(place, 'echo $LC_ALL').outcome.stdouts == ('C\n',)
-
-
-def test_it_gets_nothing_to_read(place):
-    assert run(place, 'cat').outcome.stdouts == ('',)
-
-
-def test_it_has_no_terminal_and_a_session_of_its_own(place):
-    fields = run(place, 'cat /proc/$$/stat').outcome.stdouts[0].rpartition(')')[2].split()
+    script = 'cat; cat ../job; echo $LC_ALL; pwd -P; cat /proc/$$/stat'
+    (said,) = run(place, script, inputs={str(place / 'job'): 'text\n'}).outcome.stdouts
+    *lines, stat = said.splitlines()
+    assert lines == ['text', 'C', f'{place}/data']
+    fields = stat.rpartition(')')[2].split()
     assert int(fields[3]) != os.getsid(0)
     assert fields[4] == '0'
 
@@ -203,14 +161,14 @@ def test_it_has_no_terminal_and_a_session_of_its_own(place):
 # What is seen of it
 
 
-def test_each_process_has_its_streams_and_its_exit_status(place):
-    outcome = run(place, 'echo a', 'echo b >&2; exit 3').outcome
-    assert (outcome.stdouts, outcome.stderrs) == (('a\n', ''), ('', 'b\n'))
-    assert [process.exit_status for process in outcome.processes] == [0, 3]
-
-
-def test_a_process_that_a_signal_ended_has_its_number_negative(place):
-    assert run(place, 'kill -SEGV $$').outcome.exit_status == -signal.SIGSEGV
+def test_each_process_has_its_streams_its_exit_status_and_its_outputs(place):
+    outputs = (str(place / 'there'), str(place / 'not'))
+    scripts = (r"printf 'a\377'; echo text > ../there", 'echo b >&2; exit 3', 'kill -SEGV $$')
+    outcome = run(place, *scripts, outputs=outputs).outcome
+    assert (outcome.stdouts, outcome.stderrs) == (('a\ufffd', '', ''), ('', 'b\n', ''))
+    assert [process.exit_status for process in outcome.processes] == [0, 3, -signal.SIGSEGV]
+    assert outcome.outputs == ('text\n', None)
+    assert sorted(path.name for path in place.glob('raw*')) == ['raw.0.out', 'raw.1.err']
 
 
 def test_the_times_of_the_processes_count_from_the_first_start(place):
@@ -218,20 +176,6 @@ def test_the_times_of_the_processes_count_from_the_first_start(place):
     assert outcome.processes[0].start_s >= 0
     for process, shortest in zip(outcome.processes, (0.1, 0.2), strict=True):
         assert process.end_s - process.start_s >= shortest
-
-
-def test_an_output_that_was_not_written_is_none(place):
-    outcome = run(place, 'echo text > ../there', outputs=(str(place / 'there'), str(place / 'not'))).outcome
-    assert outcome.outputs == ('text\n', None)
-
-
-def test_bytes_that_are_no_text_do_not_stop_it(place):
-    assert run(place, r"printf '\377\376'").outcome.stdouts == ('\ufffd\ufffd',)
-
-
-def test_streams_are_kept_where_there_was_something_in_them(place):
-    run(place, 'echo a', 'echo b >&2')
-    assert sorted(path.name for path in place.glob('raw*')) == ['raw.0.out', 'raw.1.err']
 
 
 def test_bytes_that_storage_gave_to_its_children_are_counted(place):
@@ -248,29 +192,27 @@ def test_bytes_that_storage_gave_to_its_children_are_counted(place):
 # How it is ended
 
 
-def test_it_is_given_up_after_its_limit(place, soon):
-    with pytest.raises(LaunchGivenUp, match='it did not end within 0 s; it was ended$'):
-        run(place, 'exec sleep 60', limit_s=0.2)
-    assert working_in(place) == []
-
-
-def test_all_of_its_processes_are_ended_if_one_does_not_end(place, soon):
-    with pytest.raises(LaunchGivenUp):
-        run(place, 'true', 'exec sleep 60', 'exec sleep 60', limit_s=0.2)
-    assert working_in(place) == []
-
-
-def test_one_that_ignores_sigterm_is_killed(place, soon):
-    with pytest.raises(LaunchGivenUp, match='it was ended$'):
-        run(place, "trap '' TERM; while :; do sleep 1; done", limit_s=0.2)
-    assert working_in(place) == []
+@pytest.mark.parametrize(
+    ('scripts', 'stops', 'why'),
+    [
+        (['true', 'exec sleep 60', 'exec sleep 60'], False, 'it did not end within 0 s'),
+        (["trap '' TERM; while :; do sleep 1; done"], False, 'it did not end within 0 s'),
+        (['echo $$ > ../pid; exec sleep 60'], True, 'a stop was requested'),
+    ],
+    ids=['one that ends before', 'it ignores SIGTERM', 'a stop'],
+)
+def test_all_of_its_processes_are_ended_at_its_limit_or_when_a_stop_is_requested(place, soon, scripts, stops, why):
+    stopping = (lambda: written(place / 'pid')) if stops else (lambda: False)
+    with pytest.raises(LaunchGivenUp, match=f'{why}; it was ended$'):
+        run(place, *scripts, limit_s=60.0 if stops else 0.2, stopping=stopping)
+    assert working_in(place / 'data') == []
 
 
 def test_a_process_of_another_session_that_it_left_in_the_directory_is_killed_too(place, soon):
     script = "setsid sh -c 'echo $$ > ../pid; exec sleep 60' & trap '' TERM; while :; do sleep 1; done"
     with pytest.raises(LaunchGivenUp, match='it was ended$'):
         run(place, script, stopping=lambda: written(place / 'pid'))
-    assert working_in(place) == []
+    assert working_in(place / 'data') == []
 
 
 @pytest.mark.needs('fio')
@@ -278,7 +220,7 @@ def test_the_jobs_of_a_real_fio_that_was_killed_are_killed_too(place):
     options = '--name=rank0 --numjobs=2 --rw=write --size=1m --rate=1m --time_based --runtime=60 --eta=never'
     finished = run(place, f'fio {options} & sleep 1; kill -KILL $!; wait $!')
     assert finished.outcome.exit_status == 128 + signal.SIGKILL
-    assert working_in(place) == []
+    assert working_in(place / 'data') == []
 
 
 def test_processes_elsewhere_are_none_of_its_business(place, soon):
@@ -288,12 +230,6 @@ def test_processes_elsewhere_are_none_of_its_business(place, soon):
     pid = int((place / 'pid').read_text())
     assert os.readlink(f'/proc/{pid}/cwd') == str(place)
     os.kill(pid, signal.SIGKILL)
-
-
-def test_it_is_ended_when_a_stop_is_requested(place, soon):
-    with pytest.raises(LaunchGivenUp, match='a stop was requested; it was ended$'):
-        run(place, 'echo $$ > ../pid; exec sleep 60', stopping=lambda: written(place / 'pid'))
-    assert working_in(place) == []
 
 
 def test_a_signal_that_reaches_the_engine_first_is_a_stop_and_no_fault_of_the_engine(place):
@@ -315,20 +251,14 @@ def test_one_that_survives_is_left_and_named(place, soon, monkeypatch):
     monkeypatch.setattr(processes, '_kill_all', lambda pids: None)
     with pytest.raises(LaunchGivenUp, match='and process [0-9]+ survived SIGKILL$') as caught:
         run(place, 'exec sleep 60', limit_s=0.2)
-    (pid,) = working_in(place)
+    (pid,) = working_in(place / 'data')
     assert f'process {pid} survived' in str(caught.value)
     os.kill(pid, signal.SIGKILL)
-
-
-def test_a_program_that_cannot_be_started_is_an_error_that_names_it(place):
-    command = Command('node', (('/no/such/program',),), {}, ())
-    with opened(place / 'data') as where, pytest.raises(FileNotFoundError, match='/no/such/program'):
-        carry_out(command, Processes([['/no/such/program']], {}), str(place / 'raw'), where, 1.0, lambda: False)
 
 
 def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, soon):
     argvs = [['/bin/sh', '-c', 'exec sleep 60'], ['/no/such/program']]
     command = Command('task', tuple(map(tuple, argvs)), {}, ())
-    with opened(place / 'data') as where, pytest.raises(FileNotFoundError):
+    with opened(place / 'data') as where, pytest.raises(FileNotFoundError, match='/no/such/program'):
         carry_out(command, Processes(argvs, {}), str(place / 'raw'), where, 60.0, lambda: False)
-    assert working_in(place) == []
+    assert working_in(place / 'data') == []

@@ -4,7 +4,6 @@ srun."""
 import json
 import os
 import platform
-import stat
 
 import pytest
 
@@ -13,10 +12,10 @@ from seatrial.filesystem.base import Cold, Exchanged
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.clients import EMPTY, FORGET, KEEP, MARK, Clients, clients, main
 from seatrial.model.plan import Launcher
+from stand_in import program
 
 HERE = platform.node()
-SRUN = """#!/bin/sh
-echo "$*" > {asked}
+SRUN = """echo "$*" > {asked}
 while [ "${{1#-}}" != "$1" ]; do shift; done
 "$@"
 "$@" | sed 's/{mark} [^ ]*/{mark} n2/; {change}'
@@ -36,10 +35,7 @@ def asked(data, tmp_path, monkeypatch):
     """The clients of two nodes; change: what sed makes of the second one's answer."""
 
     def two(change='', named=(), forget=True):
-        srun = tmp_path / 'srun'
-        srun.write_text(SRUN.format(asked=tmp_path / 'asked', mark=MARK, change=change))
-        srun.chmod(srun.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+        program(tmp_path, monkeypatch, 'srun', SRUN.format(asked=tmp_path / 'asked', mark=MARK, change=change))
         plan = plan_of(case={'nodes': 2})._replace(launcher=Launcher('srun'))
         return clients(plan, str(data), forget, named), (tmp_path / 'asked').read_text()
 
@@ -66,14 +62,9 @@ def task(data, monkeypatch, capsys):
 def test_a_task_forgets_every_file_and_follows_no_link(data, task):
     answer, seen = task(FORGET)
     assert (answer['fault'], seen) == (None, [str(data / 'data')])
-
-
-def test_a_task_that_only_counts_forgets_nothing(task):
     answer, seen = task(KEEP, exchanged=lambda *_: Exchanged(4096))
-    assert (answer['fetched'], seen) == (4096, [])
+    assert (answer['fetched'], seen) == (4096, []), 'one that only counts forgets nothing'
 
-
-def test_a_file_that_cannot_be_forgotten_is_told(data, task):
     def denied(path):
         raise PermissionError(13, os.strerror(13), path)
 
@@ -97,12 +88,8 @@ def test_every_node_of_the_case_is_asked_once(asked):
     answer, command = asked()
     assert answer == Clients(None, None)
     assert command.startswith('-N2 -n2 --ntasks-per-node=1 ')
-
-
-def test_nodes_that_are_named_are_asked_by_name(asked):
     answer, command = asked(named=('n1', 'n2'))
-    assert answer.fault is None
-    assert '--nodelist=n1,n2 ' in command
+    assert answer.fault is None and '--nodelist=n1,n2 ' in command
 
 
 @pytest.mark.parametrize(

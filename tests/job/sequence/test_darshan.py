@@ -51,6 +51,8 @@ def test_an_mpi_program_leaves_one_log_of_a_known_name(places):
     assert settings['LD_PRELOAD'] == LIBRARY
     assert settings['DARSHAN_LOGFILE'] == f'{places[1]}{FOLDER}/launch.darshan'
     assert 'DARSHAN_ENABLE_NONMPI' not in settings
+    # What the user's environment says of it does not count.
+    assert argv[1:3] == ('-u', 'DARSHAN_DISABLE') and 'DARSHAN_ENABLE_NONMPI' in argv
 
 
 @pytest.mark.parametrize('scope', ['node', 'task'])
@@ -61,12 +63,6 @@ def test_every_process_of_another_program_leaves_its_own_log(places, scope):
         assert settings['DARSHAN_ENABLE_NONMPI'] == '1'
         assert settings['DARSHAN_LOGPATH'] == places[1] + FOLDER
         assert 'DARSHAN_LOGFILE' not in settings
-
-
-def test_what_the_users_environment_says_of_darshan_does_not_count(places):
-    (mpi,), (other,) = started('mpi', places), started('node', places)
-    assert ('-u', 'DARSHAN_DISABLE') == mpi[1:3] == other[1:3]
-    assert 'DARSHAN_ENABLE_NONMPI' in mpi and 'DARSHAN_LOGFILE' in other
 
 
 def test_a_library_that_is_loaded_already_stays_loaded(places, monkeypatch):
@@ -144,7 +140,26 @@ class TestRunner:
         assert stages(ran)[-2:] == ['darshan', 'darshan'] and stages(ran).count('darshan') == 2
         last = [(each.point.label, each.phase) for each in ran.records.samples[-2:]]
         assert last == [('16KiB', 'write'), ('16KiB', 'read')]
-        assert ran.end.reason == 'finished'
+        assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED)
+        assert all(len(each.values) == 2 for each in ran.result.metrics), 'its figures count nowhere'
+        assert os.listdir(Path(ran.records.start.run_directory, DATA)) == []
+        commands = {each.stage: each.command[0] for each in ran.records.samples}
+        assert f'LD_PRELOAD={LIBRARY}' in commands['darshan'] and 'env' not in commands['measured'].split()
+        raw = Path(ran.plan.records, 'raw')
+        assert json.loads((raw / f'{ran.records.samples[-1].raw}{FOLDER}' / PLACE).read_text())
+        waits = {'startdelay=' in file.read_text() for file in raw.glob('*-darshan-*.fio')}
+        assert waits == {True}, 'the engine is given the job that can be traced'
+
+    def test_links_of_an_engine_stand_before_its_darshan_run_is_started(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio(), workload=SFWA, darshan=LIBRARY))
+        assert stages(ran)[-1] == 'darshan' and ran.records.samples[-1].measurement is not None
+
+    @pytest.mark.parametrize(('library', 'budget_s'), [('', 600.0), (LIBRARY, 0.0)])
+    def test_without_a_library_or_time_there_is_none(self, lab, stub_fio, library, budget_s):
+        budget = StoppingRule(0.10, minimum=2, maximum=2, extra=0, budget_s=budget_s)
+        ran = lab.run(lab.plan(stub_fio(), darshan=library, stopping=budget))
+        assert 'darshan' not in stages(ran)
+        assert library or not any(label.startswith('P15a') for label in ran.result.labels)
 
     def test_one_that_hangs_is_ended_and_the_figures_stand(self, lab, stub_fio):
         fio = stub_fio(('darshan-write', {'fault': 'hang'}))
@@ -158,38 +173,3 @@ class TestRunner:
         fio = stub_fio(('darshan-write', {'fault': 'hang'}))
         ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
         assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
-
-    def test_its_figures_count_nowhere(self, lab, stub_fio):
-        with_it = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
-        assert all(len(each.values) == 2 for each in with_it.result.metrics)
-        assert with_it.result.verdict == Verdict.MEASURED
-
-    def test_the_engine_is_started_by_env_with_the_library(self, lab, stub_fio):
-        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
-        commands = {each.stage: each.command[0] for each in ran.records.samples}
-        assert f'LD_PRELOAD={LIBRARY}' in commands['darshan'] and 'env' not in commands['measured'].split()
-        assert json.loads(Path(ran.plan.records, 'raw', f'{ran.records.samples[-1].raw}{FOLDER}', PLACE).read_text())
-
-    def test_the_engine_is_given_the_job_that_can_be_traced(self, lab, stub_fio):
-        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
-        waits = {'startdelay=' in file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-darshan-*.fio')}
-        others = [file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-measured-*.fio')]
-        assert waits == {True} and others and not any('startdelay=' in text for text in others)
-
-    def test_links_of_an_engine_stand_before_its_darshan_run_is_started(self, lab, stub_fio):
-        ran = lab.run(lab.plan(stub_fio(), workload=SFWA, darshan=LIBRARY))
-        assert stages(ran)[-1] == 'darshan' and ran.records.samples[-1].measurement is not None
-
-    def test_nothing_is_left_of_its_files(self, lab, stub_fio):
-        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
-        assert os.listdir(Path(ran.records.start.run_directory, DATA)) == []
-
-    def test_a_site_without_darshan_has_no_such_run(self, lab, stub_fio):
-        ran = lab.run(lab.plan(stub_fio()))
-        assert 'darshan' not in stages(ran)
-        assert not any(label.startswith('P15a') for label in ran.result.labels)
-
-    def test_after_the_time_budget_there_is_no_darshan_run(self, lab, stub_fio):
-        budget = StoppingRule(0.10, minimum=2, maximum=2, extra=0, budget_s=0.0)
-        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY, stopping=budget))
-        assert 'darshan' not in stages(ran)

@@ -52,6 +52,9 @@ def test_it_starts_from_the_metric_below_its_bound_and_the_targets_that_take_fil
     assert (found.breach.metric, found.breach.point, found.breach.bound) == ('write', '16MiB', 200.0 * MIB)
     assert found.numbers == {'ost0000': 0, 'ost0001': 1}
     assert found.servers == {'ost0000': 'a', 'ost0001': 'b'}
+    assert found.point.bytes_per_task == SIZE, 'a task moves no more than in the case'
+    plan = plan_of(floors=FLOORS)
+    assert begun(plan, records_of(plan, STEADY)._replace(sized=None), TWO) is None
 
 
 FOUR = [row(n) for n in range(4)]
@@ -104,15 +107,6 @@ def test_flash_and_disks_are_not_compared():
 )
 def test_it_does_not_start_where_nothing_is_low_or_nothing_can_be_compared(changes):
     assert start(**changes) is None
-
-
-def test_a_record_that_came_to_no_size_starts_none():
-    plan = plan_of(floors=FLOORS)
-    assert begun(plan, records_of(plan, STEADY)._replace(sized=None), TWO) is None
-
-
-def test_a_task_moves_no_more_than_in_the_case():
-    assert start().point.bytes_per_task == SIZE
 
 
 def test_of_a_case_of_long_launches_only_a_part_is_moved():
@@ -178,9 +172,6 @@ def test_groups_are_measured_in_random_order_and_as_often_as_each_other():
         assert asked.count('drill1a') == asked.count('drill1b') == 4
         orders.append(tuple(asked))
     assert len(set(orders)) > 1
-
-
-def test_what_cannot_be_measured_names_nothing():
     drill = carry_out(start(), lambda point, repetition: None, lambda: 1e6, random.Random(1))
     assert drill.sentence.startswith('the groups of targets could not be compared')
     assert drill.rounds[0][0].figures == ()

@@ -62,19 +62,18 @@ def layouts_of(lab, run, driver, layout=AS_IT_IS):
     return Layouts(lab.plan('fio', target={'layout': layout}), driver, run)
 
 
-def test_the_default_asks_for_nothing(lab, run):
-    driver = Recording()
-    layouts_of(lab, run, driver).give('data', POINT)
-    assert driver.given == []
-
-
 def test_a_directory_gets_its_layout_once(lab, run):
     driver = Recording()
+    layouts_of(lab, run, driver).give('data', POINT)
+    assert driver.given == [], 'the default asks for nothing'
     layouts = layouts_of(lab, run, driver, WIDE)
     layouts.give('data', POINT)
     run.empty('data')
     layouts.give('data', POINT)
     assert [name for name, _ in driver.given] == ['wide']
+    assert layouts.findings('data', Launch('write', POINT)) == []
+    (lab.target / run.path_of('data') / 'f').write_text('x')
+    assert layouts.findings('data', Launch('write', POINT)) == []
 
 
 def test_for_another_layout_the_directory_is_made_anew(lab, run):
@@ -122,13 +121,6 @@ def test_a_file_that_was_made_is_read_back(lab, run, point, phase, made):
     assert not made or 'not the layout that was asked for: 2 stripes, not 4' in found[0].sentence
 
 
-def test_what_is_as_asked_is_no_finding(lab, run):
-    layouts = layouts_of(lab, run, Recording(), WIDE)
-    assert layouts.findings('data', Launch('write', POINT)) == []
-    (lab.target / run.path_of('data') / 'f').write_text('x')
-    assert layouts.findings('data', Launch('write', POINT)) == []
-
-
 BOTH_TASKS = POINT._replace(tasks=2, tasks_per_node=2)
 
 
@@ -165,13 +157,12 @@ def test_of_many_files_some_are_proved_at_first_and_then_one_after_the_other(lab
     for _ in range(3):
         layouts.findings('data', Launch('write', POINT))
     assert [name for name, _ in driver.read_back[8:]] == ['f08', 'f09', 'f10']
-
-
-def test_of_many_entries_that_were_created_one_is_proved(lab, run):
-    driver = Recording()
-    written(run, 20)
-    layouts_of(lab, run, driver, WIDE).findings('data', Launch('create', TREE))
-    assert len(driver.read_back) == 1
+    created = Recording()
+    layouts_of(lab, run, created, WIDE).findings('data', Launch('create', TREE))
+    of_target = Recording()
+    layouts, point = on_target(lab, run, of_target)
+    layouts.findings('data', Launch('write', point))
+    assert (len(created.read_back), [name for name, _ in of_target.read_back]) == (1, ['f00'])
 
 
 def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
@@ -186,24 +177,24 @@ def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
     assert layouts.findings('data', Launch('read', POINT._replace(layout=ONE))) == []
 
 
-@pytest.mark.parametrize('grants', [(Granted(), FEWER), (FEWER, Granted()), (SHARED, FEWER)])
-def test_all_targets_that_are_now_more_and_now_fewer_are_invalid(lab, run, grants):
+@pytest.mark.parametrize(
+    ('grants', 'finding', 'said'),
+    [
+        ((Granted(), FEWER), ('P5a', 'invalid'), ', and in a file before all'),
+        ((FEWER, Granted()), ('P5a', 'invalid'), ', and in a file before all'),
+        ((SHARED, FEWER), ('P5a', 'invalid'), ', and in a file before all'),
+        ((Granted(), SHARED), ('P5c', 'label'), SHARED.said),
+        ((SHARED, Granted()), ('P5c', 'label'), SHARED.said),
+    ],
+)
+def test_all_targets_that_are_now_more_and_now_fewer_are_invalid_but_where_components_share_them(
+    lab, run, grants, finding, said
+):
     driver = Recording()
     driver.grants = iter(grants)
     written(run, 2)
-    found = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
-    assert [each.rule for each in found] == ['P5a']
-    assert 'all = 7 of 8 OSTs' in found[0].sentence and ', and in a file before all' in found[0].sentence
-
-
-@pytest.mark.parametrize('grants', [(Granted(), SHARED), (SHARED, Granted())])
-def test_how_the_components_of_a_file_share_all_targets_may_differ_and_is_said(lab, run, grants):
-    driver = Recording()
-    driver.grants = iter(grants)
-    written(run, 2)
-    found = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
-    assert [(each.rule, each.effect) for each in found] == [('P5c', 'label')]
-    assert SHARED.said in found[0].sentence
+    (found,) = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
+    assert (found.rule, found.effect) == finding and said in found.sentence
 
 
 def on_target(lab, run, driver):
@@ -230,6 +221,17 @@ def test_a_target_that_is_closed_is_not_tested_and_nothing_is_set(lab, run, row,
     assert (raised.value.rule, driver.given) == ('P5b', [])
 
 
+@pytest.mark.parametrize('refuses', ['the directory', 'a file'])
+def test_a_target_that_refuses_the_directory_or_a_file_in_it_is_not_tested(lab, run, refuses):
+    driver = Recording(refuses='only root may' if refuses == 'the directory' else None)
+    if refuses == 'a file':
+        driver.make_file = lambda file, layout, inside: 'only root may'
+    layouts, point = on_target(lab, run, driver)
+    with pytest.raises(EngineError, match='ost0003 cannot be tested: only root may') as raised:
+        layouts.give('data', point)
+    assert raised.value.rule == 'P5b'
+
+
 @pytest.mark.parametrize(
     'rows', [(), (TargetRow('OST', 3, 'x', True, bytes_free=2 * MIB), TargetRow('OST', 2, 'x', False))]
 )
@@ -253,22 +255,6 @@ def test_the_targets_are_read_once_and_only_for_a_sweep_over_them(lab, run):
     assert asked == [str(lab.target)]
 
 
-def test_a_target_that_refuses_is_not_tested(lab, run):
-    layouts, point = on_target(lab, run, Recording(refuses='only root may'))
-    with pytest.raises(EngineError, match='ost0003 cannot be tested: only root may') as raised:
-        layouts.give('data', point)
-    assert raised.value.rule == 'P5b'
-
-
-def test_a_target_on_which_no_file_can_be_made_is_not_tested_although_the_directory_takes_it(lab, run):
-    driver = Recording()
-    driver.make_file = lambda file, layout, inside: 'Invalid argument'
-    layouts, point = on_target(lab, run, driver)
-    with pytest.raises(EngineError, match='ost0003 cannot be tested: Invalid argument') as raised:
-        layouts.give('data', point)
-    assert raised.value.rule == 'P5b'
-
-
 def test_a_target_is_tried_once_and_nothing_is_left_of_it(lab, run):
     driver = Recording()
     layouts, point = on_target(lab, run, driver)
@@ -277,11 +263,3 @@ def test_a_target_is_tried_once_and_nothing_is_left_of_it(lab, run):
         layouts.give('data', point._replace(label='ost0001', layout=striped('ost0001', osts=(1,))))
         assert os.listdir(run.path_of('data')) == []
     assert driver.made == [('tried', 'ost0003'), ('tried', 'ost0001')]
-
-
-def test_of_a_target_one_file_is_proved(lab, run):
-    driver = Recording()
-    layouts, point = on_target(lab, run, driver)
-    written(run, 20)
-    layouts.findings('data', Launch('write', point))
-    assert [name for name, _ in driver.read_back] == ['f00']

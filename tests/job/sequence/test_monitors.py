@@ -7,6 +7,7 @@ from seatrial.job.sequence import monitors
 from seatrial.job.sequence.monitors import SECTOR, Counters, Monitoring, counters_of
 from seatrial.model.plan import Monitor
 from seatrial.model.telemetry import ServerGap, ServerLook
+from stand_in import WAIT_S, Kept
 from transcript import transcripts
 
 SEEN = transcripts('proc')['four-seconds-of-dd']['out'].splitlines()
@@ -14,21 +15,6 @@ STARTS = [number for number, line in enumerate(SEEN) if len(line.split()) == 2]
 ROUNDS = [SEEN[start:end] for start, end in zip(STARTS, [*STARTS[1:], len(SEEN)], strict=True)]
 FIRST = Counters(0.0, {'sda': 0, 'sdb': 0}, 0, 0, 0, 0, 0, 0)
 SECOND = Counters(0.0, {'sda': 300, 'sdb': 900}, 100, 200, 300, 400, 5, 6)
-WAIT_S = 60.0
-
-
-class Kept(list):
-    """What was written."""
-
-    def wait_for(self, number, kind=ServerLook):
-        end = time.monotonic() + WAIT_S
-        while len(self.of(kind)) < number and time.monotonic() < end:
-            time.sleep(0.02)
-        assert len(self.of(kind)) >= number, self
-        return self.of(kind)
-
-    def of(self, kind):
-        return [each for each in self if isinstance(each, kind)]
 
 
 def said(rounds, uptimes):
@@ -86,8 +72,8 @@ def test_after_an_hour_a_line_sums_up_ten_seconds(monkeypatch):
 
 def test_this_machine_is_asked_until_it_is_stopped():
     kept = Kept()
-    monitoring = Monitoring((Monitor('here', ('sh', '-c')),), kept.append)
-    looks = kept.wait_for(2)
+    monitoring = Monitoring((Monitor('here', ('sh', '-c')),), kept.write)
+    looks = kept.wait_for(ServerLook, 2)
     assert monitoring.stop()
     assert {each.server for each in looks} == {'here'} and not kept.of(ServerGap)
     assert all(each.samples == 1 and 0 <= each.busy <= 1 for each in looks)
@@ -97,9 +83,9 @@ def test_a_server_that_refuses_is_a_gap_with_its_words_and_the_others_go_on(monk
     monkeypatch.setattr(monitors, 'RETRY_S', 0.05)
     kept = Kept()
     refusing = Monitor('oss1', ('sh', '-c', 'echo ssh: no route to host >&2; exit 255'))
-    monitoring = Monitoring((refusing, Monitor('oss2', ('/no/such',)), Monitor('oss3', ('sh', '-c'))), kept.append)
-    kept.wait_for(1)
-    kept.wait_for(4, ServerGap)
+    monitoring = Monitoring((refusing, Monitor('oss2', ('/no/such',)), Monitor('oss3', ('sh', '-c'))), kept.write)
+    kept.wait_for(ServerLook, 1)
+    kept.wait_for(ServerGap, 4)
     assert monitoring.stop()
     assert {(each.server, each.why) for each in kept.of(ServerGap)} == {
         ('oss1', 'ssh: no route to host'),
@@ -110,7 +96,7 @@ def test_a_server_that_refuses_is_a_gap_with_its_words_and_the_others_go_on(monk
 def test_one_that_hangs_is_ended_with_all_that_it_has_started(tmp_path):
     started = tmp_path / 'started'
     hanging = ('sh', '-c', f'sleep 1000 & echo $! >{started}; sleep 1000')
-    monitoring = Monitoring((Monitor('oss1', hanging),), Kept().append)
+    monitoring = Monitoring((Monitor('oss1', hanging),), Kept().write)
     end = time.monotonic() + WAIT_S
     while not (started.exists() and started.read_text()) and time.monotonic() < end:
         time.sleep(0.02)

@@ -10,6 +10,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import Launcher
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access
+from stand_in import program
 
 pytestmark = pytest.mark.usefixtures('short_launches')
 
@@ -34,8 +35,7 @@ def test_it_is_written_and_read_at_the_end_as_the_largest_point_is(lab, stub_fio
     assert os.listdir(os.path.join(ran.records.start.run_directory, 'data')) == []
 
 
-SRUN = """#!/bin/sh
-# srun OPTION... PROGRAM...: as many copies as -nN says, each with its rank.
+SRUN = """# srun OPTION... PROGRAM...: as many copies as -nN says, each with its rank.
 for word; do case $word in -n*) n=${word#-n};; -*) ;; *) break;; esac; shift; done
 rank=0
 while [ $rank -lt $n ]; do SLURM_PROCID=$rank "$@" & rank=$((rank + 1)); done
@@ -46,10 +46,7 @@ wait
 def test_in_a_sweep_over_nodes_whose_tasks_are_not_kept_it_knows_what_each_has_written(
     lab, stub_fio, tmp_path, monkeypatch
 ):
-    program = tmp_path / 'srun'
-    program.write_text(SRUN)
-    program.chmod(0o755)
-    monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+    program(tmp_path, monkeypatch, 'srun', SRUN)
     monkeypatch.setattr(start, 'named_nodes', lambda plan: (os.uname().nodename,))
     ran = lab.run(lab.plan(stub_fio(), tasks=2, launcher=Launcher('srun')), proves=True)
     assert {each.measurement.tasks for each in ran.records.samples if each.stage == 'measured'} == {()}

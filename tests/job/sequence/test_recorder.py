@@ -44,16 +44,13 @@ def written(folder, *values):
     return Path(folder, SAMPLES)
 
 
-def test_what_was_written_is_read_again(folder):
-    written(folder, SIZED, END)
-    records = records_in(folder)
-    assert (records.sized, records.end, records.truncated) == (SIZED, END, 0)
-
-
 def test_a_record_is_there_as_soon_as_it_is_written(folder):
+    empty = records_in(folder)
+    assert (empty.start, empty.samples, empty.end, empty.truncated) == (None, [], None, 0)
     recorder = Recorder(folder)
     recorder.write(SIZED)
     assert records_in(folder).sized == SIZED
+    assert os.path.isdir(recorder.raw) and os.path.dirname(recorder.raw) == folder
     recorder.close()
 
 
@@ -72,18 +69,6 @@ def test_the_record_of_an_earlier_job_is_not_touched(folder):
     assert path.read_bytes() == before
 
 
-def test_the_raw_output_has_a_directory_beside_the_record(folder):
-    recorder = Recorder(folder)
-    assert os.path.isdir(recorder.raw)
-    assert os.path.dirname(recorder.raw) == folder
-    recorder.close()
-
-
-def test_a_job_that_never_began_has_empty_records(folder):
-    records = records_in(folder)
-    assert (records.start, records.samples, records.end, records.truncated) == (None, [], None, 0)
-
-
 @pytest.mark.parametrize('cut', [1, 20, 40])
 def test_a_truncated_last_line_is_counted_and_costs_only_itself(folder, cut):
     path = written(folder, SIZED, END)
@@ -99,25 +84,15 @@ def test_bytes_that_are_no_text_are_counted_and_cost_only_their_line(folder):
     assert (records_in(folder).sized, records_in(folder).truncated) == (SIZED, 1)
 
 
-def test_what_is_appended_after_the_job_stands_on_a_line_of_its_own(folder):
-    written(folder, END)
+@pytest.mark.parametrize(('values', 'cut'), [((), 0), ((SIZED, END), 0), ((SIZED, END), 20)])
+def test_what_is_appended_stands_on_a_line_of_its_own(folder, values, cut):
+    if values:
+        path = written(folder, *values)
+        path.write_bytes(path.read_bytes()[: -cut or None])
     append(folder, REMOVAL)
     records = records_in(folder)
-    assert (records.end, records.removal, records.truncated, records.broken) == (END, REMOVAL, 0, '')
-
-
-def test_what_is_appended_after_a_truncated_line_stands_on_its_own(folder):
-    path = written(folder, SIZED, END)
-    path.write_bytes(path.read_bytes()[:-20])
-    append(folder, REMOVAL)
-    records = records_in(folder)
-    assert (records.sized, records.end, records.removal, records.truncated) == (SIZED, None, REMOVAL, 1)
-    assert records.broken == ''
-
-
-def test_what_is_appended_to_no_record_begins_one(folder):
-    append(folder, REMOVAL)
-    assert records_in(folder).removal == REMOVAL
+    assert (records.removal, records.truncated, records.broken) == (REMOVAL, int(cut > 0), '')
+    assert (records.sized, records.end) == (SIZED if values else None, END if values and not cut else None)
 
 
 PLAN = plan_of()
@@ -172,13 +147,15 @@ def test_each_line_is_read_once_however_often_a_record_is_asked_for(whole, tmp_p
     assert len(read) == len(text)
 
 
-@pytest.mark.parametrize('way', ['shorter', 'another', 'edited'])
+@pytest.mark.parametrize('way', ['shorter', 'another', 'edited', 'gone'])
 def test_a_record_that_is_not_the_one_of_last_time_is_read_from_its_beginning(whole, tmp_path, way):
     reader, file = RecordReader(str(tmp_path)), tmp_path / SAMPLES
     file.write_bytes(whole.read_bytes())
     assert reader.read().end == END
     text = whole.read_text()
-    if way == 'shorter':
+    if way == 'gone':
+        file.unlink()
+    elif way == 'shorter':
         file.write_text(text.splitlines(keepends=True)[0])
     elif way == 'another':
         (tmp_path / 'new').write_text(text.replace('"elapsed_s":1.5', '"elapsed_s":1.6') + text)
@@ -187,14 +164,6 @@ def test_a_record_that_is_not_the_one_of_last_time_is_read_from_its_beginning(wh
         file.write_text(text.replace('"elapsed_s":1.5', '"elapsed_s":1.6'))
         os.utime(file, ns=(0, 0))
     assert reader.read() == records_in(str(tmp_path)) != records_in(str(whole.parent))
-
-
-def test_a_record_that_is_gone_is_empty(whole, tmp_path):
-    reader, file = RecordReader(str(tmp_path)), tmp_path / SAMPLES
-    file.write_bytes(whole.read_bytes())
-    assert reader.read().end == END
-    file.unlink()
-    assert reader.read() == records_in(str(tmp_path))
 
 
 def test_zeros_that_nfs_shows_before_what_was_appended_are_read_again(whole, tmp_path):

@@ -37,25 +37,16 @@ def test_every_point_is_measured_as_often_as_the_plan_says(lab, stub_fio):
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED)
 
 
-def test_every_launch_is_one_line_of_the_record_in_its_order(lab, stub_fio):
-    fio = stub_fio()
-    ran = lab.run(lab.plan(fio))
-    launched = [line.split()[-1] for line in Path(f'{fio}.log').read_text().splitlines()]
-    assert [os.path.basename(path) for path in launched] == [f'{each.raw}.fio' for each in ran.records.samples]
-
-
-def test_a_record_begins_with_the_start_and_ends_with_the_end(lab, stub_fio):
-    plan = lab.plan(stub_fio())
-    lab.run(plan)
-    kinds = [json.loads(line)['record'] for line in Path(plan.records, SAMPLES).read_text().splitlines()]
-    assert (kinds[0], kinds[-1], kinds.count('start'), kinds.count('end')) == ('start', 'end', 1, 1)
-
-
-def test_the_first_launches_are_warm_ups_on_other_files_than_those_measured(lab, stub_fio):
+def test_every_launch_is_one_line_of_the_record_and_the_first_are_warm_ups_on_other_files(lab, stub_fio):
     fio = stub_fio()
     ran = lab.run(lab.plan(fio))
     stages = [sample.stage for sample in ran.records.samples]
-    where = [os.path.basename(line.split()[2]) for line in Path(f'{fio}.log').read_text().splitlines()]
+    log = [line.split() for line in Path(f'{fio}.log').read_text().splitlines()]
+    where = [os.path.basename(words[2]) for words in log]
+    assert [os.path.basename(words[-1]) for words in log] == [f'{each.raw}.fio' for each in ran.records.samples]
+    lines = Path(ran.plan.records, SAMPLES).read_text().splitlines()
+    kinds = [json.loads(line)['record'] for line in lines]
+    assert (kinds[0], kinds[-1], kinds.count('start'), kinds.count('end')) == ('start', 'end', 1, 1)
     assert stages[:2] == ['warmup', 'warmup']
     assert [{'warmup': 'warmup', 'measured': 'data'}[stage] for stage in stages] == where
 
@@ -84,19 +75,13 @@ def test_nothing_is_left_in_the_data_directories_when_the_run_has_ended(lab, stu
 
 
 def test_the_remove_step_leaves_nothing_of_a_finished_run(lab, stub_fio):
-    path, before = lab.write(lab.plan(stub_fio())), lab.surroundings()
+    plan = lab.plan(stub_fio())
+    path, before = lab.write(plan), lab.surroundings()
     assert command.main(['run', path]) == 0
     assert len(lab.left()) == 1
     assert command.main(['remove', path]) == 0
     assert lab.left() == []
     assert lab.surroundings() == before
-
-
-def test_the_removal_is_in_the_record(lab, stub_fio):
-    plan = lab.plan(stub_fio())
-    path = lab.write(plan)
-    command.main(['run', path])
-    command.main(['remove', path])
     ran = lab.ran(plan)
     assert (ran.records.removal.left, ran.records.removal.removed_directories) == ((), 3)
     assert not any('not removed' in label for label in ran.result.labels)
@@ -119,9 +104,20 @@ def test_a_wrong_command_line_is_answered_with_the_usage(arguments, capsys):
     assert 'usage: runner.pyz run|remove PLAN' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize('name', ['', '..', 'plan.json'])
+def test_a_plan_that_others_may_change_is_not_carried_out(lab, capsys, name):
+    path = lab.write(lab.plan('fio'))
+    before = lab.surroundings()
+    Path(path).parent.joinpath(name).chmod(0o777)
+    assert command.main(['run', path]) == 64
+    assert 'others may write to ' in capsys.readouterr().err
+    assert lab.surroundings() == before
+
+
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
+        (None, 'No such file'),
         ('{', 'plan.json: Expecting'),
         ('[]', 'plan.json: TrialPlan: an object is expected, not list'),
         ('{"schema": 99}', 'schema: 99 is not 2, the one that is read here'),
@@ -129,7 +125,8 @@ def test_a_wrong_command_line_is_answered_with_the_usage(arguments, capsys):
     ],
 )
 def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, said):
-    (tmp_path / 'plan.json').write_text(text)
+    if text is not None:
+        (tmp_path / 'plan.json').write_text(text)
     assert command.main(['run', str(tmp_path / 'plan.json')]) == 64
     error = capsys.readouterr().err
     assert said in error
@@ -156,11 +153,6 @@ def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, chang
     assert command.main([step, path]) == 64
     assert capsys.readouterr().err.startswith(f'seatrial: {path}: {said}')
     assert lab.surroundings() == before
-
-
-def test_a_plan_that_is_not_there_is_named(tmp_path, capsys):
-    assert command.main(['remove', str(tmp_path / 'plan.json')]) == 64
-    assert 'No such file' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('python', [sys.executable, 'python3.6'])

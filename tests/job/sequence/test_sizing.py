@@ -1,7 +1,7 @@
 """With how many bytes a task a run is made: fixed, found out by the warm-up, and enlarged where that was too few.
 
 A stand-in for fio is launched whose figures are exactly what a test wants (tests/stubs/fio.py). How many files are
-found out is in test_runner_metadata.py.
+found out is in test_runner_kinds.py.
 """
 
 import pytest
@@ -31,12 +31,6 @@ SLOW = SIZE / 0.01  # B/s: 64 KiB take 10 ms
 ADAPTED = Sizing(SIZE, SIZE, target_s=0.05, min_s=0.03)
 
 
-def test_bytes_that_the_site_has_fixed_are_moved_as_they_are(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), sizing=ADAPTED._replace(pinned=SIZE)))
-    assert {sample.point.bytes_per_task for sample in ran.records.samples} == {SIZE}
-    assert ran.records.sized.reason == 'fixed by the site or the profile'
-
-
 def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_meant(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), sizing=ADAPTED))
     assert ran.records.sized.per_task == 5 * SIZE
@@ -56,16 +50,13 @@ def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):
     assert sizes[:2] == [SIZE, 16 * SIZE]
 
 
-def test_a_measured_launch_that_is_too_short_leads_to_a_second_size(lab, stub_fio):
+def test_a_measured_launch_that_is_too_short_leads_to_a_second_size_and_samples_of_the_first_do_not_count(
+    lab, stub_fio
+):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     # 1.25 x 64 KiB x 50 ms / 10 ms, in whole granules of 64 KiB
     assert (ran.records.sized.number, ran.records.sized.per_task) == (2, 7 * SIZE)
-
-
-def test_samples_of_a_size_that_was_given_up_do_not_count(lab, stub_fio):
-    fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
-    ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     assert [sample.sizing for sample in ran.measured] == [1, 2, 2, 2, 2]
     assert ran.counts == {'write@32KiB': 2, 'write@16KiB': 2}
     assert {sample.point.bytes_per_task for each in measured(ran.plan, ran.records).values() for sample in each} == {
@@ -163,9 +154,6 @@ def test_the_warm_up_of_a_sweep_over_targets_is_made_on_the_first_that_works():
     found = calibration_points(placed('ost', 9))
     assert [point.layout and point.layout.name for point in found] == ['ost0', 'ost1', 'ost2', 'ost3', None]
     assert [point.layout.name for point in calibration_points(placed('layout', 9))] == ['ost0']
-
-
-def test_the_warm_up_of_a_sweep_over_nodes_has_no_layout_of_its_own():
     plan = placed('node', 3)
     plan = plan._replace(points=tuple(point._replace(layout=None) for point in plan.points))
     assert [point.layout for point in calibration_points(plan)] == [None]
@@ -209,12 +197,8 @@ def labelled(ran):
 def test_data_that_repeat_beyond_the_warm_up_are_found_at_the_size_that_was_decided(lab, stub_fio, asked):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
     assert labelled(lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))) == {'measured'}
-
-
-def test_data_that_repeat_make_a_back_end_that_deduplicates_invalid(lab, stub_fio, asked):
-    fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
-    plan = lab.plan(fio, workload=WRITES, target={'deduplicates': True}, sizing=ADAPTED)
-    assert lab.run(plan).result.verdict is Verdict.INVALID
+    once = lab.plan(fio, workload=WRITES, check='Once', target={'deduplicates': True}, sizing=ADAPTED)
+    assert lab.run(once).result.verdict is Verdict.INVALID
 
 
 def test_of_a_workload_that_only_reads_it_is_asked_what_the_preparation_writes(lab, stub_fio, asked):

@@ -1,6 +1,7 @@
 """Which engine measures on a node, where the file system decides it."""
 
 import os
+import stat
 import sys
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 
 from seatrial.filesystem.base import Behaviour, Capacity
 from seatrial.filesystem.posix import Posix
-from seatrial.job.sequence.survey import filling, survey, to_fullness, used_percent
+from seatrial.job.sequence.survey import devices_fault, filling, survey, to_fullness, used_percent
 from seatrial.model.plan import EngineChoice, Limits
 from seatrial.model.units import MIB
 from seatrial.rules.registry import BEFORE, findings
@@ -66,12 +67,30 @@ def test_trees_are_sized_to_the_fullness_that_is_meant(lab, monkeypatch):
     assert survey(lab.plan(sys.executable, values=(32,)), None).share == 0
 
 
-def test_a_mount_that_gives_up_when_its_server_is_away_is_labelled(lab, stub_fio, monkeypatch):
-    plan = lab.plan(stub_fio())
-    assert 'P17c' not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
+def soft(monkeypatch):
     monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
-    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P17c']
-    assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'filer:/home is mounted soft')
+
+
+def preloaded(monkeypatch):
+    monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
+
+
+@pytest.mark.parametrize(
+    ('rule', 'so', 'changes', 'said'),
+    [
+        ('P17c', soft, {}, 'filer:/home is mounted soft'),
+        ('P21a', preloaded, {}, 'LD_PRELOAD is /opt/libtrace.so'),
+        ('P16c', lambda monkeypatch: None, {'node_memory': 1 << 60}, 'and the site says 1024 PiB'),
+    ],
+)
+def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch, rule, so, changes, said):
+    monkeypatch.delenv('LD_PRELOAD', raising=False)
+    plan = lab.plan(stub_fio())
+    assert rule not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
+    so(monkeypatch)
+    seen = findings(BEFORE, survey(plan._replace(**changes), None).environment)
+    (found,) = [each for each in seen if each.rule == rule]
+    assert found.effect == 'label' and said in found.sentence
 
 
 def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
@@ -79,15 +98,6 @@ def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
     seen = survey(lab.plan(stub_fio(), engines=engines, axis=AXES['brick']), None)
     assert seen.chosen.engine.name == 'fio'
     assert 'ior: removes the empty files that lie on the brick, and makes others' in seen.skipped
-
-
-def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeypatch):
-    monkeypatch.delenv('LD_PRELOAD', raising=False)
-    plan = lab.plan(stub_fio())
-    assert 'P21a' not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
-    monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
-    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P21a']
-    assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'LD_PRELOAD is /opt/libtrace.so')
 
 
 @pytest.mark.parametrize(
@@ -99,7 +109,82 @@ def test_how_full_a_file_system_is_counts_as_df_does(blocks, free, available, pe
     assert used_percent(seen) == percent
 
 
-def test_memory_that_is_not_the_declared_one_is_labelled(lab, stub_fio):
-    plan = lab.plan(stub_fio())._replace(node_memory=1 << 60)
-    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P16c']
-    assert (found.effect, 'and the site says 1024 PiB' in found.sentence) == ('label', True)
+# The raw devices that a site names: each fault in words, and none is opened to write
+
+
+@pytest.fixture
+def disks(tmp_path, monkeypatch):
+    """Files that pass for block devices of their size; what each is opened with."""
+    opened = []
+    real = os.stat
+
+    def make(*sizes):
+        paths = []
+        for number, size in enumerate(sizes):
+            path = tmp_path / f'sd{number}'
+            path.write_bytes(bytes(size))
+            paths.append(str(path))
+        return paths
+
+    def like_a_device(path, **how):
+        found = real(path, **how)
+        if not str(path).startswith(str(tmp_path)):
+            return found
+        return os.stat_result([stat.S_IFBLK | 0o660, *found[1:10]], {'st_rdev': found.st_ino})
+
+    def watched(path, flags, *more):
+        opened.append((path, flags))
+        return real_open(path, flags, *more)
+
+    real_open = os.open
+    monkeypatch.setattr(os, 'stat', like_a_device)
+    monkeypatch.setattr(os, 'open', watched)
+    return make, opened
+
+
+def test_devices_that_are_large_enough_have_no_fault_and_are_opened_to_read(disks):
+    make, opened = disks
+    paths = make(MIB, 2 * MIB)
+    assert devices_fault(paths, MIB) is None
+    assert opened == [(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
+
+
+def test_a_device_that_is_not_there_is_named():
+    assert devices_fault(['/dev/no-such-disk'], 1) == '/dev/no-such-disk is not there: No such file or directory'
+
+
+def test_a_plain_file_and_a_character_device_are_no_block_devices(tmp_path):
+    (tmp_path / 'disk').touch()
+    for path in (str(tmp_path / 'disk'), '/dev/null'):
+        assert devices_fault([path], 0) == f'{path} is not a block device'
+
+
+def test_a_device_that_nobody_else_may_read_is_named(disks, monkeypatch):
+    make, _ = disks
+    (path,) = make(MIB)
+
+    def refuse(path, flags):
+        raise PermissionError(13, 'Permission denied')
+
+    monkeypatch.setattr(os, 'open', refuse)
+    assert devices_fault([path], 1) == f'{path} cannot be read: Permission denied'
+
+
+def test_two_names_of_one_device_are_told(disks, tmp_path):
+    make, _ = disks
+    (path,) = make(MIB)
+    os.symlink(path, tmp_path / 'again')
+    assert devices_fault([path, str(tmp_path / 'again')], 1) == f'{tmp_path}/again and {path} are one device'
+
+
+def test_a_device_that_is_too_small_is_told_with_the_remedy(disks):
+    make, opened = disks
+    (path,) = make(MIB)
+    assert devices_fault([path], 2 * MIB) == (
+        f'{path} has 1 MiB, and 2 MiB are to be read of it: write less for bytes_per_task in its trial'
+    )
+    assert len(opened) == 1
+
+
+def test_a_case_without_devices_asks_nothing():
+    assert devices_fault((), 0) is None

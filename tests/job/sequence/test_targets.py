@@ -15,13 +15,13 @@ from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
-from seatrial.job.sequence import followup
+from seatrial.job.sequence import followup, runner
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.layout import Layout
-from seatrial.model.plan import StoppingRule
+from seatrial.model.plan import EngineChoice, StoppingRule
 from seatrial.model.point import Allocation
 from seatrial.model.record import Sized
 from seatrial.model.units import GIB, KIB, MIB
@@ -124,17 +124,22 @@ def test_what_nobody_is_suspected_of_is_not_measured_again(lustre, stub_fio):
     assert [place.name for place in ran.result.isolation.of(SLOW)] == ['ost0002']
 
 
-@pytest.mark.parametrize('faults', [{'inactive': [3]}, {'df': '311'}], ids=['inactive', 'no create'])
-def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, stub_fio, faults):
+@pytest.mark.parametrize(
+    ('faults', 'dead'),
+    [({'inactive': [3]}, 3), ({'df': '311'}, 3), ({'retired': [0]}, 0)],
+    ids=['inactive', 'no create', 'retired on the MDS'],
+)
+def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, stub_fio, faults, dead):
     lustre.stand.now(**faults)
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    assert ran.end.reason == 'finished'
-    assert {sample.point.label for sample in ran.measured if sample.valid} == {'ost0000', 'ost0001', 'ost0002'}
-    (closed,) = [sample for sample in ran.measured if sample.point.label == 'ost0003']
+    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
+    others = {f'ost{number:04d}' for number in range(4) if number != dead}
+    assert {sample.point.label for sample in ran.measured if sample.valid} == others
+    (closed,) = [sample for sample in ran.measured if sample.point.label not in others]
     assert [(each.rule, each.effect) for each in closed.findings] == [('P5b', 'incomplete')]
-    assert ran.result.verdict is Verdict.INCOMPLETE
-    assert [each.node for each in ran.result.isolation.not_tested] == ['ost0003']
-    assert '-o 3' not in set_on_directories(lustre)
+    assert f'ost{dead:04d} cannot be tested: ' in closed.findings[0].sentence
+    assert [each.node for each in ran.result.isolation.not_tested] == [f'ost{dead:04d}']
+    assert dead == 0 or '-o 3' not in set_on_directories(lustre)
 
 
 def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
@@ -148,30 +153,17 @@ def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre
     assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
 
 
-def test_a_target_that_is_retired_on_the_mds_is_not_tested_and_the_others_are(lustre, stub_fio):
-    lustre.stand.now(retired=[0])
-    ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    assert {sample.point.label for sample in ran.measured if sample.valid} == {'ost0001', 'ost0002', 'ost0003'}
-    (closed,) = [sample for sample in ran.measured if sample.point.label == 'ost0000']
-    assert [(each.rule, each.effect) for each in closed.findings] == [('P5b', 'incomplete')]
-    assert 'ost0000 cannot be tested: ' in closed.findings[0].sentence
-    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
-
-
 def warmed_up_on(ran):
     return [sample.point.label for sample in ran.records.samples if sample.stage == 'warmup' and sample.valid]
 
 
-def test_the_size_is_found_on_one_target_alone(lustre, stub_fio):
-    assert warmed_up_on(lustre.run(osts(lustre, stub_fio(('', FAST))))) == ['ost0000']
-
-
-@pytest.mark.parametrize('faults', [{'retired': [0]}, {'inactive': [0, 1]}], ids=['retired', 'inactive'])
-def test_the_size_is_found_on_the_next_target_where_the_first_is_dead(lustre, stub_fio, faults):
+@pytest.mark.parametrize(
+    ('faults', 'first'), [({}, 0), ({'retired': [0]}, 1), ({'inactive': [0, 1]}, 2)], ids=['', 'retired', 'inactive']
+)
+def test_the_size_is_found_on_the_first_target_that_works_alone(lustre, stub_fio, faults, first):
     lustre.stand.now(**faults)
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    dead = max(next(iter(faults.values())))
-    assert warmed_up_on(ran) == [f'ost{dead + 1:04d}'] and ran.end.reason == 'finished'
+    assert warmed_up_on(ran) == [f'ost{first:04d}'] and ran.end.reason == 'finished'
 
 
 def mdts(lab):
@@ -287,18 +279,63 @@ def test_the_component_is_named_in_the_verdict(lustre, stub_fio):
     assert 'drill-down: both OSTs of 10.0.0.1@o2ib are 50 % slower' in result.reasons[0]
 
 
-def test_a_case_that_meets_its_bounds_is_not_drilled_into(lustre, stub_fio):
+def test_a_case_that_meets_its_bounds_or_has_no_targets_is_not_drilled_into(lustre, lab, stub_fio):
     ran = drilled(lustre, stub_fio, floors={'write@32KiB': 1.0})
     assert ran.records.drill is None
     assert 'drill' not in {sample.stage for sample in ran.records.samples}
-
-
-def test_a_file_system_without_targets_is_not_drilled_into(lab, stub_fio):
-    plan = lab.plan(stub_fio(('', FAST)), values=(32,), stopping=REPEATED)._replace(floors={'write@32KiB': 1e6 * MIB})
-    assert lab.run(plan).records.drill is None
+    plan = lab.plan(stub_fio(('', FAST)), check='Posix', values=(32,), stopping=REPEATED)
+    assert lab.run(plan._replace(floors={'write@32KiB': 1e6 * MIB})).records.drill is None
 
 
 def test_the_read_is_drilled_into_after_a_write_of_its_own(lustre, stub_fio):
     ran = drilled(lustre, stub_fio, floors={'read@32KiB': 1e6 * MIB})
     own = [sample.phase for sample in ran.records.samples if sample.stage == 'drill']
     assert own[:4] == ['write', 'read', 'write', 'read']
+
+
+# A node sweep that cannot be made is refused, and an engine that does not say it is skipped
+
+MFWA = data_access('multiple', transfer_size=KIB, bytes_per_task=64 * KIB)
+
+
+@pytest.fixture
+def sweep(lab, stub_fio):
+    """A plan over two nodes; `engines` go before the stand-in for fio."""
+
+    def make(*engines):
+        fio = stub_fio()
+        points = tuple(expand(Sweep('node'), MFWA, Allocation(2, 1)))
+        plan = lab.plan(fio, axis=AXES['node'], points=points)
+        return plan._replace(case=plan.case._replace(nodes=2), engines=(*engines, EngineChoice('fio', fio)))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ('nodelist', 'said'),
+    [
+        (None, 'SLURM_JOB_NODELIST has 0 of 2; submit it to a Slurm partition'),
+        ('n1', 'SLURM_JOB_NODELIST has 1 of 2'),
+        ('n[1-', "'n[1-' is no list of nodes"),
+    ],
+)
+def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, nodelist, said):
+    monkeypatch.delenv('SLURM_JOB_NODELIST', raising=False)
+    if nodelist is not None:
+        monkeypatch.setenv('SLURM_JOB_NODELIST', nodelist)
+    ran = lab.run(sweep())
+    assert ran.end.reason == runner.REFUSED
+    assert said in ran.end.why
+    assert ran.result.verdict is Verdict.INCOMPLETE
+    assert ran.records.samples == []
+
+
+def test_an_engine_that_does_not_say_where_its_tasks_ran_is_skipped(lab, sweep, monkeypatch, tmp_path):
+    ior = tmp_path / 'ior'
+    ior.write_text('#!/bin/sh\nexit 1\n')
+    ior.chmod(0o755)
+    monkeypatch.setenv('SLURM_JOB_NODELIST', 'n[1-2]')
+    monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
+    ran = lab.run(sweep(EngineChoice('ior', str(ior))))
+    assert 'ior: does not say which task ran on which node' in ran.records.start.skipped
+    assert ran.records.start.engine == 'fio'

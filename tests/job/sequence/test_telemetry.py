@@ -1,7 +1,5 @@
 """The sampler: it looks about once a second, and whatever happens to it, the run goes on as if it were not there."""
 
-import json
-import os
 import sys
 import threading
 import time
@@ -14,7 +12,7 @@ from builders import plan_of
 from seatrial.filesystem.base import Driver, Exchanged, Meter, no_meter
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import telemetry
-from seatrial.job.sequence.telemetry import Log, Watching, observed, telemetry_in
+from seatrial.job.sequence.telemetry import Watching, observed, telemetry_in
 from seatrial.model.ask import ask
 from seatrial.model.telemetry import (
     AFTER,
@@ -28,29 +26,9 @@ from seatrial.model.telemetry import (
     Served,
     Watch,
 )
+from stand_in import WAIT_S, Kept
 
-WAIT_S = 60.0  # at most, for what comes at once on a machine that has time
 READY = Meter('a counter of the test', '', lambda deadline_s: {READ: 1, WRITTEN: 2})
-
-
-class Kept(Log):
-    """Lines that are kept in memory."""
-
-    def __init__(self):
-        self.lines = []
-
-    def write(self, value):
-        self.lines.append(value)
-
-    def of(self, kind):
-        return [line for line in self.lines if isinstance(line, kind)]
-
-    def wait_for(self, kind, number):
-        end = time.monotonic() + WAIT_S
-        while len(self.of(kind)) < number and time.monotonic() < end:
-            time.sleep(0.005)
-        assert len(self.of(kind)) >= number, self.lines
-        return self.of(kind)
 
 
 class Counting(Driver):
@@ -104,32 +82,24 @@ def test_it_looks_at_once_and_once_more_when_it_is_stopped():
     assert log.of(Look)[0].counters == {READ: 1, WRITTEN: 2}
 
 
-def test_the_looks_follow_each_other_in_time():
+def late():
+    time.sleep(0.3)
+    return {READ: 1}
+
+
+@pytest.mark.parametrize(
+    ('fails', 'why'),
+    [({}, 'did not answer'), (lambda: [][0], "IndexError('list index"), (late, 'answered after')],
+    ids=['silent', 'broken', 'late'],
+)
+def test_a_look_without_an_answer_in_time_is_a_gap_and_the_next_one_is_no_gap_any_more(monkeypatch, fails, why):
+    monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.2)
     log = Kept()
-    watching = Watching(READY, log, 0.01)
-    looks = log.wait_for(Look, 4)
+    watching = Watching(counting({READ: 1}, fails, {READ: 3}), log, 0.01)
+    looks = log.wait_for(Look, 2)
     watching.stop()
-    assert all(one.clock_s < other.clock_s and one.time <= other.time for one, other in pairwise(looks))
-
-
-def test_a_look_without_an_answer_is_a_gap_and_the_next_one_is_no_gap_any_more():
-    log = Kept()
-    watching = Watching(counting({READ: 1}, {}, {READ: 3}), log, 0.01)
-    log.wait_for(Look, 2)
-    watching.stop()
-    assert [type(line) for line in log.lines[:4]] == [Watch, Look, Gap, Look]
-    assert 'did not answer' in log.of(Gap)[0].why
-
-
-def test_a_look_that_fails_is_a_gap_that_says_how():
-    def fail():
-        raise LookupError('a fault')
-
-    log = Kept()
-    watching = Watching(counting(fail, {READ: 1}), log, 0.01)
-    log.wait_for(Look, 1)
-    watching.stop()
-    assert "LookupError('a fault')" in log.of(Gap)[0].why
+    assert why in log.of(Gap)[0].why and log.lines.index(log.of(Gap)[0]) < log.lines.index(looks[1])
+    assert all(one.clock_s < other.clock_s and one.time <= other.time for one, other in pairwise(log.of(Look)))
 
 
 def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_time(monkeypatch):
@@ -163,15 +133,6 @@ def test_the_pause_after_gaps_has_an_end(monkeypatch):
     watching.stop()
 
 
-def test_an_answer_that_comes_late_is_a_gap(monkeypatch):
-    monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.001)
-    log = Kept()
-    watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
-    log.wait_for(Gap, 1)
-    watching.stop()
-    assert not log.of(Look) and 'answered after' in log.of(Gap)[0].why
-
-
 def test_costly_readings_are_taken_less_often_and_the_file_says_how_often(monkeypatch):
     monkeypatch.setattr(telemetry, 'DEAR_S', 0.001)
     log = Kept()
@@ -194,22 +155,21 @@ def test_one_dear_look_among_cheap_ones_changes_nothing(monkeypatch):
     watching.stop()
 
 
-def test_where_nothing_can_be_counted_no_thread_is_started_and_the_reason_is_kept():
+def test_where_nothing_can_be_counted_no_thread_is_started_and_the_reason_is_kept(monkeypatch, target, records):
     log = Kept()
     before = threading.active_count()
     watching = Watching(no_meter('tmpfs keeps its files in memory'), log, 1.0)
     assert threading.active_count() == before and watching.stop()
     assert [line.why_not for line in log.lines] == ['tmpfs keeps its files in memory']
+    with observed(target, records, Counting(ValueError('a fault')), {}):
+        pass
+    assert "ValueError('a fault')" in telemetry_in(records).watch.why_not
 
-
-def test_a_user_who_may_have_no_more_threads_has_no_telemetry(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, 'start', refuse)
-    log = Kept()
-    assert Watching(READY, log, 1.0).stop()
-    assert [type(line) for line in log.lines] == [Watch]
+    assert Watching(READY, log, 1.0).stop(), 'a user may have no more threads'
 
 
 def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, records):
@@ -223,12 +183,6 @@ def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, record
     for_ever.set()
     assert ran and (found.looks, found.gaps, found.ended) == ([], [], None)
     assert [each.when for each in found.rpc_sizes] == [BEFORE]  # nothing more is asked of what does not answer
-
-
-def test_a_type_whose_meter_fails_has_none(target, records):
-    with observed(target, records, Counting(ValueError('a fault')), {}):
-        pass
-    assert "ValueError('a fault')" in telemetry_in(records).watch.why_not
 
 
 def test_records_that_cannot_be_written_stop_nothing(target, tmp_path):
@@ -265,11 +219,6 @@ class TestTheCommandToTheServers:
             assert Path(records, 'raw', f'{each.raw}.out').read_text() == 'counted\n'
             assert Path(records, 'raw', f'{each.raw}.err').read_text() == 'said\n'
 
-    def test_without_one_nothing_is_run(self, target, records):
-        with observed(target._replace(telemetry=()), records, Counting(), {}):
-            pass
-        assert telemetry_in(records).servers == [] and os.listdir(Path(records, 'raw')) == []
-
     @pytest.mark.parametrize(
         ('command', 'status', 'why'),
         [
@@ -305,12 +254,11 @@ class TestTheCommandToTheServers:
 
     def test_what_is_of_the_jobs_own_is_asked_of_the_type(self, target, records, monkeypatch):
         monkeypatch.setenv('SLURM_JOB_ID', '4242')
+        assert self.run(target, records) == [], 'without a command nothing is run'
         for each in self.run(target, records, 'echo', 'abc'):
             assert (each.job, each.own) == ('4242', (Served('OST0', 'write_bytes', 1, 4, '4242'),))
-
-    def test_outside_of_a_job_nothing_is(self, target, records, monkeypatch):
-        monkeypatch.delenv('SLURM_JOB_ID', raising=False)
-        assert [(each.job, each.own) for each in self.run(target, records, 'echo')] == [('', ()), ('', ())]
+        monkeypatch.delenv('SLURM_JOB_ID')
+        assert [(each.job, each.own) for each in self.run(target, records, 'echo')[-2:]] == [('', ()), ('', ())]
 
 
 class TestInARun:
@@ -348,13 +296,6 @@ class TestInARun:
         assert len(ran.records.samples) == len(alone.records.samples)
         found = telemetry_in(ran.plan.records)
         assert found.gaps and not found.looks
-
-    def test_telemetry_is_no_part_of_the_record(self, lab, stub_fio):
-        ran = lab.run(lab.plan(stub_fio()))
-        lines = Path(ran.plan.records, 'samples.jsonl').read_text().splitlines()
-        kinds = {json.loads(line)['record'] for line in lines}
-        assert not kinds & {'watch', 'look', 'gap'} and ran.records.truncated == 0
-        assert ran.plan.target.path not in str(Path(ran.plan.records, 'telemetry.jsonl').resolve())
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(target, records):

@@ -24,30 +24,26 @@ def case(make, means, sweep=SURFACE, workload=ONE_TASK, **changes):
     return make.case(plan, make.records(plan, rates))
 
 
-def test_rows_are_file_sizes_and_columns_transfer_sizes(make):
+def test_rows_are_file_sizes_and_columns_transfer_sizes_and_the_largest_mean_is_the_darkest(make):
     (found,) = surfaces([case(make, MEANS)], BINARY)
     (drawn,) = found.maps
     assert (drawn.name, drawn.columns) == ('write', ('64KiB', '1MiB'))
-    assert [(row, [round(each.summary.mean / MIB) for each in own]) for row, own in drawn.rows] == [
-        ('16MiB', [100, 200]),
-        ('64MiB', [401, 301]),
+    assert [(row, [(round(each.summary.mean / MIB), each.shade) for each in own]) for row, own in drawn.rows] == [
+        ('16MiB', [(100, 1), (200, 2)]),
+        ('64MiB', [(401, SHADES - 1), (301, 3)]),
     ]
 
 
-def test_the_largest_mean_has_the_darkest_shade(make):
-    (found,) = surfaces([case(make, MEANS)], BINARY)
-    shades = [each.shade for _, own in found.maps[0].rows for each in own]
-    assert shades == [1, 2, SHADES - 1, 3]
-
-
-def test_it_says_where_larger_transfers_are_slower(make):
-    (found,) = surfaces([case(make, MEANS)], BINARY)
-    assert found.maps[0].notes == ('files of 64MiB: slower with 1MiB than with 64KiB (301 MiB/s and 401 MiB/s)',)
-
-
-def test_it_says_that_they_are_nowhere_slower(make):
-    (found,) = surfaces([case(make, {**MEANS, '64MiB-1MiB': 400.0})], BINARY)
-    assert found.maps[0].notes == ('larger transfers are nowhere slower',)
+@pytest.mark.parametrize(
+    ('last', 'note'),
+    [
+        (300.0, 'files of 64MiB: slower with 1MiB than with 64KiB (301 MiB/s and 401 MiB/s)'),
+        (400.0, 'larger transfers are nowhere slower'),
+    ],
+)
+def test_it_says_where_larger_transfers_are_slower(make, last, note):
+    (found,) = surfaces([case(make, {**MEANS, '64MiB-1MiB': last})], BINARY)
+    assert found.maps[0].notes == (note,)
 
 
 def test_what_was_not_measured_is_an_empty_field_and_a_smoke_test_says_nothing(make):

@@ -9,7 +9,8 @@ from courses import measured_of, rows_of, scenario_of
 from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import MAX_STEPS
 from seatrial.model.units import BINARY
-from seatrial.report.drawing.scenario_course import LOWEST, MEAN, PAPERS, courses
+from seatrial.report.drawing.plot import Box, Curve, Guide
+from seatrial.report.drawing.scenario_course import courses
 from seatrial.report.session.page import page
 
 SHORT = scenario_of(30, 10, 60)
@@ -21,37 +22,38 @@ def drawn(make, point, **rows):
     return view
 
 
-def px(drawing, second, point):
-    return drawing.left + (drawing.right - drawing.left) * second / point.duration_s
+def boxes_of(view, label):
+    return [part for part in view.chart.parts if isinstance(part, Box) and part.label == label]
+
+
+def lines_of(view):
+    return {part.label: part.strokes for part in view.chart.parts if isinstance(part, Curve)}
 
 
 def test_a_short_one_is_drawn_second_by_second_with_its_action_and_return(make):
     view = drawn(make, SHORT, dead_s=5)
-    drawing = view.drawings['wide']
-    assert (view.step_s, list(drawing.lines)) == (1, [MEAN])
-    (block,) = drawing.blocks
-    assert block.x == pytest.approx(px(drawing, 30, SHORT), abs=0.1)
-    assert block.width == pytest.approx(px(drawing, 10.4, SHORT) - drawing.left, abs=0.1)
-    ((x, width),) = drawing.returns
-    assert x == pytest.approx(block.x + block.width) and width > 0
-    bottom = drawing.paper.height - drawing.paper.bottom
-    down = [x for stroke in drawing.lines[MEAN] for x, y in stroke if y == bottom]
-    assert min(down) == pytest.approx(px(drawing, 30, SHORT)) and max(down) == pytest.approx(px(drawing, 45, SHORT))
+    (strokes,) = lines_of(view).values()
+    (action,), (back,) = boxes_of(view, 'action'), boxes_of(view, 'until it is back')
+    assert (action.start, action.end, action.number) == (30.0, pytest.approx(40.4), '1')
+    assert action.end == back.start < back.end
+    down = [x for stroke in strokes for x, rate in stroke if rate == 0]
+    assert (min(down), max(down)) == (30.0, 45.0)
+    assert [part.label for part in view.chart.parts if isinstance(part, Guide)] == ['90 % of before']
 
 
 def test_an_outage_of_two_minutes_is_seen_in_72_hours(make):
     view = drawn(make, LONG)
-    assert view.step_s == 72 * 3600 / MAX_STEPS
-    lowest = [y for stroke in view.drawings['wide'].lines[LOWEST] for _, y in stroke]
-    paper = PAPERS['wide']
-    assert lowest.count(paper.height - paper.bottom) >= 2 * 6
-    assert len(view.actions) == len(view.drawings['wide'].blocks) == 6
-    assert 'at least 0 MiB/s' in view.words and '6 actions' in view.words
+    mean, lowest = lines_of(view)
+    assert (mean, lowest) == ('written and read, mean of 12 min', 'lowest second in it')
+    assert 72 * 3600 / MAX_STEPS == 720
+    assert sum(rate == 0 for stroke in lines_of(view)[lowest] for _, rate in stroke) >= 2 * 6
+    assert len(view.actions) == len(boxes_of(view, 'action')) == 6
+    assert 'at least 0 MiB/s' in view.chart.words and '6 actions' in view.chart.words
 
 
 def test_what_never_came_back_is_said_and_has_no_return(make):
     view = drawn(make, SHORT, share_after=0.5)
-    assert view.drawings['narrow'].returns == [] and 'not back at 90 %' in view.actions[0]
+    assert boxes_of(view, 'until it is back') == [] and 'not back at 90 %' in view.actions[0]
 
 
 def test_the_count_of_every_launch_is_said_with_its_action(make):
@@ -72,9 +74,9 @@ def test_the_count_of_every_launch_is_said_with_its_action(make):
 
 
 def test_times_in_which_calls_failed_are_marked_in_the_action(make):
-    drawing = drawn(make, SHORT, errors=True).drawings['wide']
-    assert drawing.failed[0][0] == pytest.approx(px(drawing, 30, SHORT)) and len(drawing.failed) == 10
-    assert not drawn(make, SHORT).failed
+    failed = boxes_of(drawn(make, SHORT, errors=True), 'calls failed')
+    assert (failed[0].start, len(failed)) == (30, 10)
+    assert boxes_of(drawn(make, SHORT), 'calls failed') == []
 
 
 def test_every_scenario_of_a_case_is_in_the_page(make):
@@ -82,7 +84,6 @@ def test_every_scenario_of_a_case_is_in_the_page(make):
     case = make.scenarios(*((each, measured_of(each)) for each in (SHORT, other)))
     html = page(make.session(case))
     assert re.findall(r'throughput of ([\w-]+):', html) == ['oss3-away'] * 2 + ['mds-away'] * 2
-    assert html.count('<figure class="course">') == 2
 
 
 def test_a_case_that_is_no_scenario_has_none(make):

@@ -1,7 +1,6 @@
 """What the nights decided, what fails since when, and which runs were missed."""
 
 from datetime import datetime, timedelta, timezone
-from itertools import pairwise
 
 import polars as pl
 import pytest
@@ -152,35 +151,21 @@ def test_only_enforced_expectations_of_the_results_are_criteria():
     }
 
 
-@pytest.mark.parametrize('undecided', ['INCONCLUSIVE', 'INVALID', 'INCOMPLETE'])
-def test_a_night_that_cannot_decide_fixes_nothing(undecided):
-    found = standing('FAIL', undecided, undecided)
-    assert (found.verdict, found.since, found.seen) == (Verdict.FAIL, FIRST, False)
-
-
-@pytest.mark.parametrize('verdict', ['PASS', 'MEASURED'])
-def test_only_a_valid_night_takes_a_criterion_from_the_failing(verdict):
-    assert standing('FAIL', 'INCONCLUSIVE', verdict) is None
-
-
-def test_a_criterion_that_fails_again_does_so_since_the_first_night():
-    found = standing('PASS', 'FAIL', 'INVALID', 'FAIL')
-    assert (found.since, found.seen) == (FIRST + DAY, True)
-
-
-@pytest.mark.parametrize('word', ['INVALID', 'INCOMPLETE'])
-def test_what_could_not_be_believed_or_did_not_run_stands_until_it_was_measured(word):
-    assert standing('PASS', word).verdict is Verdict(word)
-    assert standing('PASS', word, 'INCONCLUSIVE') is None
-
-
-def test_inconclusive_alone_is_nothing_that_fails():
-    assert standing('INCONCLUSIVE') is None
-
-
-def test_another_verdict_is_a_new_beginning():
-    found = standing('INVALID', 'INCOMPLETE')
-    assert (found.verdict, found.since) == (Verdict.INCOMPLETE, FIRST + DAY)
+@pytest.mark.parametrize(
+    ('verdicts', 'stands'),
+    [
+        *((('FAIL', each, each), ('FAIL', 0, False)) for each in ('INCONCLUSIVE', 'INVALID', 'INCOMPLETE')),
+        *((('FAIL', 'INCONCLUSIVE', each), None) for each in ('PASS', 'MEASURED')),
+        (('PASS', 'FAIL', 'INVALID', 'FAIL'), ('FAIL', 1, True)),
+        *((('PASS', each), (each, 1, True)) for each in ('INVALID', 'INCOMPLETE')),
+        *((('PASS', each, 'INCONCLUSIVE'), None) for each in ('INVALID', 'INCOMPLETE')),
+        (('INCONCLUSIVE',), None),
+        (('INVALID', 'INCOMPLETE'), ('INCOMPLETE', 1, True)),
+    ],
+)
+def test_a_criterion_stands_since_a_night_until_one_decides_otherwise(verdicts, stands):
+    found = standing(*verdicts)
+    assert (found and (found.verdict.value, (found.since - FIRST).days, found.seen)) == stands
 
 
 def test_a_criterion_that_is_not_tested_any_more_is_forgotten():
@@ -201,20 +186,17 @@ def test_a_failing_criterion_fails_until_it_passes_or_is_none_any_more(verdicts)
     assert (found is not None and found.verdict is Verdict.FAIL) == fails
 
 
-def test_no_change_is_no_change():
-    past = standings(judged('FAIL', 'INCONCLUSIVE', 'FAIL'))
-    assert [difference(before, after) for before, after in pairwise(past)] == [Difference((), ())] * 2
-
-
-def test_a_change_is_what_is_new_and_what_has_ended():
-    first, second = standings(judged('FAIL', 'PASS'))
-    assert difference(first, second) == Difference((), (WRITE,))
-    assert difference(second, first) == Difference((WRITE,), ())
-
-
-def test_the_same_criterion_with_another_verdict_is_new():
-    first, second = standings(judged('INVALID', 'FAIL'))
-    assert difference(first, second) == Difference((WRITE,), ())
+@pytest.mark.parametrize(
+    ('verdicts', 'new', 'ended'),
+    [
+        (('FAIL', 'INCONCLUSIVE'), (), ()),
+        (('FAIL', 'PASS'), (), (WRITE,)),
+        (('PASS', 'FAIL'), (WRITE,), ()),
+        (('INVALID', 'FAIL'), (WRITE,), ()),
+    ],
+)
+def test_a_change_is_what_is_new_or_stands_differently_and_what_has_ended(verdicts, new, ended):
+    assert difference(*standings(judged(*verdicts))) == Difference(new, ended)
 
 
 @pytest.mark.parametrize(
@@ -245,34 +227,34 @@ def became(*, ended=(), alive=(), dead=(), now=MORNING):
     return [run.state for run in runs(DUE, FOLLOWING, now, [night.began for night in past], begun)]
 
 
-def test_a_session_belongs_to_the_run_that_was_due_last_when_it_began():
-    late = DUE[0] + timedelta(hours=20)
-    assert became(ended=[late, DUE[1], DUE[2] + timedelta(seconds=3)]) == [DONE, DONE, DONE]
+LATE, SLOW_CLOCK = timedelta(hours=20), -timedelta(minutes=1)
 
 
-def test_a_run_without_a_session_was_missed():
-    assert became(ended=[DUE[0], DUE[2]]) == [DONE, MISSED, DONE]
-
-
-def test_a_clock_that_is_a_minute_slow_misses_nothing():
-    assert became(ended=[due - timedelta(minutes=1) for due in DUE]) == [DONE, DONE, DONE]
-
-
-def test_a_session_that_began_and_died_is_a_missed_run():
-    assert became(ended=DUE[:2], dead=[DUE[2]]) == [DONE, DONE, MISSED]
-
-
-def test_a_session_that_runs_is_not_missed():
-    assert became(ended=DUE[:2], alive=[DUE[2]]) == [DONE, DONE, RUNNING]
-
-
-def test_a_run_that_waits_for_the_one_before_it_is_not_missed():
-    assert became(ended=DUE[:1], alive=[DUE[1]]) == [DONE, RUNNING, RUNNING]
-
-
-def test_a_run_is_waited_for_before_it_is_called_missed():
-    assert became(ended=DUE[:2], now=MORNING - timedelta(seconds=1)) == [DONE, DONE, AWAITED]
-    assert became(ended=DUE[:2], now=MORNING) == [DONE, DONE, MISSED]
+@pytest.mark.parametrize(
+    ('begun', 'states'),
+    [
+        ({'ended': [DUE[0] + LATE, DUE[1], DUE[2] + timedelta(seconds=3)]}, [DONE, DONE, DONE]),
+        ({'ended': [DUE[0], DUE[2]]}, [DONE, MISSED, DONE]),
+        ({'ended': [due + SLOW_CLOCK for due in DUE]}, [DONE, DONE, DONE]),
+        ({'ended': DUE[:2], 'dead': [DUE[2]]}, [DONE, DONE, MISSED]),
+        ({'ended': DUE[:2], 'alive': [DUE[2]]}, [DONE, DONE, RUNNING]),
+        ({'ended': DUE[:1], 'alive': [DUE[1]]}, [DONE, RUNNING, RUNNING]),
+        ({'ended': DUE[:2], 'now': MORNING - timedelta(seconds=1)}, [DONE, DONE, AWAITED]),
+        ({'ended': DUE[:2], 'now': MORNING}, [DONE, DONE, MISSED]),
+    ],
+    ids=[
+        'a session belongs to the run that was due last when it began',
+        'without a session it was missed',
+        'a slow clock misses nothing',
+        'begun and died is missed',
+        'what runs is not missed',
+        'nor what waits for the one before it',
+        'it is waited for',
+        'before it is called missed',
+    ],
+)
+def test_what_became_of_a_run_that_was_due(begun, states):
+    assert became(**begun) == states
 
 
 def test_where_nothing_was_due_nothing_was_missed():

@@ -11,7 +11,16 @@ from seatrial.judge.compare import BETTER, WORSE, MetricChange
 from seatrial.judge.verdict import Verdict
 from seatrial.report.comparison.before_after import BeforeAfter, Side
 from seatrial.report.nights.nights import AWAITED, DONE, MISSED, RUNNING, DueRun, nights
-from seatrial.report.nights.notification import SHOWN, Notified, ToldChange, TrialWatch, aligned, news, screen
+from seatrial.report.nights.notification import (
+    SHOWN,
+    UNCOMPARED,
+    Notified,
+    ToldChange,
+    TrialWatch,
+    aligned,
+    news,
+    screen,
+)
 from seatrial.report.nights.trend import Turn
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
@@ -59,23 +68,35 @@ def said(watch, word, **others):
     return lines
 
 
-def test_a_first_night_that_passes_is_no_news():
-    assert events(watched('PASS')) == ()
-
-
 def test_a_first_night_that_fails_is_news():
     found = news(watched('FAIL'), Notified(), PATIENCE)
     assert found.events == ('changed',)
     assert found.subject == 'Seatrial site nightly: FAIL: 1 new FAIL'
 
 
-def test_a_second_night_that_fails_alike_is_no_news():
-    assert events(watched('FAIL', 'FAIL'), told(1)) == ()
-
-
-@pytest.mark.parametrize('second', ['INCONCLUSIVE', 'INVALID', 'INCOMPLETE'])
-def test_a_night_that_cannot_tell_whether_it_still_fails_is_no_news(second):
-    assert events(watched('FAIL', second), told(1)) == ()
+@pytest.mark.parametrize(
+    ('verdicts', 'known', 'event'),
+    [
+        (('PASS',), NOTHING, ()),
+        (('FAIL', 'FAIL'), told(1), ()),
+        *((('FAIL', each), told(1), ()) for each in ('INCONCLUSIVE', 'INVALID', 'INCOMPLETE')),
+        (('PASS', 'FAIL', 'FAIL'), told(1), ('changed',)),
+        (('FAIL',), Notified('20200101T000000-000000'), ('changed',)),
+        (('PASS', 'INCONCLUSIVE', 'INCONCLUSIVE', 'INCONCLUSIVE', 'FAIL'), told(5), ()),
+        (('INCONCLUSIVE',) * 4, told(2), ('undecided',)),
+    ],
+    ids=[
+        'a first night that passes',
+        'a second one that fails alike',
+        *(f'{each} tells not whether it still fails' for each in ('INCONCLUSIVE', 'INVALID', 'INCOMPLETE')),
+        'what people were not told in time',
+        'a session that the history has lost',
+        'no new session',
+        'enough nights without a result while nobody could be told',
+    ],
+)
+def test_what_is_told_once_is_news_and_no_other(verdicts, known, event):
+    assert events(watched(*verdicts), known) == event
 
 
 def test_what_passes_again_is_news():
@@ -84,31 +105,10 @@ def test_what_passes_again_is_news():
     assert f'passes again: Check/{WHERE} write@1' in found.text
 
 
-def test_what_people_were_not_told_in_time_is_told_later():
-    assert events(watched('PASS', 'FAIL', 'FAIL'), told(1)) == ('changed',)
-
-
-def test_a_session_that_the_history_has_lost_is_as_if_nothing_was_told():
-    assert events(watched('FAIL'), Notified('20200101T000000-000000')) == ('changed',)
-
-
-def test_without_a_new_session_there_is_nothing_new_of_its_criteria():
-    assert events(watched('PASS', 'INCONCLUSIVE', 'INCONCLUSIVE', 'INCONCLUSIVE', 'FAIL'), told(5)) == ()
-
-
 def test_inconclusive_nights_are_news_once_there_are_enough_of_them():
     verdicts = ['PASS', *['INCONCLUSIVE'] * 7]
     found = [events(watched(*verdicts[:count]), told(count - 1)) for count in range(2, 9)]
     assert found == [(), (), ('undecided',), (), (), (), ()]
-
-
-def test_nights_without_a_valid_result_are_counted_together():
-    watch = watched('INCONCLUSIVE', 'INCOMPLETE', 'INCONCLUSIVE')
-    assert 'undecided' in events(watch, told(2))
-
-
-def test_nights_that_were_enough_while_nobody_could_be_told_are_told():
-    assert events(watched(*['INCONCLUSIVE'] * 4), told(2)) == ('undecided',)
 
 
 def test_a_missed_run_is_news_once():
@@ -178,25 +178,47 @@ def test_the_verdict_is_that_of_the_last_run_unless_it_was_missed(verdicts, runs
     assert watched(*verdicts, runs=runs).verdict is verdict
 
 
-def test_the_screen_says_when_and_how_it_went():
-    watch = watched('FAIL', calendar='every day at 01:00')
-    assert said(watch, 'trial') == ['site, profile nightly, every day at 01:00']
-    assert said(watch, 'last run') == [f'2026-11-20 01:00 to 01:02, session {session(FIRST)}']
-    assert said(watch, 'verdict') == ['FAIL: 1 FAIL']
-
-
-def test_the_screen_says_what_fails_since_when_and_why():
-    watch = watched('PASS', 'FAIL', 'INCONCLUSIVE')
-    assert said(watch, 'stands') == [
-        f'FAIL Check/{WHERE} write@1, since 2026-11-21 01:00, not decided since: because'
-    ]
-
-
-def test_the_screen_says_what_changed_since_the_night_before():
-    assert said(watched('PASS', 'FAIL'), 'changed') == [f'new: FAIL Check/{WHERE} write@1']
-    assert said(watched('FAIL', 'PASS'), 'changed') == [f'passes again: Check/{WHERE} write@1']
-    assert said(watched('INVALID', 'INCONCLUSIVE'), 'changed') == [f'was measured again: Check/{WHERE} write@1']
-    assert said(watched('FAIL', 'FAIL'), 'changed') == ['nothing']
+@pytest.mark.parametrize(
+    ('watch', 'word', 'lines'),
+    [
+        (watched('FAIL', calendar='every day'), 'trial', ['site, profile nightly, every day']),
+        (watched('FAIL'), 'last run', [f'2026-11-20 01:00 to 01:02, session {session(FIRST)}']),
+        (watched('FAIL'), 'verdict', ['FAIL: 1 FAIL']),
+        (
+            watched('PASS', 'FAIL', 'INCONCLUSIVE'),
+            'stands',
+            [f'FAIL Check/{WHERE} write@1, since 2026-11-21 01:00, not decided since: because'],
+        ),
+        (watched('PASS', 'FAIL'), 'changed', [f'new: FAIL Check/{WHERE} write@1']),
+        (watched('FAIL', 'PASS'), 'changed', [f'passes again: Check/{WHERE} write@1']),
+        (watched('INVALID', 'INCONCLUSIVE'), 'changed', [f'was measured again: Check/{WHERE} write@1']),
+        (watched('FAIL', 'FAIL'), 'changed', ['nothing']),
+        (watched('FAIL', 'PASS', 'PASS'), 'in a row', ['2 nights PASS']),
+        (watched('PASS', 'PASS', 'FAIL'), 'in a row', ['1 night FAIL, after 2 nights PASS']),
+        (watched('PASS', 'INVALID'), 'in a row', ['1 night without a valid result']),
+        (watched('PASS', 'MEASURED'), 'in a row', ['1 night MEASURED, without a pass criterion']),
+        (
+            watched('PASS', runs=[MISSED, DONE, MISSED, DONE]),
+            'missed',
+            ['2 of the last 4 runs: 2026-11-22 01:00, 2026-11-20 01:00'],
+        ),
+        (watched('PASS', runs=[DONE]), 'missed', ['none of the last 1 run']),
+        (watched('PASS', calendar='every day'), 'missed', ['none was due yet']),
+        *(
+            (watched('PASS', runs=[DONE, state]), 'now', [f'the run of 2026-11-21 01:00 is {state}'])
+            for state in (RUNNING, AWAITED)
+        ),
+        (watched('PASS', following=FIRST + DAY), 'next run', ['2026-11-21 01:00']),
+        (watched('PASS', queue='job 12 is pending'), 'Slurm', ['job 12 is pending']),
+        (watched(), 'last run', ['none has ended yet']),
+        (watched('PASS', chain='0123abcd'), 'records', ['the chain of the records ends with 0123abcd']),
+        (watched('PASS'), 'records', []),
+        (watched('PASS', criteria=0), 'criteria', [UNCOMPARED]),
+        (watched('PASS', criteria=7), 'criteria', []),
+    ],
+)
+def test_the_screen_says(watch, word, lines):
+    assert said(watch, word) == lines
 
 
 def test_a_criterion_that_is_not_tested_any_more_is_not_said_to_pass():
@@ -229,44 +251,6 @@ def test_a_long_list_is_cut_and_says_so():
     table = rows(FIRST, 'FAIL', {f'Check{n}': ('FAIL', {'write@1': 'FAIL'}) for n in range(SHOWN + 5)})
     watch = TrialWatch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
     assert (len(said(watch, 'stands')), said(watch, 'stands')[-1]) == (SHOWN + 1, 'and 5 more')
-
-
-@pytest.mark.parametrize(
-    ('verdicts', 'streak'),
-    [
-        (['FAIL', 'PASS', 'PASS'], '2 nights PASS'),
-        (['PASS', 'PASS', 'FAIL'], '1 night FAIL, after 2 nights PASS'),
-        (['PASS', 'INVALID'], '1 night without a valid result'),
-        (['PASS', 'MEASURED', 'MEASURED'], '2 nights MEASURED, without a pass criterion'),
-    ],
-)
-def test_the_screen_counts_nights_in_a_row(verdicts, streak):
-    assert said(watched(*verdicts), 'in a row') == [streak]
-
-
-def test_the_screen_names_missed_runs_newest_first():
-    watch = watched('PASS', runs=[MISSED, DONE, MISSED, DONE])
-    assert said(watch, 'missed') == ['2 of the last 4 runs: 2026-11-22 01:00, 2026-11-20 01:00']
-
-
-def test_the_screen_says_that_nothing_was_missed():
-    assert said(watched('PASS', runs=[DONE]), 'missed') == ['none of the last 1 run']
-
-
-@pytest.mark.parametrize('state', [RUNNING, AWAITED])
-def test_the_screen_says_what_goes_on(state):
-    assert said(watched('PASS', runs=[DONE, state]), 'now') == [f'the run of 2026-11-21 01:00 is {state}']
-
-
-def test_the_screen_says_when_it_goes_on_and_what_slurm_says():
-    watch = watched('PASS', calendar='every day at 01:00', following=FIRST + DAY, queue='job 12 is pending')
-    assert said(watch, 'next run') == ['2026-11-21 01:00']
-    assert said(watch, 'Slurm') == ['job 12 is pending']
-    assert said(watch, 'missed') == ['none was due yet']
-
-
-def test_before_the_first_night_the_screen_says_so():
-    assert said(watched(), 'last run') == ['none has ended yet']
 
 
 def test_the_lines_stand_below_each_other():
@@ -310,17 +294,6 @@ def test_news_of_several_nights_say_what_changed_in_any_of_them():
 
 def test_another_kernel_alone_is_no_news():
     assert news(unlike('PASS', 'PASS'), told(1), PATIENCE) is None
-
-
-@pytest.mark.parametrize(('chain', 'lines'), [('0123abcd', 1), ('', 0)])
-def test_a_notification_has_the_end_of_the_chain_that_the_records_had(chain, lines):
-    found = said(watched('PASS', chain=chain), 'records')
-    assert len(found) == lines and all(chain in each for each in found)
-
-
-@pytest.mark.parametrize(('criteria', 'lines'), [(0, 1), (7, 0), (None, 0)])
-def test_nights_without_a_criterion_are_said_to_be_so(criteria, lines):
-    assert len(said(watched('PASS', criteria=criteria), 'criteria')) == lines
 
 
 def turn(day, verdict=WORSE, family='metadata'):

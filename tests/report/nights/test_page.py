@@ -58,3 +58,13 @@ def test_the_worst_metrics_are_compared_with_a_year_ago(page):
     worst = page.partition('Worst metrics')[2]
     names = re.findall(r'<th scope="row">(\w+)@', worst)
     assert names == ['open', 'open', 'write', 'write']
+
+
+def test_each_family_has_a_chart_of_its_nights_with_the_changes_and_annotations(page):
+    charts = re.findall(r'<svg class="curve wide".*?</svg>', page, re.DOTALL)
+    assert len(charts) == 3
+    assert ['turn c-worse' in each for each in charts] == [True, False, True]
+    for chart in charts:
+        assert 'clients &lt;upgraded&gt;' in chart
+        dots = re.search('class="dot" d="(.*?)"', chart).group(1).count('M')
+        assert dots > 300 and chart.count('>of the mean<') == 1 and re.search(r'>20\d\d-\d\d<', chart)

@@ -27,14 +27,15 @@ def case(make):
     return made
 
 
-def test_what_did_not_change_is_no_change(case):
-    (state,) = states([case(BEFORE, BEFORE)])
-    assert (state.settings, list(state.changed)) == (BEFORE, [])
-
-
-def test_a_change_during_a_case_is_told_with_both_values(case):
-    (state,) = states([case(BEFORE, {**BEFORE, 'mount options': 'ro'})])
-    assert [tuple(change) for change in state.changed] == [('mount options', 'rw,flock', 'ro')]
+@pytest.mark.parametrize(
+    ('after', 'changed'),
+    [({}, []), (BEFORE, []), ({**BEFORE, 'mount options': 'ro'}, [('mount options', 'rw,flock', 'ro')])],
+    ids=['no end', 'as before', 'another option'],
+)
+def test_a_change_during_a_case_is_told_with_both_values(case, after, changed):
+    (state,) = states([case(BEFORE, after)])
+    assert (state.settings, [tuple(change) for change in state.changed]) == (BEFORE, changed)
+    assert states([case({}, {})]) == [], 'records of an older Seatrial have no state'
 
 
 def test_a_change_between_two_cases_is_told_however_they_are_ordered(case):
@@ -59,20 +60,11 @@ def test_where_the_run_directories_lay_is_no_change_of_a_setting(case):
     assert state.settings['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and list(state.changed) == []
 
 
-def test_a_job_that_saw_no_end_has_changed_nothing(case):
-    (state,) = states([case(BEFORE, {})])
-    assert list(state.changed) == []
-
-
 def test_every_file_system_has_its_own(case):
     assert [state.name for state in states([case(BEFORE, {}), case({'a': 'b'}, {}, name='home')])] == [
         'scratch',
         'home',
     ]
-
-
-def test_records_of_an_older_seatrial_have_no_state(case):
-    assert states([case({}, {})]) == []
 
 
 def test_full_and_silent_targets_are_noted(case):
@@ -85,15 +77,18 @@ def test_full_and_silent_targets_are_noted(case):
     assert [None if each.share is None else round(each.share, 2) for each in state.targets] == [0.4, 0.9, None]
 
 
-@pytest.mark.parametrize(('osts', 'said'), [(3, ''), (4, 'the site has 4 OSTs, and 3 are seen'), (None, '')])
-def test_a_target_that_is_not_there_at_all_is_missed(case, osts, said):
-    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), osts=osts)])
+@pytest.mark.parametrize(
+    ('listed', 'said'),
+    [
+        ({'osts': 3}, ''),
+        ({'osts': 4}, 'the site has 4 OSTs, and 3 are seen'),
+        ({'osts': None}, ''),
+        ({'osts': 2, 'listed': ('OST',)}, ''),
+    ],
+)
+def test_a_target_that_is_not_there_at_all_is_missed(case, listed, said):
+    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), **listed)])
     assert state.missing == said
-
-
-def test_of_those_that_the_site_lists_there_may_be_more(case):
-    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), osts=2, listed=('OST',))])
-    assert state.missing == ''
 
 
 def test_the_page_shows_them(make, case):

@@ -10,9 +10,9 @@ from seatrial.judge.outliers import isolation
 from seatrial.model.plan import StoppingRule
 from seatrial.model.record import Finding, NotTested
 from seatrial.model.units import BINARY, MIB
-from seatrial.report.drawing.markers import FULL, OPEN
+from seatrial.report.drawing.plot import DOT, FULL, OPEN, Curve, Mark
 from seatrial.report.junit import junit
-from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, PAPERS, SLOWEST, summary, view
+from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, SLOWEST, summary, view
 from seatrial.report.session.page import page
 from seatrial.report.session.summary import markdown
 from seatrial.workload.access import data_access
@@ -32,10 +32,6 @@ def shown(nodes=4, factors=None, again=True, **plan):
     return view(isolation(swept, records), BINARY)
 
 
-def test_another_sweep_shows_nothing():
-    assert view(None, BINARY) is None
-
-
 @pytest.mark.parametrize(
     ('factors', 'again', 'said'),
     [
@@ -49,6 +45,10 @@ def test_the_summary_counts_what_is_named(factors, again, said):
     assert shown(factors=factors, again=again).summary == said
 
 
+def test_a_healthy_system_has_no_mark_and_another_sweep_shows_nothing():
+    assert (shown().chart.words, view(None, BINARY)) == ('no place stands out', None)
+
+
 def test_the_summary_says_that_the_places_fall_into_groups():
     said = shown(factors={'n1': 0.5, 'n2': 0.5, 'n3': 0.5}).summary
     assert 'the nodes fall into groups: 3 (n1, n2, n3) have ' in said and 'none of' not in said
@@ -58,7 +58,6 @@ def test_a_smoke_test_says_why_it_names_nobody():
     plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True))
     isolated = isolation(plan, night(plan, rates()), 'smoke: 4 repetitions, not judged')
     assert summary(isolated) == '4 nodes compared, none named: smoke: 4 repetitions, not judged'
-    assert {row.said for row in view(isolated, BINARY).rows} == {''}
 
 
 def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurements():
@@ -69,64 +68,41 @@ def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurem
         'read, all together',
         'read, in groups',
     ]
-    first = table.rows[0]
-    assert (first.name, first.said, first.named) == ('n3', 'slow', True)
-    assert {(cell.slow, cell.z, cell.share) for cell in first.cells} <= {
-        (True, '', share) for share in ('59 %', '60 %', '61 %')
-    }
-    assert re.fullmatch(r'write (59|60|61) %, read (59|60|61) %', first.again)
-    assert not any(row.named or row.again for row in table.rows[1:])
+    first = table.shown[0]
+    assert (first.name, first.verdict) == ('n3', 'slow')
+    assert {score.slow for score in first.scores.values()} == {True}
+    assert [score.effect for score in first.scores.values()] == pytest.approx([0.4] * 4, abs=0.02)
     assert {column.unit.name for column in table.columns} == {'MiB/s'}
-    assert 58.0 < float(first.cells[0].figure) < 62.0
 
 
-def test_many_places_have_rows_only_as_far_as_they_matter():
-    table = shown(MAX_DOTS + 50, {'n17': 0.6})
-    assert len(table.rows) == MAX_ROWS
-    assert table.more == MAX_DOTS + 50 - MAX_ROWS
-    assert table.rows[0].name == 'n17'
-    assert float(table.rows[0].cells[0].z) < -3.5
-
-
-def test_all_that_is_named_has_a_row_however_many():
+def test_many_places_have_rows_only_as_far_as_they_matter_and_all_that_is_named_has_one():
+    shown_ = shown(MAX_DOTS + 50, {'n17': 0.6}).shown
+    assert (len(shown_), shown_[0].name) == (MAX_ROWS, 'n17')
     slow = {f'n{number}': 0.5 for number in range(1, 2 * MAX_ROWS)}
-    table = shown(300, slow)
-    assert {row.name for row in table.rows if row.said == 'slow'} == set(slow)
-    assert table.more == 300 - len(slow)
+    assert {place.name for place in shown(300, slow).shown} == set(slow)
+
+
+def parts_of(chart, kind):
+    return [part for part in chart.parts if isinstance(part, kind)]
 
 
 @pytest.mark.parametrize(('nodes', 'dots'), [(10, 10), (MAX_DOTS, MAX_DOTS), (MAX_DOTS + 1, SLOWEST)])
 def test_of_many_places_only_quantiles_and_the_slowest_are_drawn(nodes, dots):
-    for line in shown(nodes, {'n3': 0.6}).drawings['wide'].lines:
-        assert len(line.dots) == dots
-        assert len(line.strokes) == (nodes if nodes <= MAX_DOTS else 9)
-
-
-@pytest.mark.parametrize(('name', 'paper'), list(PAPERS.items()))
-def test_all_of_it_lies_inside_the_paper_and_rises_from_left_to_right(name, paper):
-    drawing = shown(30, {'n3': 0.6}).drawings[name]
-    for line in drawing.lines:
-        assert [x for x, _ in line.strokes] == sorted(x for x, _ in line.strokes)
-        assert [y for _, y in line.strokes] == sorted((y for _, y in line.strokes), reverse=True)
-        assert all(
-            drawing.left <= x <= drawing.right and paper.top <= y <= paper.height - paper.bottom
-            for x, y in line.strokes
-        )
-    assert drawing.right <= paper.width
+    chart = shown(nodes, {'n3': 0.6}).chart
+    lines = parts_of(chart, Curve)
+    assert len(parts_of(chart, Mark)) == dots * len(lines)
+    for (stroke,) in (line.strokes for line in lines):
+        assert len(stroke) == (nodes if nodes <= MAX_DOTS else 9)
+        assert stroke == sorted(stroke) and [share for _, share in stroke] == sorted(share for _, share in stroke)
 
 
 @pytest.mark.parametrize(('again', 'form'), [(True, FULL), (False, OPEN)])
 def test_what_is_named_has_a_mark_of_its_own_below_the_line_of_the_effect(again, form):
-    drawing = shown(factors={'n3': 0.6}, again=again).drawings['wide']
-    marked = [dot for line in drawing.lines for dot in line.dots if dot.form]
-    assert {dot.form for dot in marked} == {form}
-    assert all(dot.y > drawing.minimum and dot.words.startswith('n3, write') for dot in marked)
-    assert 'n3' in drawing.words
-
-
-def test_a_healthy_system_has_no_mark():
-    drawing = shown().drawings['wide']
-    assert drawing.words == 'no place stands out'
+    chart = shown(factors={'n3': 0.6}, again=again).chart
+    marked = [mark for mark in parts_of(chart, Mark) if mark.form != DOT]
+    assert {(mark.form, mark.label) for mark in marked} == {(form, 'slow' if again else 'may be slow')}
+    assert all(mark.figure < chart.parts[0].at and mark.words.startswith('n3, write') for mark in marked)
+    assert 'n3' in chart.words
 
 
 @pytest.fixture
@@ -139,6 +115,9 @@ def sweep_page(make):
 
 
 def test_the_page_shows_it(sweep_page):
+    row = re.search(r'<tr class="named">.*?</tr>', sweep_page, re.DOTALL).group(0)
+    assert re.search(r'>n3</th><td>slow</td>\s*<td class="n"><strong>6\d\.\d</strong><small>6\d %</small>', row)
+    assert re.search(r'write (59|60|61) %, read (59|60|61) %</td>', row)
     assert '1 of 4 nodes is slow: n3.' in sweep_page
     assert 'node n3 is slow: ' in sweep_page
     assert 'n5: drained*, bad &lt;disk&gt;' in sweep_page and 'n6: allocated' in sweep_page

@@ -61,21 +61,27 @@ def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
     assert 'wide (c-1.S4M) has the best mean with 1000 MiB/s; pfl is not told apart from it' in found.sentence
 
 
-def test_where_the_default_is_the_best_nothing_is_recommended_in_its_place(make):
-    found = chosen(case(make, {'default': 1000.0, 'narrow': 300.0, 'wide': 900.0, 'pfl': 800.0}))
-    assert found.sentence == 'write: no layout is better than the default with 1000 MiB/s'
-    assert found.default_words == 'is the best'
-
-
-def test_where_the_default_is_not_told_apart_no_layout_is_called_better(make):
-    found = chosen(case(make, {'default': 999.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}))
-    assert found.sentence.startswith('write: no layout is proved to be better than the default; wide (c-1.S4M) has')
-    assert (found.default_words, found.kept is not None) == ('not told apart', True)
-
-
-def test_every_metric_has_a_choice_of_its_own(make):
-    one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
-    assert [each.name for each in choices(one.plan, one.result, BINARY)] == ['write', 'read']
+@pytest.mark.parametrize(
+    ('means', 'layouts', 'sentence', 'default'),
+    [
+        (
+            {'default': 1000.0, 'narrow': 300.0, 'wide': 900.0},
+            LAYOUTS,
+            'no layout is better than the default',
+            'is the best',
+        ),
+        (
+            {'default': 999.0, 'narrow': 300.0, 'wide': 1000.0},
+            LAYOUTS,
+            'no layout is proved to be better than the default; wide (c-1.S4M) has',
+            'not told apart',
+        ),
+        ({'narrow': 300.0, 'wide': 1000.0}, (NARROW, WIDE), 'wide (c-1.S4M) is the best with', 'not measured'),
+    ],
+)
+def test_no_layout_is_called_better_than_a_default_that_it_is_not(make, means, layouts, sentence, default):
+    found = chosen(case(make, means, layouts))
+    assert found.sentence.startswith(f'write: {sentence}') and found.default_words == default
 
 
 def test_a_layout_that_is_invalid_is_not_chosen(make):
@@ -84,21 +90,10 @@ def test_a_layout_that_is_invalid_is_not_chosen(make):
     assert found.best.label == 'pfl' and found.best.metric.verdict is not Verdict.INVALID
 
 
-def test_without_the_default_nothing_is_said_of_it(make):
-    found = chosen(case(make, {'narrow': 300.0, 'wide': 1000.0}, (NARROW, WIDE)))
-    assert found.default is None and 'default' not in found.sentence
-    assert found.default_words == 'not measured'
-
-
 @pytest.mark.parametrize('means', [{}, {'wide': 1000.0}])
 def test_one_layout_alone_is_no_choice(make, means):
     one = case(make, means)
     assert choices(one.plan, one.result, BINARY) == [] and recommendations([one], BINARY) == []
-
-
-def test_a_case_of_another_sweep_recommends_nothing(make):
-    plan = make.plan()
-    assert recommendations([make.case(plan, make.records(plan, make.even_rates(plan)))], BINARY) == []
 
 
 def test_a_smoke_test_recommends_nothing(make):
@@ -118,13 +113,6 @@ def test_stripe_counts_and_sizes_make_a_map(make):
     fields = [field for _, row in writes.rows for field in row]
     assert [round(field.summary.mean / MIB) for field in fields] == [100, 200, 300, 400, 500, 600]
     assert [field.best for field in fields] == [False] * 5 + [True]
-
-
-def test_layouts_of_other_kinds_make_no_map(make):
-    (found,) = recommendations(
-        [case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})], BINARY
-    )
-    assert found.maps == ()
 
 
 def test_metadata_in_layouts_is_recommended_by_rates(make):

@@ -7,7 +7,6 @@ import pytest
 from seatrial.model.record import Finding
 from seatrial.model.units import BINARY, DECIMAL, MIB
 from seatrial.report.session.overview import overviews
-from seatrial.workload.checkpoint import checkpoint
 from seatrial.workload.registry import planned_metrics
 
 
@@ -36,18 +35,6 @@ def test_all_checks_share_one_scale_and_one_unit(make):
     assert [each.low - zero for each in fast] == pytest.approx([4 * (slow[0].low - zero), 8 * (slow[0].low - zero)])
     assert [(role.name, role.unit.name) for role in found.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
     assert [role.style for role in found.roles] == ['write', 'read']
-
-
-def test_columns_are_words_and_no_identifiers(make):
-    plan = make.plan('Saves', checkpoint('100GiB', 900.0, '64MiB'))
-    (found,) = overviews([make.case(plan, make.records(plan, make.even_rates(plan)))], BINARY)
-    assert [role.name for role in found.roles] == [
-        'write',
-        'checkpoint time',
-        'training lost',
-        'read',
-        'restore time',
-    ]
 
 
 def test_the_site_chooses_the_system_of_the_units(make):
@@ -101,7 +88,6 @@ def test_cases_of_a_kind_stand_in_one_table(tables):
     [
         ('Metadata', 'FileMetadata', 'create', 9000.0),
         ('Metadata', 'FileMetadata', 'remove', 14000.0),
-        ('Metadata', 'FdtreePrivate', 'create', 9000.0),
         ('Listings of directories', 'AttributeCache', 'first', 1913.0),
         ('Listings of directories', 'AttributeCache', 'again', 27000.0),
         ('Listings of directories', 'LargeDirectory', 'again', 900e3),
@@ -112,21 +98,11 @@ def test_a_metadata_check_has_its_figures_in_columns(tables, title, check, role,
     assert role_of(tables[title], role).means(case.result)[0] == pytest.approx(mean)
 
 
-def test_the_hint_says_which_metrics_stand_in_a_column(tables):
+def test_the_hint_says_which_metrics_stand_in_a_column_and_each_has_a_lane(tables):
     assert 'remove is file_remove, directory_remove or unlink' in tables['Metadata'].hint
     assert tables['Data'].hint == ''
-
-
-def test_the_removal_among_posix_operations_is_unlink(tables):
-    case = next(case for case in tables['Metadata'].cases if case.plan.case.check == 'PosixOperations').result
-    (unlink,) = [metric.summary.mean for metric in case.metrics if metric.name == 'unlink']
-    assert role_of(tables['Metadata'], 'remove').means(case) == [unlink]
-
-
-def test_the_lanes_of_a_row_lie_below_each_other_in_styles_of_their_own(tables):
     (row, *_) = tables['Metadata'].lanes.rows
-    assert [lane.y for lane in row] == sorted({lane.y for lane in row})
-    assert len({lane.style for lane in row}) == 4
+    assert [lane.y for lane in row] == sorted({lane.y for lane in row}) and len({lane.style for lane in row}) == 4
 
 
 def test_what_is_counted_has_no_lanes(tables):

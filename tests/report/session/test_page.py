@@ -15,7 +15,7 @@ from seatrial.model.metric import LOWER, Fact
 from seatrial.model.record import Finding
 from seatrial.model.units import DECIMAL, MIB
 from seatrial.report import words
-from seatrial.report.drawing.markers import SHAPES, STYLES
+from seatrial.report.drawing.plot import MARKERS, STYLES
 from seatrial.report.evidence import LaunchEvidence
 from seatrial.report.session.page import _humps, page
 from seatrial.workload.registry import planned_metrics
@@ -104,17 +104,12 @@ def test_the_page_says_what_chance_does_to_the_references(seen, plain):
 @example('a0\u00b20z')
 @example(LONG)
 def test_no_text_changes_the_structure_of_the_page(make, plain, text):
-    found = Seen(page(holding(make, text)))
+    html = page(holding(make, text))
+    found = Seen(html)
     assert found.elements == plain['data'].elements
     assert found.faults == found.open == []
-
-
-@settings(max_examples=20)
-@given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
-@example('<b>&amp;</b>')
-def test_every_text_is_shown_as_it_is(make, text):
-    shown = ' '.join(words.clean(text).split())
-    assert f'Note: {shown}' in Seen(page(holding(make, text))).said
+    assert f'Note: {" ".join(words.clean(text).split())}' in found.said
+    html.encode('utf-8')
 
 
 def holding_metadata(make, text):
@@ -144,14 +139,6 @@ def test_no_text_of_metadata_changes_the_structure_of_the_page(make, plain, text
     found = Seen(page(holding_metadata(make, text)))
     assert found.elements == plain['metadata'].elements
     assert found.faults == found.open == []
-
-
-def test_every_page_can_be_encoded(make):
-    page(holding(make, 'a\ud800z')).encode('utf-8')
-
-
-def test_every_element_is_closed(seen):
-    assert (seen.faults, seen.open) == ([], [])
 
 
 def test_ids_are_unique_and_every_link_leads_to_one(seen):
@@ -256,43 +243,22 @@ def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
 @pytest.mark.parametrize(
     'said',
     [
-        'Measured with fio 3.33 (5 cases), no engine (1 case) skipped: ior: not installed (ior)',
         'Profile nightly: comparable with other nights of this system.',
         'On node1 Linux 6.1.0 16 GiB memory',
         'File system scratch (ext4) /scratch/trials',
         'When 2026-11-21 02:06 UTC',
         'Note: results.json of this session says PASS',
-        '6 cases: 1 PASS, 1 FAIL, 1 INVALID, 2 INCOMPLETE, 1 INCONCLUSIVE',
         'Nothing was measured, so there is nothing to draw.',
-        'T15 the job never started',
         'T18 task 1 moved 32768 bytes instead of 65536',
         'reading is at least 1.2 times as fast as writing: it holds here criterion of this site',
         'writing does not depend on the transfer size: it does not hold here',
-        'It decides no verdict unless this site has made it a criterion.',
         'write@32KiB at least 405 MiB/s at least 425 MB/s baseline, 2026-11-01 500 MiB/s inside',
-        '560 \u2013 840 MB/s 534 \u2013 801 MiB/s baseline, 2026-03-01',
-        '4 to 20 of each point, until the 90 % interval is within 10 %, then 2 more; done: 6',
         'As it ran, in /scratch/trials/seatrial-s-1/data:',
-        'cat >"$raw"/write@32KiB.fio <<\'END\' [global] bs=4096 END',
         'Host node1, Linux 6.1.0, 16 GiB memory, Python 3.11.2',
-        'mounted: /dev/sda1 on / type ext4 (rw)',
-        'removed: 2 files, 3 directories',
     ],
 )
 def test_the_page_says(seen, said):
     assert said in seen.said
-
-
-def test_the_worst_cases_come_first_in_the_overview(make, varied):
-    overview = page(varied).split('<table class="cases">')[1].split('</tbody>')[0]
-    assert re.findall(r'<td><span class="badge v-(\w+)">', overview) == [
-        'fail',
-        'invalid',
-        'incomplete',
-        'incomplete',
-        'inconclusive',
-        'pass',
-    ]
 
 
 def test_every_verdict_has_a_mark_of_its_own_and_its_word(make, varied):
@@ -301,13 +267,6 @@ def test_every_verdict_has_a_mark_of_its_own_and_its_word(make, varied):
     )
     assert set(marks.values()) == {verdict.value for verdict in Verdict}
     assert len(marks) == len(Verdict)
-
-
-def test_the_metrics_differ_by_marker_and_dashes_not_only_by_colour(varied):
-    text = page(varied)
-    assert re.search(r'<g class="o-read"><title>.*?<circle class="full"', text, re.DOTALL)
-    assert re.search(r'<g class="o-write"><title>.*?<rect class="full"', text, re.DOTALL)
-    assert '.o-write .line { stroke-dasharray' in STYLE.read_text()
 
 
 def test_figures_that_are_invalid_are_struck_out(varied):
@@ -327,20 +286,6 @@ def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, va
     assert 'does not hold here' not in said
 
 
-def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
-    plan = make.plan()
-
-    def said(count):
-        return page(make.session(make.case(plan, make.records(plan, make.even_rates(plan, count=count)))))
-
-    assert 'one sample: none' in said(1) and ', one sample: no interval, n = 1' in said(1)
-    assert 'one sample' not in said(2)
-
-
-def test_a_session_without_cases_has_a_page(make):
-    assert 'No case was planned' in Seen(page(make.session())).said
-
-
 @pytest.fixture(scope='module')
 def metadata(make):
     return page(make.metadata())
@@ -349,27 +294,18 @@ def metadata(make):
 @pytest.mark.parametrize(
     'said',
     [
-        'Each on partition cluster:compute, layout default, 1 node.',
         'File system scratch (ext4) /scratch/trials fast (tmpfs) /fast/trials vol0 (glusterfs) /vol0/trials',
         'Metadata verdict check where',
-        'create, op/s',
-        'Each of 8 tasks makes, stats, reads and removes 1000 empty files in one shared directory '
-        'or in a directory of its own.',
         'Contention: private / shared file_create 1.50 1.49 \u2013 1.51 file_stat 1.50',
         'On disk shared: 8000 empty files in 1 directory private: 8000 empty files in 8 directories',
-        'On disk 18 744 files of 40 KiB in 6248 directories (732 MiB)',
         'Listing 891 entries takes 466 ms the first time and 33.0 ms the fourth : 14.1 times as fast '
         '(14.0 \u2013 14.2). Still cached after 2 s without a call, and lost after 5 s.',
-        'the first time (cached, not cold) and 8.25 ms the fourth . The first is not proved to be cold',
-        '1st listing MEASURED 1913',
         '1 of 3 guarantees hold; flock does not; direct_io was not tried.',
         'flock what flock says does not hold the other task took the lock while it was held',
         'direct_io what direct_io says not tried open(2) with O_DIRECT: Invalid argument',
         'FileMetadata, op/s mdtest 4.0.0 file system file_create file_stat file_read file_remove shared '
         'scratch ext4 9000 25 %',
-        'fast tmpfs 36 000 best',
         'guarantee scratch ext4 fast tmpfs vol0 glusterfs flock holds holds does not hold',
-        '1 guarantee holds on all.',
     ],
 )
 def test_the_page_of_metadata_says(metadata, said):
@@ -384,21 +320,8 @@ def test_points_of_which_only_one_was_cold_are_named(make):
     assert 'Not compared, because only one of the two was cold: file_stat.' in said
 
 
-def test_the_page_of_metadata_is_whole(metadata):
-    seen = Seen(metadata)
-    assert (seen.faults, seen.open) == ([], [])
-    assert sum(re.fullmatch(r'case-\d+', value) is not None for name, value in seen.attributes if name == 'id') == 19
-
-
 def section_of(html, check):
     return next(part for part in html.split('<details class="case"')[1:] if f'<h3>{check}</h3>' in part)
-
-
-def test_latencies_have_columns_where_single_operations_were_timed(metadata):
-    calls = Seen(section_of(metadata, 'PosixOperations')).said
-    assert 'one operation, \u00b5s' in calls and 'p50 p99.9' in calls
-    assert re.search(r'mkdir MEASURED 3000 .* 333 3000', calls)
-    assert 'p50' not in section_of(metadata, 'FileMetadata')
 
 
 def test_a_listing_has_its_time_and_its_ratio_to_the_first(metadata):
@@ -416,16 +339,6 @@ def test_semantics_have_a_table_and_no_drawing(metadata):
     assert 'What the literature found' not in section
 
 
-def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
-    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
-    lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
-    seen = Seen(page(make.session(replace(case, result=replace(case.result, facts=(lost,))))))
-    assert seen.faults == []
-    assert '0 of 1 guarantees hold; appends_whole does not.' in seen.said.replace(' .', '.')
-    assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.said
-    assert re.search(r'mkdir MEASURED 3000', seen.said)
-
-
 def test_what_does_not_hold_stands_first(make, metadata):
     vol0 = metadata.split('<details class="case"')[-1]
     assert re.findall(r'<th scope="row">(\w+)<small>', vol0) == ['flock', 'direct_io', 'read_after_close']
@@ -438,18 +351,6 @@ def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked(make):
     said = Seen(page(make.session(case))).said
     assert said.count('criterion of this site') == 1
     assert 'what flock says criterion of this site holds' in said
-
-
-def test_a_guarantee_that_was_never_tried_has_its_row(make):
-    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
-    case = replace(case, result=replace(case.result, facts=()))
-    assert 'None was tried. guarantee here what was seen read_after_close' in Seen(page(make.session(case))).said
-
-
-def test_no_table_of_the_overview_has_two_units(metadata):
-    tables = re.findall(r'<table class="cases">(.*?)</table>', metadata, re.DOTALL)
-    units = [set(re.findall(r'(MiB/s|op/s)</span></th>', table)) for table in tables]
-    assert units == [{'MiB/s'}, {'op/s'}, {'op/s'}, set()]
 
 
 @pytest.mark.parametrize(
@@ -465,19 +366,12 @@ def test_the_name_of_a_check_is_broken_between_its_words_alone(name, shown):
     assert str(_humps(name)) == shown
 
 
-def test_the_cases_of_one_check_stand_together_and_tell_once_what_they_do(metadata):
-    table = re.findall(r'<table class="cases">(.*?)</table>', metadata.replace('<wbr>', ''), re.DOTALL)[1]
-    checks = re.findall(r'<a href="#case-\d+">(\w+)</a>(<small>)?', table)
-    names = ('FileMetadata', 'FdtreePrivate', 'PosixOperations')
-    assert checks == [(check, small) for check in names for small in ('<small>', '', '')]
-
-
 def test_the_styles_of_series_differ_by_marker_or_dashes():
     dashes = {
         style: re.search(rf'[^}}]*\.o-{style}\b[^{{]*\.line \{{ stroke-dasharray: ([^;]+);', STYLE.read_text())
         for style in STYLES
     }
-    looks = {(SHAPES[style], found.group(1) if found else '') for style, found in dashes.items()}
+    looks = {(MARKERS[style], found.group(1) if found else '') for style, found in dashes.items()}
     assert len(looks) == len(STYLES)
 
 
@@ -535,3 +429,52 @@ def test_metrics_of_two_dimensions_have_a_drawing_each_and_their_units_beside_th
     assert 's (lower is better)' in said and 'MiB/s (lower is better)' not in said
     assert re.search(r'write, MiB/s 2 MiB MEASURED 500 .* read, s 2 MiB MEASURED 1 048 576 000', said)
     assert {'write, MiB/s', 'read, s'} <= set(re.findall(r'data-label="([^"]+)"', html))
+
+
+def test_a_session_without_cases_has_a_page(make):
+    assert 'No case was planned' in Seen(page(make.session())).said
+
+
+def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
+    lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
+    seen = Seen(page(make.session(replace(case, result=replace(case.result, facts=(lost,))))))
+    assert seen.faults == []
+    assert '0 of 1 guarantees hold; appends_whole does not.' in seen.said.replace(' .', '.')
+    assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.said
+    assert re.search(r'mkdir MEASURED 3000', seen.said)
+
+
+def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
+    plan = make.plan()
+
+    def said(count):
+        return page(make.session(make.case(plan, make.records(plan, make.even_rates(plan, count=count)))))
+
+    assert 'one sample: none' in said(1) and ', one sample: no interval, n = 1' in said(1)
+    assert 'one sample' not in said(2)
+
+
+def test_a_guarantee_that_was_never_tried_has_its_row(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
+    case = replace(case, result=replace(case.result, facts=()))
+    assert 'None was tried. guarantee here what was seen read_after_close' in Seen(page(make.session(case))).said
+
+
+def test_latencies_have_columns_where_single_operations_were_timed(metadata):
+    calls = Seen(section_of(metadata, 'PosixOperations')).said
+    assert 'one operation, \u00b5s' in calls and 'p50 p99.9' in calls
+    assert re.search(r'mkdir MEASURED 3000 .* 333 3000', calls)
+    assert 'p50' not in section_of(metadata, 'FileMetadata')
+
+
+def test_the_worst_cases_come_first_in_the_overview(make, varied):
+    overview = page(varied).split('<table class="cases">')[1].split('</tbody>')[0]
+    assert re.findall(r'<td><span class="badge v-(\w+)">', overview) == [
+        'fail',
+        'invalid',
+        'incomplete',
+        'incomplete',
+        'inconclusive',
+        'pass',
+    ]

@@ -32,14 +32,10 @@ def test_the_contention_factor_is_the_ratio_that_the_judge_gives(make):
     (found,) = contended(make, rates)
     wanted = at_least(rates['file_create@private'], rates['file_create@shared'], 1.1)
     assert (found.over, found.under) == ('private', 'shared')
+    assert list(found.ratios) == ['file_create', 'file_stat', 'file_read', 'file_remove']
     own = found.ratios['file_create']
     assert (own.estimate, own.low, own.high) == (wanted.estimate, wanted.low, wanted.high)
     assert own.low < 1.5 < own.high
-
-
-def test_every_metric_has_its_factor(make):
-    (found,) = contended(make)
-    assert list(found.ratios) == ['file_create', 'file_stat', 'file_read', 'file_remove']
 
 
 def test_too_few_repetitions_give_a_ratio_without_an_interval(make):
@@ -56,7 +52,7 @@ def test_what_is_invalid_has_no_ratio(make):
 
 def test_trees_that_differ_in_more_than_what_is_shared_make_no_pair(make):
     sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private', 'bytes_per_file': 4096})))
-    assert contended(make, sweep=sweep) == []
+    assert contended(make, sweep=sweep) == contended(make, tasks=1) == []
 
 
 def test_a_cold_point_is_not_compared_with_a_cached_one(make):
@@ -66,10 +62,6 @@ def test_a_cold_point_is_not_compared_with_a_cached_one(make):
     (found,) = contentions(plan, judge_case(plan, records._replace(samples=cold)))
     assert found.unlike == ('file_stat',)
     assert [name for name, each in found.ratios.items() if each.estimate is None] == ['file_stat']
-
-
-def test_one_task_has_no_contention(make):
-    assert contended(make, tasks=1) == []
 
 
 def test_a_ratio_needs_samples_above_zero():
@@ -82,16 +74,6 @@ def test_a_listing_takes_what_its_mean_rate_says(make):
     found = listings(*repeated(make, noise=0.9))
     assert found['ls_first@891'].seconds == pytest.approx(891 / 1913)
     assert found['ls_fourth@891'].seconds == pytest.approx(0.033)
-
-
-def test_what_lists_nothing_has_no_listings(make):
-    plan = make.plan('Check', FILES, TREES)
-    assert listings(plan, judge_case(plan, make.records(plan, make.tree_rates(plan)))) == {}
-
-
-def test_the_times_of_a_listing_have_the_ratio_of_its_rates(make):
-    found = cached(*repeated(make, noise=0.5), '891')
-    assert found.first_s / found.fourth_s == pytest.approx(found.faster.estimate)
 
 
 def test_listings_are_compared_with_the_first_which_is_compared_with_nothing(make):

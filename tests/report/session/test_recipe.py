@@ -131,10 +131,6 @@ def test_a_real_engine_repeats_a_point_from_these_lines(make, tmp_path):
     assert json.loads((tmp_path / reports / 'w.json').read_text())['jobs'][0]['write']['io_bytes'] == 65536
 
 
-def test_a_workload_that_only_reads_says_what_prepares_its_files(make):
-    assert '# prepare what is read or listed' in lines_of(make, step(make, ('true',), stage='prepare'))
-
-
 def test_a_command_that_is_damaged_in_the_record_is_not_run(make):
     found = lines_of(make, step(make, (f"fio '{RAW}/a.json",)))
     assert '# this command is damaged in the record' in found
@@ -157,10 +153,6 @@ def test_directories_are_made_with_all_above_them_before_the_launch(make, trees,
     assert done.stderr == ''
     made = tmp_path / 'target' / DIRECTORY
     assert (made / "it's" / '$a' / 'b c' / 'done').exists() and (made / 'other').is_dir()
-
-
-def test_a_launch_without_directories_makes_none(make, trees):
-    assert 'mkdir -p' not in text_of(make, step(make, ('mdtest -C',), phase='create', plan=trees), plan=trees)
 
 
 def test_all_rates_of_a_launch_stand_beside_it(make, trees):
@@ -262,3 +254,7 @@ def test_a_layout_is_asked_for_before_the_launch(make, tmp_path):
     for point, lines in zip(plan.points, (0, 1), strict=True):
         own = step(make, ('true',), plan=plan._replace(points=(point,)))
         assert text_of(make, own, plan=plan).count(asked) == lines
+
+
+def test_a_workload_that_only_reads_says_what_prepares_its_files(make):
+    assert '# prepare what is read or listed' in lines_of(make, step(make, ('true',), stage='prepare'))

@@ -53,18 +53,10 @@ def test_every_metric_of_every_point_has_a_cell_for_every_file_system(session):
     assert band.columns == ('file_create', 'file_stat', 'file_read', 'file_remove')
     assert [group.label for group in band.groups] == ['shared', 'private']
     assert [place.name for place, _ in band.groups[0].rows] == ['scratch', 'fast', 'vol0']
-    assert all(cell.metric for group in band.groups for _, cells in group.rows for cell in cells)
-
-
-def test_a_figure_stands_in_its_own_row_and_column(session):
-    (band,) = beside(session.cases, BINARY)[0].bands
+    assert [place.kind for place, _ in band.groups[0].rows] == ['ext4', 'tmpfs', 'glusterfs']
+    assert (found.common, {place.detail for place, _ in band.groups[0].rows}) == ('mdtest 4.0.0', {''})
     metric = cells_of(band, 1)['vol0', 'file_read'].metric
     assert (metric.metric, round(metric.summary.mean)) == ('file_read@private', 1800)
-
-
-def test_file_systems_of_one_declared_type_are_told_apart_by_what_is_mounted(session):
-    (band,) = beside(session.cases, BINARY)[0].bands
-    assert [place.kind for place, _ in band.groups[0].rows] == ['ext4', 'tmpfs', 'glusterfs']
 
 
 def test_the_share_is_that_of_the_best_in_the_column(session):
@@ -94,6 +86,8 @@ def test_cold_and_cached_figures_are_named_where_they_stand_in_one_column(make):
     cells = cells_of(beside([*cold, *warm], BINARY)[0].bands[0])
     assert [cells[name, 'file_stat'].cache for name in ('scratch', 'fast')] == ['cold', 'cached']
     assert [cells[name, 'file_create'].cache for name in ('scratch', 'fast')] == ['', '']
+    both = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.0}, cache='cached'), BINARY)[0].bands[0])
+    assert {cell.cache for cell in both.values()} == {''}
 
 
 def test_of_repeated_listings_only_the_first_is_called_cold(session):
@@ -101,11 +95,6 @@ def test_of_repeated_listings_only_the_first_is_called_cold(session):
     cells = cells_of(found.bands[0])
     assert [cells[name, '1st listing'].cache for name in ('scratch', 'fast', 'vol0')] == ['cold', 'cached', 'cached']
     assert [cells[name, '2nd listing'].cache for name in ('scratch', 'fast', 'vol0')] == ['', '', '']
-
-
-def test_figures_that_are_all_cached_need_no_name(make):
-    cells = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.0}, cache='cached'), BINARY)[0].bands[0])
-    assert {cell.cache for cell in cells.values()} == {''}
 
 
 def test_a_case_that_never_ran_keeps_its_row(make):
@@ -164,11 +153,6 @@ def test_the_build_of_another_engine_is_no_news(make):
     start = other[0].records.start._replace(provenance=Provenance('sha256:1'))
     unlike = replace(other[0], records=other[0].records._replace(start=start))
     assert "engine's build" not in beside([*one, unlike], BINARY)[0].differing
-
-
-def test_what_the_environments_share_is_no_detail_of_theirs(session):
-    found = beside(session.cases, BINARY)[0]
-    assert (found.common, {place.detail for place, _ in found.bands[0].groups[0].rows}) == ('mdtest 4.0.0', {''})
 
 
 def test_guarantees_that_do_not_hold_everywhere_are_beside_each_other(session):

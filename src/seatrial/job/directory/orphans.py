@@ -21,7 +21,7 @@ from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, i
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import FormError, from_json, to_json
-from seatrial.model.owned import shared, user_name
+from seatrial.model.owned import shared_in, user_name
 from seatrial.model.quoted_value import printable
 
 LOOK_S = 60.0
@@ -325,9 +325,9 @@ def _unknown(home: str, session: str) -> Optional[str]:
     why = unresponsive(home)
     if why is None and not os.path.isdir(sessions):
         why = f'{sessions} is not there; is its file system mounted?'
-    for folder in (home, sessions, os.path.join(sessions, session)) if why is None else ():
-        fault = shared(folder)
-        why = fault.why if fault else why
+    if why is None:
+        faults = shared_in(home, (sessions, os.path.join(sessions, session)))
+        why = faults[0].why if faults else None
     return f'who leads its session is not known ({why}); {_BY_HAND}' if why else None
 
 
@@ -368,18 +368,20 @@ def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[s
     runs = running(owner)
     if runs is not None:
         return f'process {owner.pid} on this host works in it' if runs else None
-    if is_over and owner.job and queued is not None and owner.session not in queued:
+    if is_over and (owner.job or not owner.pid) and queued is not None and owner.session not in queued:
         return None
     heartbeat = heartbeat_of(state, owner.session)
     try:
         heard_s = silent_s(heartbeat, os.stat(heartbeat).st_mtime)
     except OSError as error:
-        return (
-            f'process {owner.pid} on {owner.host} cannot be asked, and {heartbeat}: {error.strerror}; '
-            'if nothing runs there, remove it by hand'
-        )
+        if owner.pid:
+            return (
+                f'process {owner.pid} on {owner.host} cannot be asked, and {heartbeat}: {error.strerror}; '
+                'if nothing runs there, remove it by hand'
+            )
+        heard_s = time.time() - owner.time  # since it was made
     left_s = _patience_s(owner) - heard_s
     if left_s < 0:
         return None
-    heard = f'its session was heard of {max(0.0, heard_s):.0f} s ago'
-    return f'{heard}; {_counts_as_dead(left_s)}'
+    last = 'its session was heard of' if owner.pid else 'it was made, or its session heard of,'
+    return f'{last} {max(0.0, heard_s):.0f} s ago; {_counts_as_dead(left_s)}'

@@ -8,7 +8,6 @@ the deletion. What can be lost in it is the one entry in hand.
 """
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -33,12 +32,12 @@ NOT_MADE = 'the session did not make it'
 _HELD = 64  # descriptors that a walk keeps open below the run directory, however deep the tree
 _PARTED = 4  # levels of a walk, of which the last is the root of a tree: parent, run directory, 'data', root
 _MAX_MARKER = 65536  # bytes
-_MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 _MAX_TEXT = 200  # characters of a path in a sentence
 
 # Names that mean the same bytes under every locale.
 _RUN_DIRECTORY = re.compile(PREFIX + r'.+-[0-9a-f]{8}\Z')
 _ENTRY = re.compile(r'(?!\.)[A-Za-z0-9._=+-]{1,100}\Z')
+_UNMARKED = re.compile(PREFIX + r'([0-9]{8}T[0-9]{6}-[0-9a-f]{6})-[0-9a-f]{8}\Z')
 _SESSION = re.compile(r'[A-Za-z0-9][A-Za-z0-9._=+-]{0,149}\Z')
 
 # What a client of NFS or FUSE makes of a file that is removed while it is open, and the kernel of a program that
@@ -68,7 +67,7 @@ class RunDirectoryError(Exception):
 class Marker(NamedTuple):
     """What lies in the run directory as `.seatrial-run.json` and makes it removable.
 
-    inode: of the run directory. marker_inode: of the marker itself; a copy has others
+    inode: of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
     device: of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
     entries: the top-level names that the session makes; all others in it are foreign
     names: regular expressions of the names that its engine makes in these, or of their paths below the run directory;
@@ -263,50 +262,6 @@ def inside(path: str, mount: str) -> Optional[str]:
     except (_Left, OSError) as error:
         return f'{path}: {_reason(error)}'
     return None
-
-
-def open_to(path: str) -> Optional[str]:
-    """Which other user may rename what lies in the directory, or what leads there, as a clause; or None.
-
-    In a directory with the sticky bit only its owner and those of the entries may (unlink(2), EPERM). Raises OSError.
-    """
-    for each in _way_to(path):
-        status = os.lstat(each)
-        if status.st_uid not in (0, os.geteuid()) and not _is_unmapped(status.st_uid):
-            return f'{each} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
-        is_open = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
-        if is_open and stat.S_ISDIR(status.st_mode):
-            return f'others may write to {each} (mode {stat.S_IMODE(status.st_mode):04o}), and it has no sticky bit'
-    return None
-
-
-def _way_to(path: str) -> List[str]:
-    """Every directory and link on the way from / to an absolute path, itself included (path_resolution(7))."""
-    here, found, left = '/', ['/'], path.split('/')[::-1]
-    while left:
-        name = left.pop()
-        if name == '..':
-            here = os.path.dirname(here)
-        elif name not in ('', '.'):
-            there = os.path.join(here, name)
-            if found.count(there) > _MAX_LINKS:
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            found.append(there)
-            if os.path.islink(there):
-                leads_to = os.readlink(there)
-                here = '/' if leads_to.startswith('/') else here
-                left += leads_to.split('/')[::-1]
-            else:
-                here = there
-    return found
-
-
-def _is_unmapped(uid: int) -> bool:
-    """Whether the user is one that this user namespace does not know: of / it is most often root."""
-    with open('/proc/self/uid_map') as stream:
-        is_initial = stream.read().split() == ['0', '0', '4294967295']
-    with open('/proc/sys/kernel/overflowuid') as stream:
-        return not is_initial and uid == int(stream.read())
 
 
 def is_named_as_one(path: str) -> bool:
@@ -690,10 +645,17 @@ def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:
 
 
 def _remove_marked(walk: _Walk, name: str, marker: Marker, marker_status: os.stat_result, account: _Account) -> None:
-    """The last step: the marker, then the directory that held nothing else. If that fails, the marker is put back."""
+    """The last step: the marker, then the directory that held nothing else. If that fails, the marker is put back.
+
+    A directory that has no marker yet goes by rmdir alone, which removes nothing that lies in it.
+    """
     descriptor, parent_descriptor = walk.descriptor(), walk.levels[0].descriptor
     assert parent_descriptor is not None
     walk.check()
+    if not marker.marker_inode:
+        _remove_same(os.rmdir, parent_descriptor, name, walk.levels[1].identity)
+        account.directories += 1
+        return
     if os.listdir(descriptor) != [MARKER]:
         raise _Left('something was made in it during the removal')
     _remove_same(os.unlink, descriptor, MARKER, _identity(marker_status))
@@ -717,6 +679,9 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
     directory = os.fstat(walk.descriptor())
     if directory.st_uid != os.geteuid():
         raise _Left(f'it belongs to {user_name(directory.st_uid)}, who can remove it')
+    named = _UNMARKED.match(walk.levels[-1].name)
+    if named and not walk.levels[-1].names:
+        return _not_yet_marked(named.group(1), directory), directory
     marker, status = _read_marker(walk.descriptor())
     if (marker.inode, marker.marker_inode) != (directory.st_ino, status.st_ino):
         raise _Left(f'its {MARKER} was copied or moved from another directory')
@@ -725,6 +690,13 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
     if not marker.maker.uid == status.st_uid == directory.st_uid:
         raise _Left(f'its {MARKER} was made by another user')
     return marker, status
+
+
+def _not_yet_marked(session: str, status: os.stat_result) -> Marker:
+    """What stands for the marker where a job was killed between mkdir and its writing. Nothing in it can be ours."""
+    uid = status.st_uid
+    owner = Owner(session, uid, user_name(uid), 'a node that is not known', '', 0, 0, '', status.st_mtime)
+    return Marker(FORMAT, 'a case that is not known', owner, status.st_dev, status.st_ino, 0, ())
 
 
 def _check_ours(walk: _Walk, marker: Marker, session: str) -> None:
@@ -740,10 +712,11 @@ def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
         raise _Left(f'it has no {MARKER}; if it is empty, an rmdir by hand is harmless') from None
     except OSError as error:
         raise _Left(f'its {MARKER} cannot be read: {_reason(error)}', error.errno) from error
+    status = os.fstat(marker_descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
+        os.close(marker_descriptor)
+        raise _Left(f'its {MARKER} is none: no regular file of at most {_MAX_MARKER} bytes')
     with os.fdopen(marker_descriptor, 'rb') as stream:
-        status = os.fstat(marker_descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
-            raise _Left(f'its {MARKER} is none: no regular file of at most {_MAX_MARKER} bytes')
         content = stream.read(_MAX_MARKER)
     try:
         marker = from_json(Marker, json.loads(content.decode('utf-8')))

@@ -5,15 +5,19 @@ import hashlib
 import io
 import json
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Tuple
 
 from seatrial.engine.base import Command, Outcome
 from seatrial.model.atomic_file import write_whole
-from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.foreign import lines_in, open_regular, parsed, read_bytes, read_json, unpacked
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.lines import Chain
-from seatrial.model.record import NOTHING, SAMPLES, Records, line_of, read_records
+from seatrial.model.point import Point
+from seatrial.model.record import NOTHING, SAMPLES, Records, Sample, line_of, read_records
+from seatrial.workload.registry import form_fault, kind_of
 
 JOB = 'job.json'
 RAW = 'raw'
@@ -94,7 +98,7 @@ class RecordReader:
     def read(self) -> Records:
         """The records that a job has left by now, empty ones where it left none, with the state of its job.
 
-        Where nothing is new it is the very same value as last time. Raises OSError.
+        Where nothing is new it is the very same value as last time. Raises OSError, NotReadable.
         """
         found = self._read_on()
         found = found._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
@@ -104,7 +108,7 @@ class RecordReader:
 
     def _read_on(self) -> Records:
         try:
-            with open(self._path, 'rb') as stream:  # anew each time: only then NFS asks how long it is
+            with open_regular(self._path) as stream:  # anew each time: only then NFS asks how long it is
                 seen = os.fstat(stream.fileno())
                 file, size = (seen.st_dev, seen.st_ino), (seen.st_size, seen.st_mtime_ns)
                 if file != self._file or not (size == self._size or seen.st_size > self._size[0]):
@@ -118,9 +122,23 @@ class RecordReader:
         # What another client appends to a file on NFS can be zeros for a moment; no line that was written has one.
         zero = data.find(b'\0')
         whole = 1 + data.rfind(b'\n', 0, zero if zero >= 0 else len(data))
-        texts = (line.decode('utf-8', 'replace') for line in io.BytesIO(data[:whole]))
-        self._whole, self._end = read_records(texts, self._whole), self._end + whole
-        return read_records((line.decode('utf-8', 'replace') for line in io.BytesIO(data[whole:])), self._whole)
+        self._whole, self._end = _records(data[:whole], self._whole), self._end + whole
+        return _records(data[whole:], self._whole)
+
+
+def _records(data: bytes, known: Records) -> Records:
+    return read_records(lines_in(io.BytesIO(data)), known, _is_impossible)
+
+
+def _is_impossible(value: Any) -> bool:
+    return isinstance(value, Sample) and _never_launched(value.point, value.phase)
+
+
+@lru_cache(maxsize=4096)
+def _never_launched(point: Point, phase: str) -> bool:
+    if form_fault(point) or not point.tasks:
+        return True
+    return phase not in [each.name for each in kind_of(point.kind).phases]
 
 
 def records_in(directory: str) -> Records:
@@ -132,12 +150,15 @@ def kept_launch(directory: str, name: str, digest: str) -> RawLaunch:
     """What Recorder.keep() has kept under this name; raises NotAsWritten."""
     path = os.path.join(directory, RAW, name + LAUNCH)
     try:
-        packed = Path(path).read_bytes()
+        packed = read_bytes(path)
     except OSError as error:
         raise NotAsWritten(f'{path}: {error.strerror}') from error
     if hashlib.sha256(packed).hexdigest() != digest:
         raise NotAsWritten(f'{path} was changed after it was written: its SHA-256 is not that in the record')
-    return from_json(RawLaunch, json.loads(gzip.decompress(packed).decode('ascii')))
+    try:
+        return from_json(RawLaunch, parsed(unpacked(packed)))
+    except ValueError as error:
+        raise NotAsWritten(f'{path}: {error}') from None
 
 
 def write_job_state(directory: str, job_state: str, job: str) -> None:
@@ -158,13 +179,13 @@ def append(directory: str, value: Any) -> None:
 
 def _job_state_in(directory: str) -> str:
     try:
-        return str(json.loads(Path(directory, JOB).read_text(encoding='utf-8'))['job_state'])
+        return str(read_json(os.path.join(directory, JOB))['job_state'])
     except (OSError, ValueError, KeyError, TypeError):
         return ''
 
 
 def _issued_in(directory: str) -> Tuple[DarshanLaunch, ...]:
     try:
-        return from_json(DarshanRun, json.loads(Path(directory, ISSUED).read_text(encoding='utf-8'))).launches
-    except (OSError, FormError, ValueError):
+        return from_json(DarshanRun, read_json(os.path.join(directory, ISSUED))).launches
+    except (OSError, ValueError):
         return ()

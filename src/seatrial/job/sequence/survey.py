@@ -17,6 +17,7 @@ from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import TARGETS, Layout
+from seatrial.model.owned import open_to
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size, round_up
 from seatrial.rules.before import Environment, peak
@@ -87,7 +88,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         narrowest=capacity.narrowest if is_short else '',
         unseen=driver.lost(connections, connections).unseen,
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
-        open_to=rundir.open_to(target.path),
+        open_to=open_to(target.path),
         gives_up=driver.behaviour(target.path).gives_up,
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},

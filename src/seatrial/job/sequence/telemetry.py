@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional
 from seatrial.filesystem.base import Driver, Meter, no_meter
 from seatrial.job.sequence.monitors import Monitoring
 from seatrial.model.ask import ask
+from seatrial.model.foreign import NotReadable, lines_in, open_regular
 from seatrial.model.plan import Target
 from seatrial.model.telemetry import (
     AFTER,
@@ -45,9 +46,9 @@ SERVERS_S = 30.0
 def telemetry_in(directory: str) -> Optional[Telemetry]:
     """What a job has left in its directory; None where it kept no telemetry."""
     try:
-        with open(os.path.join(directory, TELEMETRY), encoding='utf-8', errors='replace') as stream:
-            return read_telemetry(stream)
-    except OSError:
+        with open_regular(os.path.join(directory, TELEMETRY)) as stream:
+            return read_telemetry(lines_in(stream))
+    except (OSError, NotReadable):
         return None
 
 

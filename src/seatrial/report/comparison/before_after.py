@@ -20,6 +20,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
 from seatrial.model.units import BINARY
+from seatrial.report.drawing.plot import Scale
 from seatrial.report.figures import Unit, common_unit, figure
 from seatrial.report.session.page import jinja
 from seatrial.report.words import clean, listed
@@ -27,12 +28,10 @@ from seatrial.workload.registry import KINDS
 from seatrial.workload.sweep import AXES
 from seatrial.workload.words import counted
 
-WRITE, READ, METADATA, NODE, TARGET, GUARANTEES = (
-    *('data write', 'data read', 'metadata', 'node', 'target'),
-    'guarantees',
-)
-FAMILIES = (WRITE, READ, METADATA, NODE, TARGET, GUARANTEES)
+FAMILIES = ('data write', 'data read', 'metadata', 'node', 'target', 'guarantees')
 """In the order in which they are shown."""
+
+WRITE, READ, METADATA, NODE, TARGET, GUARANTEES = FAMILIES
 
 GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
 
@@ -201,15 +200,12 @@ def comparison_page(found: BeforeAfter, site: str) -> str:
     ends = [abs(math.log(end)) for row in found.metrics for end in (row.change.low, row.change.high) if end]
     span = min(max([LEAST_DRAWN * math.log1p(found.effect), *ends]), MOST_DRAWN)
 
-    def across(ratio: float) -> float:
-        """Where it lies on a line of 100."""
-        return 50 + 48 * max(-1.0, min(1.0, math.log(ratio) / span))
-
+    axis = Scale(low=math.exp(-span), high=math.exp(span), logarithmic=True)
     template = jinja().get_template('comparison.html')
     return template.render(
         found=found,
         site=site,
-        across=across,
+        across=lambda ratio: 2 + 96 * axis.share(ratio),  # on a line of 100
         confidence=f'{100 * CONFIDENCE:g}',
         ratio=ratio_words,
         interval=interval_words,
@@ -260,7 +256,7 @@ def _series(
         one, other = own
         why = _uncomparable(one, other)
         before_it, after_it = (
-            {_named(rounds, name): own for name, own in each.sessions.items()} if each else {}
+            {rounds[name] if rounds else name: own for name, own in each.sessions.items()} if each else {}
             for each in (one, other)
         )
         if not why and rounds is not None and not before_it.keys() & after_it.keys():
@@ -281,10 +277,6 @@ def _series(
             shown.append((case, name, one.family, one.file_system, one.unit, one.better))
     said = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
     return series, shown, said
-
-
-def _named(rounds: Mapping[str, str] | None, session: str) -> str:
-    return session if rounds is None else rounds[session]
 
 
 @dataclass(frozen=True)

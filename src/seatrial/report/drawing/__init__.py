@@ -1,1 +1,1 @@
-"""What draws: scales, markers, curves, maps and time lines, as places on paper."""
+"""What draws: what all drawings are made of, and the curves, dots, maps and time lines that are made of it."""

@@ -14,9 +14,8 @@ from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.units import format_size
 from seatrial.report import words
-from seatrial.report.drawing.markers import is_valid
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, units_of
+from seatrial.report.figures import Unit, is_valid, units_of
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
 

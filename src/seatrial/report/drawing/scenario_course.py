@@ -1,46 +1,22 @@
 """The course of a scenario: its throughput over time, with the actions and what failed in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.model.action import Course, Window
-from seatrial.report.drawing.scale import HEADROOM, Frame, Paper, Scale, papers
-from seatrial.report.drawing.timeline import PauseBlock, TimeAxis, blocks, strokes
+from seatrial.report.drawing.plot import Box, Chart, Curve, Guide, Stroke, figures_scale, steps_line, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.words import counted
 
-PAPERS = papers(280, 250, bottom=62)
-
-MEAN, LOWEST = 'read', 'third'
-"""The styles of the two lines."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CourseDrawing(Frame):
-    """Everything that there is to draw.
-
-    lines: by style, their strokes; blocks: the actions; returns: x and width from each undo until throughput was back
-    wanted: y of the throughput that counts as back; failed: x and width of each time in which calls failed
-    """
-
-    lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]]
-    blocks: Sequence[PauseBlock]
-    returns: Sequence[tuple[float, float]]
-    wanted: float
-    failed: Sequence[tuple[float, float]]
-
 
 @dataclass(frozen=True)
 class CourseView:
-    """The course at one point. step_s: seconds of a step of the lines; words: all of it; actions: each, in words."""
+    """The course at one point. actions: each, in words."""
 
     point: str
-    step_s: int
-    words: str
+    chart: Chart
     actions: Sequence[str]
-    failed: bool
-    drawings: Mapping[str, CourseDrawing]
 
 
 def courses(evidence: CaseEvidence, system: str) -> list[CourseView]:
@@ -56,16 +32,8 @@ def courses(evidence: CaseEvidence, system: str) -> list[CourseView]:
 def _view(point: str, launches: Sequence[Course], system: str) -> CourseView:
     course = launches[-1]
     unit = common_unit((max(course.mean),), 'B/s', system)
-    away = counted(len(course.windows), 'action')
-    lost = f', calls failed in {counted(len(course.failed), "step")}' if course.failed else ''
-    return CourseView(
-        point=point,
-        step_s=course.step_s,
-        words=f'at most {unit.words(max(course.mean))}, at least {unit.words(min(course.lowest))}, {away}{lost}',
-        actions=[_action_words(each) for each in zip(*(launch.windows for launch in launches), strict=True)],
-        failed=bool(course.failed),
-        drawings={name: _drawing(course, unit, paper) for name, paper in PAPERS.items()},
-    )
+    actions = [_action_words(each) for each in zip(*(launch.windows for launch in launches), strict=True)]
+    return CourseView(point, _chart(course, unit), actions)
 
 
 def _action_words(launches: Sequence[Window]) -> str:
@@ -83,34 +51,37 @@ def _action_words(launches: Sequence[Window]) -> str:
     return f'{said} Its count rose, launch by launch, by: {", ".join(rose)}.'
 
 
-def _drawing(course: Course, unit: Unit, paper: Paper) -> CourseDrawing:
-    step_s, end_s = course.step_s, course.step_s * len(course.mean)
-    bottom = paper.height - paper.bottom
-    highest = max(max(course.mean), course.wanted)
-    up = Scale(0.0, highest * HEADROOM or unit.size, False, bottom, paper.top + paper.font, unit)
-    y_ticks = up.ticks(4)
-    left, right = paper.room(y_ticks), float(paper.width - paper.right)
-    axis = TimeAxis.of(0.0, end_s, left, right, paper)
-    at = axis.at
-    lines = {MEAN: course.mean}
-    if step_s > 1:
-        lines[LOWEST] = course.lowest
-    return CourseDrawing(
-        paper=paper,
-        left=left,
-        right=right,
-        x_ticks=axis.ticks,
-        y_ticks=y_ticks,
-        x_label=f'{axis.name} since the load began',
-        y_label=unit.name,
-        lines={
-            style: strokes([(at(i * step_s), at((i + 1) * step_s), up(rate)) for i, rate in enumerate(rates)])
-            for style, rates in lines.items()
-        },
-        blocks=blocks([(at(each.start_s), at(each.end_s), 'stall') for each in course.windows]),
-        returns=[
-            (at(each.end_s), at(each.back_s) - at(each.end_s)) for each in course.windows if each.back_s is not None
+def _chart(course: Course, unit: Unit) -> Chart:
+    step_s = course.step_s
+    lost = f', calls failed in {counted(len(course.failed), "step")}' if course.failed else ''
+    mean = f'written and read, mean of {seconds(step_s)}' if step_s > 1 else 'written and read'
+    return Chart(
+        x=time_scale(0.0, step_s * len(course.mean), 'the load began'),
+        y=figures_scale([max(*course.mean, course.wanted)], unit=unit),
+        parts=[
+            *(
+                Box(each.end_s, each.back_s, 'timed', label='until it is back')
+                for each in course.windows
+                if each.back_s is not None
+            ),
+            *(
+                Box(each.start_s, each.end_s, 'pause stall', number=str(number), label='action')
+                for number, each in enumerate(course.windows, 1)
+            ),
+            Guide(course.wanted, 'least', label='90 % of before'),
+            Curve('read', _steps(course.mean, step_s), mean),
+            *([Curve('third', _steps(course.lowest, step_s), 'lowest second in it')] if step_s > 1 else []),
+            *(
+                Box(i * step_s, (i + 1) * step_s, 'launch', 'write', lane=0, label='calls failed')
+                for i in course.failed
+            ),
         ],
-        wanted=up(course.wanted),
-        failed=[(at(i * step_s), max(1.0, at((i + 1) * step_s) - at(i * step_s))) for i in course.failed],
+        height=190,
+        lanes=['failed'] if course.failed else [],
+        words=f'at most {unit.words(max(course.mean))}, at least {unit.words(min(course.lowest))}, '
+        f'{counted(len(course.windows), "action")}{lost}',
     )
+
+
+def _steps(rates: Sequence[float], step_s: float) -> Sequence[Stroke]:
+    return steps_line([(i * step_s, (i + 1) * step_s, rate) for i, rate in enumerate(rates)])

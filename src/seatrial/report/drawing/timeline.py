@@ -1,67 +1,20 @@
 """Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from seatrial.judge.throughput import STALL, Flow, Pause, ThroughputSpan, rpc_sizes, served, traffic
+from seatrial.judge.throughput import STALL, Flow, Pause, ThroughputSpan, Traffic, rpc_sizes, served, traffic
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
 from seatrial.model.telemetry import RpcSize, Served, Servers
-from seatrial.report.drawing.markers import styles
-from seatrial.report.drawing.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
+from seatrial.report.drawing.plot import Box, Chart, Curve, figures_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
 
-LANE, BELOW = 17.0, 20.0
-"""px of the height of a lane of launches, and from the axis of time to the first, beside its labels."""
-
 MAX_STEPS = 360
 """Steps of a line; a case of hours has more readings than a drawing has room for."""
-
-NUMBER_GAP = 16.0
-"""px that the numbers of two pauses are at least apart."""
-
-MIN_WIDTH = 1.0
-
-PAPERS = papers(300, 270, bottom=94)
-
-_UNITS = ((3 * 3600.0, 3600.0, 'hours'), (300.0, 60.0, 'minutes'), (0.0, 1.0, 'seconds'))
-"""Of the axis of time: from so many seconds on, so many seconds each."""
-
-
-@dataclass(frozen=True)
-class LaunchBand:
-    """One launch on its lane, the middle at y. measured: whether its figure counts."""
-
-    x: float
-    y: float
-    width: float
-    style: str
-    measured: bool
-    words: str
-
-
-@dataclass(frozen=True)
-class PauseBlock:
-    """One pause. number: its place in the list below the drawing; empty where it would touch the one before."""
-
-    x: float
-    width: float
-    kind: str
-    number: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Throughput(Frame):
-    """Everything that there is to draw. lanes: the middles of those of launches; lines: by style, their strokes."""
-
-    lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]]
-    lanes: Sequence[Tick]
-    bands: Sequence[LaunchBand]
-    blocks: Sequence[PauseBlock]
 
 
 @dataclass(frozen=True)
@@ -81,8 +34,7 @@ class Timeline:
     step_s: float
     truncated: int
     unit: Unit
-    words: str
-    drawings: Mapping[str, Throughput]
+    chart: Chart | None
     flows: Sequence[Flow]
     pauses: Sequence[str]
     sizes: Sequence[RpcSize]
@@ -111,12 +63,7 @@ def timeline(evidence: CaseEvidence, system: str) -> Timeline | None:
         step_s=0.0 if len(steps) == len(found.pieces) else steps[0].end - steps[0].start,
         truncated=telemetry.truncated,
         unit=unit,
-        words=_summary(found.pieces, found.pauses, unit),
-        drawings={
-            name: _drawing(plan, samples, steps, found.pauses, begin, unit, paper)
-            for name, paper in PAPERS.items()
-            if steps
-        },
+        chart=_chart(plan, samples, found, steps, begin, unit) if steps else None,
         flows=found.flows,
         pauses=[_pause_words(pause, begin, unit) for pause in found.pauses],
         sizes=[each for each in sizes if each.reads or each.writes],
@@ -154,94 +101,59 @@ def _together(found: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
     ]
 
 
-def _drawing(
+def _chart(
     plan: TrialPlan,
     samples: Sequence[Sample],
+    found: Traffic,
     steps: Sequence[ThroughputSpan],
-    pauses: Sequence[Pause],
     begin: float,
     unit: Unit,
-    paper: Paper,
-) -> Throughput:
-    end = max([steps[-1].end, *(sample.started + sample.elapsed_s for sample in samples)])
-    bottom = paper.height - paper.bottom
-    highest = max(max(step.read, step.write) for step in steps)
-    up = Scale(0.0, highest * HEADROOM or unit.size, False, bottom, paper.top + paper.font, unit)
-    y_ticks = up.ticks(4)
-    below = bottom + BELOW + paper.font
+) -> Chart:
     # A lane a phase of a case that moves data, or one for all.
     phases = styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
-    lanes = [Tick(below + LANE * i, name) for i, name in enumerate(phases or ['launches'])]
-    left, right = paper.room((*lanes, *y_ticks)), float(paper.width - paper.right)
-    axis = TimeAxis.of(begin, end, left, right, paper)
-    at = axis.at
-
-    return Throughput(
-        paper=paper,
-        left=left,
-        right=right,
-        x_ticks=axis.ticks,
-        y_ticks=y_ticks,
-        x_label=f'{axis.name} since the beginning',
-        y_label=unit.name,
-        lines={
-            'read': strokes([(at(step.start), at(step.end), up(step.read)) for step in steps]),
-            'write': strokes([(at(step.start), at(step.end), up(step.write)) for step in steps]),
-        },
-        lanes=lanes,
-        bands=[
-            _band(sample, lanes, phases, at(sample.started), at(sample.started + sample.elapsed_s))
-            for sample in samples
+    lanes = list(phases) or ['launches']
+    launches, timed = [], []
+    for sample in samples:
+        measured = sample.stage == 'measured'
+        stage = {'measured': f'repetition {sample.repetition + 1}', 'warmup': 'warm-up'}.get(
+            sample.stage, sample.stage
+        )
+        start, end = sample.started, sample.started + sample.elapsed_s
+        timed += [Box(start, end, 'timed')] if measured else []
+        launches.append(
+            Box(
+                start,
+                end,
+                'launch' if measured else 'launch other',
+                phases.get(sample.phase, 'third'),
+                lane=lanes.index(sample.phase) if sample.phase in lanes else 0,
+                words=f'{sample.launch}, {stage}, {seconds(sample.elapsed_s)}',
+                label='a measured launch' if measured else 'warm-up, preparation',
+            )
+        )
+    return Chart(
+        x=time_scale(begin, max([steps[-1].end, *(each.end for each in launches)]), 'the beginning'),
+        y=figures_scale([max(max(step.read, step.write) for step in steps)], unit=unit),
+        parts=[
+            *timed,
+            Curve('read', steps_line([(step.start, step.end, step.read) for step in steps]), 'read'),
+            Curve('write', steps_line([(step.start, step.end, step.write) for step in steps]), 'written'),
+            *(
+                Box(
+                    pause.start,
+                    pause.end,
+                    f'pause {pause.kind}',
+                    number=str(number),
+                    label='stall' if pause.kind == STALL else 'nothing known',
+                )
+                for number, pause in enumerate(found.pauses, 1)
+            ),
+            *launches,
         ],
-        blocks=blocks([(at(pause.start), at(pause.end), pause.kind) for pause in pauses]),
+        height=194,
+        lanes=lanes,
+        words=_summary(found.pieces, found.pauses, unit),
     )
-
-
-def _band(sample: Sample, lanes: Sequence[Tick], phases: Mapping[str, str], start: float, end: float) -> LaunchBand:
-    y = next((lane.at for lane in lanes if lane.label == sample.phase), lanes[0].at)
-    stage = {'measured': f'repetition {sample.repetition + 1}', 'warmup': 'warm-up'}.get(sample.stage, sample.stage)
-    said = f'{sample.launch}, {stage}, {seconds(sample.elapsed_s)}'
-    style = phases.get(sample.phase, 'third')
-    return LaunchBand(start, y, max(MIN_WIDTH, end - start), style, sample.stage == 'measured', said)
-
-
-@dataclass(frozen=True)
-class TimeAxis:
-    """From a beginning on. at: the px of a time in seconds; name: of the unit of its ticks."""
-
-    at: Callable[[float], float]
-    ticks: Sequence[Tick]
-    name: str
-
-    @classmethod
-    def of(cls, begin: float, end: float, left: float, right: float, paper: Paper) -> 'TimeAxis':
-        """Between two times in seconds, from one px to the other."""
-        each_s, name = next((each_s, name) for least_s, each_s, name in _UNITS if end - begin >= least_s)
-        across = Scale(0.0, (end - begin) / each_s, False, left, right)
-        ticks = across.ticks(4 if paper.narrow else 6, lambda time: f'{time:g}')
-        return cls(lambda time: across((time - begin) / each_s), apart(ticks, paper.font, paper.width), name)
-
-
-def strokes(steps: Sequence[tuple[float, float, float]]) -> list[list[tuple[float, float]]]:
-    """One stroke for all steps that follow each other, up and down where they meet."""
-    strokes: list[list[tuple[float, float]]] = []
-    for before, (start, end, y) in pairwise([(0.0, -1.0, 0.0), *steps]):
-        if start > before[1] + 0.01:
-            strokes.append([])
-        strokes[-1] += [(start, y), (end, y)]
-    return strokes
-
-
-def blocks(pauses: Sequence[tuple[float, float, str]]) -> list[PauseBlock]:
-    """Of the beginning, the end and the kind of each, in px."""
-    found = []
-    taken = float('-inf')
-    for number, (start, end, kind) in enumerate(pauses, 1):
-        middle = (start + end) / 2
-        clear = middle - taken >= NUMBER_GAP
-        found.append(PauseBlock(start, max(MIN_WIDTH, end - start), kind, str(number) if clear else ''))
-        taken = middle if clear else taken
-    return found
 
 
 def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:

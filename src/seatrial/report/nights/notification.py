@@ -1,6 +1,6 @@
 """Notifications of a scheduled trial: one screen of how it stands, and news only where there are any."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -32,6 +32,8 @@ from seatrial.workload.words import counted
 
 UNLIKE = 'not the same'
 """What is to be known before figures are compared: with what else they were measured."""
+
+UNCOMPARED = 'none: what is valid is MEASURED, however slow; see docs/references.md'
 
 SHOWN = 12
 """Lines of one kind at most; the report has the rest."""
@@ -200,13 +202,12 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
         if before is None:
             before = watch.standings[-2] if len(watch.nights) > 1 else {}
         later = f'{watch.verdict.value}: before it ' if watch.unread else ''
+        verdicts, began = list(night.cases.values()), _moment(night.began)
+        counts = [f'{verdicts.count(each)} {each.value}' for each in Verdict if each in verdicts]
         lines += [
-            ('last run', f'{_span(night)}, session {night.session}'),
-            ('verdict', f'{later}{night.verdict.value}: {_counts(night)}'),
-            *(
-                [('criteria', 'none: what is valid is MEASURED, however slow; see docs/references.md')]
-                * (watch.criteria == 0)
-            ),
+            ('last run', f'{began} to {_moment(night.ended).removeprefix(began[:11])}, session {night.session}'),
+            ('verdict', f'{later}{night.verdict.value}: {", ".join(counts)}'),
+            *([('criteria', UNCOMPARED)] * (watch.criteria == 0)),
             *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
             *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
             ('in a row', _streak(watch.nights)),
@@ -235,17 +236,6 @@ def _moment(moment: datetime) -> str:
     return f'{moment.astimezone():%Y-%m-%d %H:%M}'
 
 
-def _span(night: Night) -> str:
-    began, ended = _moment(night.began), _moment(night.ended)
-    return f'{began} to {ended.removeprefix(began[:11])}'
-
-
-def _counts(night: Night) -> str:
-    verdicts = list(night.cases.values())
-    found = {verdict: verdicts.count(verdict) for verdict in Verdict}
-    return ', '.join(f'{number} {verdict.value}' for verdict, number in found.items() if number)
-
-
 def _change_in_short(watch: TrialWatch, new: Sequence[VerdictKey], ended: Sequence[VerdictKey]) -> str:
     words = [watch.standing[key].verdict.value for key in new]
     parts = [f'{words.count(word)} new {word}' for word in dict.fromkeys(words)]
@@ -259,7 +249,10 @@ def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> li
         for case, keys, standing in _by_case({key: after[key] for key in new})
     ]
     last = nights[-1].criteria
-    for case, keys in _grouped(ended).items():
+    by_case: dict[str, list[VerdictKey]] = {}
+    for key in ended:
+        by_case.setdefault(key.case, []).append(key)
+    for case, keys in by_case.items():
         tested = [key for key in keys if key in last]
         stands = 'passes again' if all(last[key].verdict is Verdict.PASS for key in tested) else 'was measured again'
         lines.append(f'{stands if tested else "not tested any more"}: {_named(case, keys)}')
@@ -272,13 +265,6 @@ def _by_case(found: Standings) -> list[tuple[str, Sequence[VerdictKey], Standing
     for key, standing in found.items():
         groups.setdefault((key.case, standing.verdict, standing.since, standing.seen), []).append(key)
     return [(case, keys, found[keys[0]]) for (case, *_), keys in groups.items()]
-
-
-def _grouped(keys: Sequence[VerdictKey]) -> Mapping[str, Sequence[VerdictKey]]:
-    groups: dict[str, list[VerdictKey]] = {}
-    for key in keys:
-        groups.setdefault(key.case, []).append(key)
-    return groups
 
 
 def _standing(case: str, keys: Sequence[VerdictKey], standing: Standing) -> str:

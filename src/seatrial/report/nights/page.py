@@ -3,7 +3,7 @@
 One HTML file that needs no script, no network and no other file; it links to the reports of the sessions.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import pairwise
@@ -18,15 +18,16 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import (
     BeforeAfter,
-    ComparedMetric,
     comparison,
     interval_words,
     means_words,
     ratio_words,
     sessions_words,
 )
+from seatrial.report.drawing.plot import Chart, Curve, Guide, Scale, Tick, round_scale
+from seatrial.report.figures import figure
 from seatrial.report.nights.notification import TrialWatch, screen
-from seatrial.report.nights.trend import NEAR, Nights, Trend, Turn
+from seatrial.report.nights.trend import NEAR, Nights, Trend
 from seatrial.report.session.page import jinja
 from seatrial.report.words import SIGNS
 from seatrial.workload.words import counted
@@ -40,8 +41,6 @@ APART = 3
 """Days: what is invalid again within so many belongs to one spell."""
 
 MISSED = 'missed'
-WIDTH, HEIGHT, EDGE = 1000.0, 110.0, 8.0
-"""Of the drawing of a family, and how far its line stays from the upper and the lower end."""
 
 
 @dataclass(frozen=True)
@@ -55,22 +54,6 @@ class Cell:
     def sign(self) -> str:
         """One letter."""
         return SIGNS.get(self.state, '0')
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """The nights of a family on WIDTH x HEIGHT: 100 % is the mean of all nights.
-
-    dots: of each night; levels: x from, x to, y; low, high: the shares at the lower and the upper end
-    """
-
-    name: str
-    dots: Sequence[tuple[float, float]]
-    levels: Sequence[tuple[float, float, float]]
-    turns: Sequence[tuple[float, Turn]]
-    annotations: Sequence[tuple[float, Annotation]]
-    low: float
-    high: float
 
 
 def year_page(
@@ -111,16 +94,14 @@ def year_page(
             ],
             turns=found.turns if found else (),
             rate=f'{found.rate:.2g}' if found else '',
-            drawings=list(_drawings(found, nights, annotations)) if found else [],
+            charts=_charts(found, nights, annotations) if found else {},
             annotations=annotations,
             worst=worst,
-            worse=_worse(worst)[:WORST] if worst else (),
-            size=(WIDTH, HEIGHT),
+            worse=[row for row in worst.metrics if row.change.verdict == WORSE][:WORST] if worst else (),
             ratio=ratio_words,
             interval=interval_words,
             means=means_words,
             sessions=sessions_words,
-            near=NEAR,
             units=units,
         )
     )
@@ -152,43 +133,54 @@ def _spells(days: Collection[date], apart: int, what: str) -> list[str]:
     ]
 
 
-def _drawings(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation]) -> Iterator[Drawing]:
-    began: dict[str, datetime] = dict(nights.select('session', 'session_started').iter_rows())
+def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation]) -> dict[str, Chart]:
+    """The nights of each family, as ratios to the mean of all nights, with the levels that they make."""
+    began = {name: moment.timestamp() for name, moment in nights.select('session', 'session_started').iter_rows()}
+    zone = nights['session_started'][0].tzinfo
+    noon = {each: datetime(each.day.year, each.day.month, each.day.day, 12, tzinfo=zone) for each in annotations}
     first, last = min(began.values()), max(began.values())
-    span = (last - first) or timedelta(days=1)
-
-    def across(moment: datetime) -> float:
-        return WIDTH * (moment - first).total_seconds() / span.total_seconds()
-
+    across = Scale(low=first, high=max(last, first + 86400), ticks=_days(first, last), label='night')
     noted = [
-        (across(datetime(each.day.year, each.day.month, each.day.day, 12, tzinfo=first.tzinfo)), each)
-        for each in annotations
-        if first.date() <= each.day <= last.date()
+        Guide(moment.timestamp(), 'noted', upright=True, words=f'{each.day}: {each.text}', label='annotation')
+        for each, moment in noon.items()
+        if first <= moment.timestamp() <= last
     ]
+    charts = {}
     for (file_system, family), own in found.levels.items():
-        values = [value for _, value in own]
-        low, high = min(values), max(values)
-
-        def down(value: float, low: float = low, high: float = high) -> float:
-            return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((value - low) / (high - low) if high > low else 0.5)
-
-        ends = [0, *found.places[file_system, family], len(own)]
-        yield Drawing(
-            name=f'{file_system}: {family}',
-            dots=[(across(began[session]), down(value)) for session, value in own],
-            levels=[
-                (across(began[own[start][0]]), across(began[own[end - 1][0]]), down(fmean(values[start:end])))
-                for start, end in pairwise(ends)
-            ],
-            turns=[
-                (across(began[turn.session]), turn)
-                for turn in found.turns
-                if (turn.file_system, turn.family) == (file_system, family)
-            ],
-            annotations=noted,
-            low=exp(low),
-            high=exp(high),
+        dots = [[(began[session], exp(value))] for session, value in own]
+        levels = []
+        for start, end in pairwise([0, *found.places[file_system, family], len(own)]):
+            level = exp(fmean(value for _, value in own[start:end]))
+            levels.append([(began[own[start][0]], level), (began[own[end - 1][0]], level)])
+        turns = [
+            Guide(
+                began[turn.session],
+                f'turn c-{turn.change.verdict}',
+                upright=True,
+                words=f'{turn.began:%Y-%m-%d}: {turn.change.verdict}',
+                label=turn.change.verdict,
+            )
+            for turn in found.turns
+            if (turn.file_system, turn.family) == (file_system, family)
+        ]
+        shares = [exp(value) for _, value in own]
+        margin = 0.05 * (max(shares) - min(shares)) or 0.05
+        charts[f'{file_system}: {family}'] = Chart(
+            x=across,
+            y=round_scale(min(shares) - margin, max(shares) + margin, label='of the mean', count=4),
+            parts=[Curve('', dots, 'a night', 'dot'), Curve('read', levels, 'level'), *turns, *noted],
+            height=110,
+            words=f'{figure(min(shares))} to {figure(max(shares))}',
         )
+    return charts
+
+
+def _days(first: float, last: float) -> list[Tick]:
+    """The first of each month between two times; the ends of a history that has less than two of them."""
+    days = [date.fromtimestamp(first) + timedelta(days=n) for n in range(int((last - first) / 86400) + 1)]
+    months = [Tick(datetime(day.year, day.month, 1).timestamp(), f'{day:%Y-%m}') for day in days if day.day == 1]
+    ends = [Tick(end, f'{date.fromtimestamp(end)}') for end in dict.fromkeys((first, last))]
+    return months if len(months) > 1 else ends
 
 
 def _worst(history: Nights, units: str) -> BeforeAfter | None:
@@ -199,7 +191,3 @@ def _worst(history: Nights, units: str) -> BeforeAfter | None:
     if not side:
         return None
     return comparison(history.rows_of(names[:side]), history.rows_of(names[-side:]), units=units)
-
-
-def _worse(found: BeforeAfter) -> list[ComparedMetric]:
-    return [row for row in found.metrics if row.change.verdict == WORSE]

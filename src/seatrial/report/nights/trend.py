@@ -119,7 +119,10 @@ class Nights:
 
 def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
     """Of the summaries of sessions, of one or of several at a time."""
-    parts = [(_began(rows), _means(rows)) for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)]
+    parts = [
+        (rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first()), _means(rows))
+        for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)
+    ]
     # As one piece each: a filter would go through a piece for each session.
     began, means = (pl.concat(each, rechunk=True) for each in zip(*parts, strict=True))
     return Nights(began.sort('session'), means, rows_of)
@@ -184,10 +187,6 @@ def trend(
             )
     turns.sort(key=lambda turn: turn.session, reverse=True)
     return Trend(history.began['session'].to_list(), nights, places_of, level, level * monthly, turns)
-
-
-def _began(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first())
 
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:

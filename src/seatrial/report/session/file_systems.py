@@ -45,7 +45,8 @@ def states(cases: Sequence[CaseEvidence]) -> list[FileSystemState]:
     for name in dict.fromkeys(case.plan.target.name for case in cases):
         own = [case for case in cases if case.plan.target.name == name and case.records.start]
         own.sort(key=lambda case: case.records.start.started if case.records.start else 0.0)
-        seen = [state for case in own for state in _seen(case) if state]
+        ends = [end for case in own for end in (case.records.start, case.records.end) if end]
+        seen = [dict(end.state) for end in ends if end.state]
         if seen:
             targets = own[0].records.start.targets if own[0].records.start else ()
             settings, rows = {**seen[0], **_placed(own)}, [_filled(row) for row in targets]
@@ -69,11 +70,6 @@ def _placed(cases: Sequence[CaseEvidence]) -> dict[str, str]:
     found = Counter(case.records.end.placed for case in cases if case.records.end and case.records.end.placed)
     said = '; '.join(f'{where} ({counted(number, "case")})' for where, number in found.items())
     return {'run directories': said} if said else {}
-
-
-def _seen(case: CaseEvidence) -> list[dict[str, str]]:
-    start, end = case.records.start, case.records.end
-    return [dict(start.state) if start else {}, dict(end.state) if end else {}]
 
 
 def _changed(seen: Sequence[dict[str, str]]) -> list[Change]:

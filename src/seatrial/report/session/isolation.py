@@ -9,8 +9,20 @@ from dataclasses import dataclass
 
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, PlaceVerdict
 from seatrial.judge.statistics import quantile
-from seatrial.report.drawing.markers import FULL, OPEN, styles
-from seatrial.report.drawing.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
+from seatrial.report.drawing.plot import (
+    DOT,
+    FULL,
+    HEADROOM,
+    OPEN,
+    Chart,
+    Curve,
+    Guide,
+    Mark,
+    Scale,
+    Tick,
+    round_scale,
+    styles,
+)
 from seatrial.report.figures import Unit, common_unit, percent
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
@@ -26,45 +38,9 @@ MAX_NOT_TESTED = 32
 SLOWEST = 12
 """Places that are drawn by themselves where the others are quantiles."""
 
-PAPERS = papers(300, 260)
-
 _QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 _FORMS = {SLOW: FULL, SUSPECTED: OPEN, CLEARED: OPEN}
 _SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}
-
-
-@dataclass(frozen=True)
-class SortedDot:
-    """One place in one way of comparing. form: of a named one, 'full' or 'open'; empty of a usual one."""
-
-    x: float
-    y: float
-    form: str
-    words: str
-
-
-@dataclass(frozen=True)
-class SortedLine:
-    """One way of comparing: strokes from the slowest to the fastest, and the dots upon them."""
-
-    label: str
-    style: str
-    strokes: tuple[tuple[float, float], ...]
-    dots: tuple[SortedDot, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sorted(Frame):
-    """Everything that there is to draw. minimum: the y of the effect below which a place can be named."""
-
-    minimum: float
-    lines: tuple[SortedLine, ...]
-
-    @property
-    def words(self) -> str:
-        """What is named in it."""
-        named = [dot.words for line in self.lines for dot in line.dots if dot.form]
-        return '; '.join(named) or 'no place stands out'
 
 
 @dataclass(frozen=True)
@@ -77,36 +53,15 @@ class ComparedColumn:
 
 
 @dataclass(frozen=True)
-class PlaceCell:
-    """A figure beside those of the others. share: of the median of the others; z: empty where there is none."""
-
-    figure: str
-    share: str
-    z: str
-    slow: bool
-
-
-@dataclass(frozen=True)
-class PlaceRow:
-    """One place. cells: in the order of the columns, None where it was not measured; again: in words."""
-
-    name: str
-    said: str
-    named: bool
-    cells: tuple[PlaceCell | None, ...]
-    again: str
-
-
-@dataclass(frozen=True)
 class IsolationView:
-    """What the template needs. more: usual places that have no row; not_tested: nodes in words."""
+    """What the template needs. shown: the places that have a row; said: their verdicts in words."""
 
     isolation: Isolation
     columns: tuple[ComparedColumn, ...]
-    rows: tuple[PlaceRow, ...]
-    more: int
+    shown: tuple[PlaceVerdict, ...]
+    said: Mapping[str, str]
     summary: str
-    drawings: Mapping[str, Sorted]
+    chart: Chart
     not_tested: Sequence[str]
 
 
@@ -119,15 +74,14 @@ def view(isolation: Isolation | None, system: str) -> IsolationView | None:
         ComparedColumn(each.label, style[each.label], _unit(each.unit, isolation, system))
         for each in isolation.columns
     )
-    named = [place for place in isolation.places if place.verdict != USUAL]
-    shown = isolation.places[: max(MAX_ROWS, len(named))]
+    named = sum(place.verdict != USUAL for place in isolation.places)
     return IsolationView(
         isolation=isolation,
         columns=columns,
-        rows=tuple(_row(place, isolation, columns) for place in shown),
-        more=len(isolation.places) - len(shown),
+        shown=isolation.places[: max(MAX_ROWS, named)],
+        said=_SAID,
         summary=summary(isolation),
-        drawings={name: _sorted(isolation, columns, paper) for name, paper in PAPERS.items()},
+        chart=_chart(isolation, columns),
         not_tested=cut(
             [f'{each.node}: {", ".join(filter(None, (each.state, each.reason)))}' for each in isolation.not_tested],
             MAX_NOT_TESTED,
@@ -140,16 +94,11 @@ def summary(isolation: Isolation) -> str:
     many = counted(len(isolation.places), isolation.kind)
     if isolation.unjudged:
         return f'{many} compared, none named: {isolation.unjudged}'
-    slow, suspected = isolation.of(SLOW), isolation.of(SUSPECTED)
-    said = [_named(slow, many, 'slow')] if slow else []
-    said += [_named(suspected, many, 'perhaps slow')] if suspected else []
-    said += isolation.undecided
-    return '; '.join([*said, *isolation.servers]) or f'none of {many} is slow'
-
-
-def _named(places: Sequence[PlaceVerdict], many: str, what: str) -> str:
-    names = ', '.join(place.name for place in places[:MAX_ROWS])
-    return f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'
+    said = []
+    for places, what in ((isolation.of(SLOW), 'slow'), (isolation.of(SUSPECTED), 'perhaps slow')):
+        names = ', '.join(place.name for place in places[:MAX_ROWS])
+        said += [f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'] if places else []
+    return '; '.join([*said, *isolation.undecided, *isolation.servers]) or f'none of {many} is slow'
 
 
 def _unit(base: str, isolation: Isolation, system: str) -> Unit:
@@ -159,51 +108,28 @@ def _unit(base: str, isolation: Isolation, system: str) -> Unit:
     return common_unit(figures, base, system)
 
 
-def _row(place: PlaceVerdict, isolation: Isolation, columns: Sequence[ComparedColumn]) -> PlaceRow:
-    again = [f'{metric} {_share(score.effect)}' for metric, score in place.again.items()]
-    return PlaceRow(
-        name=place.name,
-        said='' if isolation.unjudged else _SAID[place.verdict],
-        named=place.verdict != USUAL,
-        cells=tuple(_cell(place, column) for column in columns),
-        again=', '.join(again),
-    )
-
-
-def _cell(place: PlaceVerdict, column: ComparedColumn) -> PlaceCell | None:
-    score = place.scores.get(column.label)
-    if score is None:
-        return None
-    z = '' if score.z is None else f'{score.z:.1f}'
-    return PlaceCell(column.unit.figure(score.figure), _share(score.effect), z, score.slow)
-
-
-def _share(effect: float) -> str:
-    return percent(1 - effect)
-
-
-def _sorted(isolation: Isolation, columns: Sequence[ComparedColumn], paper: Paper) -> Sorted:
+def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> Chart:
     shares = {column: _shares(isolation, column.label) for column in columns}
     highest = max(share for own in shares.values() for share, _ in own)
-    up = Scale(0.0, max(highest, 1.0) * HEADROOM, False, paper.height - paper.bottom, paper.top)
-    y_ticks = up.ticks(4, lambda share: f'{100 * share:.0f} %')
-    left, right = paper.room(y_ticks) + 8, paper.width - paper.right - 8.0
-    across = Scale(0.0, 1.0, False, left + 8, right)
-    ends = (
-        Tick(across(0.0), 'slowest', 'start'),
-        Tick(across(0.5), 'median'),
-        Tick(across(1.0), 'fastest', 'end'),
-    )
-    return Sorted(
-        paper=paper,
-        left=left,
-        right=right,
-        x_ticks=apart(ends, paper.font, paper.width + 40),
-        y_ticks=y_ticks,
-        x_label=f'{counted(len(isolation.places), isolation.kind)}, sorted',
-        y_label='of the median',
-        minimum=up(1 - isolation.min_effect),
-        lines=tuple(_line(column, own, across, up) for column, own in shares.items() if own),
+    least = f'{percent(isolation.min_effect)} less: no {isolation.kind} above it is named'
+    parts: list[Curve | Mark | Guide] = [Guide(1 - isolation.min_effect, 'least', label=least)]
+    for column, own in shares.items():
+        parts += _line(column, own) if own else []
+    named = [part.words for part in parts if isinstance(part, Mark) and part.form != DOT]
+    ends = [Tick(0.0, 'slowest'), Tick(0.5, 'median'), Tick(1.0, 'fastest')]
+    places = counted(len(isolation.places), isolation.kind)
+    return Chart(
+        x=Scale(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
+        y=round_scale(
+            0.0,
+            max(highest, 1.0) * HEADROOM,
+            label='of the median',
+            said=lambda share: f'{100 * share:.0f} %',
+            count=4,
+        ),
+        parts=parts,
+        height=242,
+        words='; '.join(named) or 'no place stands out',
     )
 
 
@@ -215,18 +141,26 @@ def _shares(isolation: Isolation, label: str) -> list[tuple[float, PlaceVerdict]
     return [(figure / median, place) for figure, place in own]
 
 
-def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]], across: Scale, up: Scale) -> SortedLine:
+def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]]) -> list[Curve | Mark]:
+    """From the slowest to the fastest place, with the marks upon it: of those that are named above the others."""
     ordered = [share for share, _ in own]
     last = max(1, len(own) - 1)
+    stroke = [(part, quantile(ordered, part)) for part in _QUANTILES]
     if len(own) <= MAX_DOTS:
-        strokes = [(across(rank / last), up(share)) for rank, share in enumerate(ordered)]
-    else:
-        strokes = [(across(part), up(quantile(ordered, part))) for part in _QUANTILES]
-    dots = []
+        stroke = [(rank / last, share) for rank, share in enumerate(ordered)]
+    marks = []
     for rank, (share, place) in enumerate(own):
         if len(own) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
             said = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
-            named = f', {_SAID[place.verdict]}' if place.verdict != USUAL else ''
-            form = _FORMS.get(place.verdict, '')
-            dots.append(SortedDot(across(rank / last), up(share), form, f'{said}, {percent(share)}{named}'))
-    return SortedLine(column.label, column.style, tuple(strokes), tuple(dots))
+            named = _SAID[place.verdict] if place.verdict != USUAL else ''
+            marks.append(
+                Mark(
+                    rank / last,
+                    share,
+                    column.style,
+                    _FORMS.get(place.verdict, DOT),
+                    f'{said}, {percent(share)}{", " if named else ""}{named}',
+                    label=named,
+                )
+            )
+    return [Curve(column.style, [stroke], column.label), *sorted(marks, key=lambda mark: mark.form != DOT)]

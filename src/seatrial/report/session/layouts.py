@@ -15,9 +15,8 @@ from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.point import Point
 from seatrial.report import words
 from seatrial.report.drawing.maps import Map, fields
-from seatrial.report.drawing.markers import is_valid
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, percent, units_of
+from seatrial.report.figures import Unit, is_valid, percent, units_of
 from seatrial.report.session import ratios
 from seatrial.report.session.ratios import Ratio
 from seatrial.workload.registry import kind_of

@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.model.telemetry import ServerGap, ServerLook
-from seatrial.report.drawing.markers import styles
-from seatrial.report.drawing.scale import Frame, Paper, Scale, papers
-from seatrial.report.drawing.timeline import TimeAxis, strokes
+from seatrial.report.drawing.plot import Chart, Curve, Stroke, round_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit
-
-PAPERS = papers(180, 170, bottom=46)
 
 MOST_LINES = 6
 """More servers than these are in the table alone, but for the busiest."""
@@ -30,7 +26,6 @@ class ServerRow:
     """
 
     server: str
-    style: str
     missing: float
     busy: float
     disk: str
@@ -45,21 +40,14 @@ class ServerRow:
         return self.missing > MISSING
 
 
-@dataclass(frozen=True, kw_only=True)
-class BusyDrawing(Frame):
-    """Everything that there is to draw. lines: by style, their strokes."""
-
-    lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]]
-
-
 @dataclass(frozen=True)
 class Monitored:
-    """All servers of a case, the busiest first. unit: of their rates; words: the drawing in words."""
+    """All servers of a case, the busiest first. unit: of their rates; words: how busy each was."""
 
     rows: Sequence[ServerRow]
     unit: Unit
     words: str
-    drawings: Mapping[str, BusyDrawing]
+    chart: Chart | None
 
 
 def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
@@ -76,16 +64,21 @@ def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
     names = sorted(looks, key=lambda name: (-max((each.busy for each in looks[name]), default=0.0), name))
     style = styles(names[:MOST_LINES])
     gaps = {name: [each for each in telemetry.server_gaps if each.server == name] for name in names}
-    rows = [_row(name, style.get(name, ''), looks[name], gaps[name], end - begin) for name in names]
+    rows = [_row(name, looks[name], gaps[name], end - begin) for name in names]
+    said = '; '.join(f'{row.server}: {_busy_words(looks[row.server])}' for row in rows)
+    lines = [Curve(style[name], _steps(looks[name]), f'busiest disk of {name}') for name in style]
+    drawn = Chart(
+        x=time_scale(begin, end, 'the beginning'),
+        y=round_scale(0.0, 100.0, label='% busy', said=lambda share: f'{share:g}', count=4),
+        parts=lines,
+        height=122,
+        words=said,
+    )
     return Monitored(
         rows=rows,
         unit=common_unit([high for row in rows for _, high in row.rates.values()], 'B/s', system),
-        words='; '.join(f'{row.server}: {_busy_words(looks[row.server])}' for row in rows),
-        drawings={
-            paper_name: _drawing({style[name]: looks[name] for name in style}, begin, end, paper)
-            for paper_name, paper in PAPERS.items()
-            if telemetry.server_looks
-        },
+        words=said,
+        chart=drawn if telemetry.server_looks else None,
     )
 
 
@@ -93,9 +86,7 @@ def _busy_words(looks: Sequence[ServerLook]) -> str:
     return f'at most {100 * max(each.busy for each in looks):.0f} % busy' if looks else 'no answer'
 
 
-def _row(
-    server: str, style: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], lasted_s: float
-) -> ServerRow:
+def _row(server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], lasted_s: float) -> ServerRow:
     seconds = sum(each.length_s for each in looks)
 
     def rate(*names: str) -> tuple[float, float]:
@@ -106,7 +97,6 @@ def _row(
     busiest = max(looks, key=lambda each: each.busy, default=None)
     return ServerRow(
         server=server,
-        style=style,
         missing=max(0.0, 1 - sum(each.samples for each in looks) / lasted_s),
         busy=busiest.busy if busiest else 0.0,
         disk=busiest.disk if busiest else '',
@@ -117,35 +107,11 @@ def _row(
     )
 
 
-def _followed(looks: Sequence[ServerLook]) -> list[tuple[float, ServerLook]]:
-    """Each with its beginning, which is the end of the one before where no sample is missing between them."""
-    found = []
-    before = 0.0
+def _steps(looks: Sequence[ServerLook]) -> Sequence[Stroke]:
+    """Each from the end of the one before, where no sample is missing between them."""
+    steps: list[tuple[float, float, float]] = []
     for look in looks:
         start = look.time - look.length_s
-        found.append((before if abs(start - before) < 1.0 else start, look))
-        before = look.time
-    return found
-
-
-def _drawing(looks: Mapping[str, Sequence[ServerLook]], begin: float, end: float, paper: Paper) -> BusyDrawing:
-    bottom = paper.height - paper.bottom
-    up = Scale(0.0, 100.0, False, bottom, paper.top)
-    y_ticks = up.ticks(4, lambda share: f'{share:g}')
-    left, right = paper.room(y_ticks), float(paper.width - paper.right)
-    axis = TimeAxis.of(begin, end, left, right, paper)
-    return BusyDrawing(
-        paper=paper,
-        left=left,
-        right=right,
-        x_ticks=axis.ticks,
-        y_ticks=y_ticks,
-        x_label=f'{axis.name} since the beginning',
-        y_label='% busy',
-        lines={
-            style: strokes(
-                [(axis.at(start), axis.at(each.time), up(100 * each.busy)) for start, each in _followed(own)]
-            )
-            for style, own in looks.items()
-        },
-    )
+        follows = bool(steps) and abs(start - steps[-1][1]) < 1.0
+        steps.append((steps[-1][1] if follows else start, look.time, 100 * look.busy))
+    return steps_line(steps)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.verdict import CaseResult, MetricResult
-from seatrial.report.drawing.markers import is_valid, styles
-from seatrial.report.drawing.scale import Scale, Tick, apart, scale_of
+from seatrial.report.drawing.plot import clear_labels, figures_scale, styles
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, cache_words, compact, units_of
+from seatrial.report.figures import Unit, cache_words, compact, is_valid, units_of
 from seatrial.workload.registry import KINDS, kind_of, metrics_at
 from seatrial.workload.words import joined
 
@@ -62,7 +61,7 @@ class Lanes:
     """One row a case, empty where nothing is valid. logarithmic: whether the common axis is."""
 
     rows: tuple[tuple[Lane, ...], ...]
-    ticks: tuple[Tick, ...]
+    ticks: Sequence[tuple[float, str]]
     logarithmic: bool
     width: int
     height: int
@@ -130,17 +129,18 @@ def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> Lanes | None:
     if not means:
         return None
     width = WIDTH if len(roles) < 3 else NARROWER  # more columns of figures stand beside
-    scale = scale_of(means, (), EDGE, width - EDGE, drawn[0].unit)
+    axis = figures_scale(means, unit=drawn[0].unit, said=compact)
+
+    def across(value: float) -> float:
+        return EDGE + (width - 2 * EDGE) * axis.share(value)
+
+    def lanes_of(case: CaseResult) -> tuple[Lane, ...]:
+        own = [(i, role.style, role.means(case)) for i, role in enumerate(drawn)]
+        step = height / len(drawn)
+        return tuple(
+            Lane(style, across(min(means)), across(max(means)), step * (i + 0.5)) for i, style, means in own if means
+        )
+
     height = max(MIN_HEIGHT, LANE * len(drawn))
-    rows = tuple(_row(case, drawn, scale, height) for case in cases)
-    return Lanes(rows, apart(scale.ticks(4, compact), TICK_FONT, width), scale.logarithmic, width, height)
-
-
-def _row(case: CaseResult, roles: Sequence[Role], scale: Scale, height: int) -> tuple[Lane, ...]:
-    found = []
-    for i, role in enumerate(roles):
-        means = role.means(case)
-        if means:
-            y = height * (2 * i + 1) / (2 * len(roles))
-            found.append(Lane(role.style, scale(min(means)), scale(max(means)), y))
-    return tuple(found)
+    ticks = clear_labels([(across(tick.value), tick.label) for tick in axis.ticks], TICK_FONT, width)
+    return Lanes(tuple(lanes_of(case) for case in cases), ticks, axis.logarithmic, width, height)

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from statistics import fmean
 from typing import Any
 
 from jinja2 import Environment as Jinja
@@ -13,27 +13,24 @@ from markupsafe import Markup, escape
 
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
-from seatrial.judge.statistics import SampleSummary
-from seatrial.judge.verdict import MetricResult, Verdict, worst
-from seatrial.model.metric import Fact
+from seatrial.judge.verdict import Verdict, worst
+from seatrial.model.metric import Fact, Histogram
 from seatrial.model.units import approximate_size
 from seatrial.report import figures, words
-from seatrial.report.drawing import curve as curves
-from seatrial.report.drawing import dots
 from seatrial.report.drawing.maps import surfaces
-from seatrial.report.drawing.markers import SHAPES, styles
-from seatrial.report.drawing.scenario_course import CourseView, courses
-from seatrial.report.drawing.timeline import Timeline, timeline, why_none
-from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
+from seatrial.report.drawing.metrics import charts, has_curve, has_metric_lines, sheets, styled_by
+from seatrial.report.drawing.plot import PAPERS, drawn, marker, px, styles
+from seatrial.report.drawing.scenario_course import courses
+from seatrial.report.drawing.timeline import timeline, why_none
+from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
-from seatrial.report.session import drill_down, isolation, node_groups
+from seatrial.report.session import isolation
 from seatrial.report.session.criteria import criteria
 from seatrial.report.session.file_systems import states
-from seatrial.report.session.histograms import HistogramView, histograms
 from seatrial.report.session.layouts import recommendations
-from seatrial.report.session.monitors import Monitored, monitored
+from seatrial.report.session.monitors import monitored
 from seatrial.report.session.overview import overviews
-from seatrial.report.session.ratios import Cached, ContentionRatios, ListingTime, cached, contentions, listings
+from seatrial.report.session.ratios import ListingTime, cached, contentions, listings
 from seatrial.report.session.recipe import recipe
 from seatrial.report.session.side_by_side import beside, guarantees_beside
 from seatrial.workload.registry import kind_of
@@ -54,7 +51,7 @@ def page(evidence: SessionEvidence) -> str:
     return template.render(
         evidence=evidence,
         result=evidence.result,
-        views={each.evidence.plan.case: each for each in cases},
+        views={each['evidence'].plan.case: each for each in cases},
         one_environment=environments.pop() if len(environments) == 1 else '',
         everywhere=common,
         where=where,
@@ -70,139 +67,55 @@ def page(evidence: SessionEvidence) -> str:
     )
 
 
-@dataclass(frozen=True)
-class MetricRow:
-    """One metric in the table. style: that of its mark in the drawing.
-
-    stopped: why its repetitions ended; listing: how long it took, if it was one
-    """
-
-    metric: MetricResult
-    label: str
-    style: str
-    unit: Unit
-    stopped: str
-    listing: ListingTime | None
-
-
-@dataclass(frozen=True)
-class MetricGroup:
-    """Rows under one heading."""
-
-    label: str
-    rows: Sequence[MetricRow]
-
-
-@dataclass(frozen=True)
-class MetricTable:
-    """The table of a case. head: of its first column; figures: what the means and the others are, with the unit.
-
-    styled_rows: whether the rows of a group differ in their style
-    percentiles: of single operations, by name, with the unit of all of them: empty where none was timed
-    """
-
-    head: str
-    figures: str
-    styled_rows: bool
-    groups: Sequence[MetricGroup]
-    percentiles: Sequence[str]
-    percentile_unit: Unit
-    listing_unit: Unit
-    fair: bool
-    cache: bool
-
-
-@dataclass(frozen=True)
-class GuaranteeRow:
-    """One guarantee of POSIX. fact: None where no launch came to it; expected: what the check says of it, or None."""
-
-    name: str
-    fact: Fact | None
-    expected: ExpectationResult | None
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """One point to be repeated. anchor: of its lines in the page; lines: for a shell; steps: what was run."""
-
-    anchor: str
-    point: str
-    lines: str
-    steps: Sequence[LaunchEvidence]
-
-
-@dataclass(frozen=True)
-class CaseView:
-    """One case as the template needs it.
-
-    facts:    what is to be known of it before its figures; repeats: by the label of the point
-    drawings: of each dimension the curve or the dots, by the width of the paper; lines: whether they are curves
-    isolation: of a sweep over nodes or targets, in place of these
-    courses:  of scenarios; histograms: of what an ageing has filled in
-    monitored: servers; timeline: of the throughput; uncounted: why there is none, or empty
-    """
-
-    evidence: CaseEvidence
-    anchor: str
-    sentence: str
-    facts: Sequence[str]
-    drawings: Sequence[Mapping[str, curves.Curve | dots.Dots]]
-    lines: bool
-    table: MetricTable
-    totals: Sequence[tuple[str, str]]
-    contentions: Sequence[ContentionRatios]
-    cached: Sequence[Cached]
-    guarantees: Sequence[GuaranteeRow]
-    expectations: Sequence[ExpectationResult]
-    repeats: Mapping[str, Repeat]
-    groups: node_groups.GroupsView | None
-    drilled: drill_down.DrillView | None
-    summaries: Mapping[str, SampleSummary]
-    courses: Sequence[CourseView]
-    histograms: Sequence[HistogramView]
-    timeline: Timeline | None
-    monitored: Monitored | None
-    uncounted: str
-    isolation: isolation.IsolationView | None
-
-
-def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
+def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
+    """One case as the template needs it."""
     plan, result = evidence.plan, evidence.result
     guarantees = _guarantees(evidence) if result.facts or words.only_counts(plan) else []
     units = units_of(result.metrics, system)
-    return CaseView(
-        evidence=evidence,
-        anchor=anchor,
-        sentence=words.sentence(evidence),
-        facts=words.facts(evidence),
-        drawings=_drawings(evidence, units),
-        lines=curves.has_curve(plan),
-        table=_table(evidence, units, system),
-        totals=words.totals(evidence),
-        contentions=contentions(plan, result),
-        cached=[each for point in plan.points if (each := cached(plan, result, point.label))],
-        guarantees=guarantees,
-        expectations=() if guarantees else result.expectations,
-        repeats={
-            point.label: Repeat(
-                f'{anchor}-{number}',
-                words.point_words(plan.axis, point),
-                recipe(plan, steps, evidence.raw, system),
-                steps,
-            )
+    return {
+        'evidence': evidence,
+        'anchor': anchor,
+        'sentence': words.sentence(evidence),
+        'facts': words.facts(evidence),
+        'charts': [] if result.isolation or words.only_counts(plan) else charts(plan, result, units),
+        'lines': has_curve(plan),  # whether the charts are curves
+        'table': _table(evidence, units, system),
+        'totals': words.totals(evidence),
+        'contentions': contentions(plan, result),
+        'cached': [each for point in plan.points if (each := cached(plan, result, point.label))],
+        'guarantees': guarantees,
+        'expectations': () if guarantees else result.expectations,
+        # What is needed to repeat a point by hand, by its label.
+        'repeats': {
+            point.label: {
+                'anchor': f'{anchor}-{number}',
+                'point': words.point_words(plan.axis, point),
+                'lines': recipe(plan, steps, evidence.raw, system),
+                'steps': steps,
+            }
             for number, point in enumerate(plan.points, 1)
             if (steps := evidence.steps.get(point.label))
         },
-        groups=node_groups.view(evidence, system),
-        drilled=drill_down.view(evidence, system),
-        summaries={each.metric: each.summary for each in result.metrics if each.summary},
-        courses=courses(evidence, system),
-        histograms=histograms(evidence),
-        timeline=timeline(evidence, system),
-        monitored=monitored(evidence, system),
-        uncounted=why_none(evidence),
-        isolation=isolation.view(result.isolation, system),
-    )
+        'grouped': [each for each in result.metrics if each.groups],
+        'summaries': {each.metric: each.summary for each in result.metrics if each.summary},
+        'courses': courses(evidence, system),
+        'histograms': _histograms(evidence),
+        'timeline': timeline(evidence, system),
+        'monitored': monitored(evidence, system),
+        'uncounted': why_none(evidence),
+        'isolation': isolation.view(result.isolation, system),
+    }
+
+
+def _histograms(evidence: CaseEvidence) -> list[tuple[str, Histogram]]:
+    """What an ageing has filled in, in the last valid launch at each point: every launch fills in the same."""
+    last = {
+        sample.point.label: sample.measurement.histograms
+        for own in evidence.samples.values()
+        for sample in own
+        if sample.valid and sample.measurement
+    }
+    return [(point.label, each) for point in evidence.plan.points for each in last.get(point.label, ())]
 
 
 def _worst_first(cases: Sequence[CaseEvidence]) -> list[CaseEvidence]:
@@ -225,77 +138,59 @@ def _outranking(verdict: Verdict) -> int:
     return sum(worst([verdict, other]) is not verdict for other in Verdict)
 
 
-def _drawings(evidence: CaseEvidence, units: Mapping[str, Unit]) -> list[dict[str, curves.Curve | dots.Dots]]:
-    plan, result = evidence.plan, evidence.result
-    if result.isolation or words.only_counts(plan):
-        return []
-    lines = curves.has_curve(plan)
-    draw, papers = (curves.curve, curves.PAPERS) if lines else (dots.dots, dots.PAPERS)
-    found = []
-    for metrics in curves.sheets(plan, result.metrics):
-        drawn = {name: draw(plan, result, metrics, units[metrics[0].unit], paper) for name, paper in papers.items()}
-        found.append({name: each for name, each in drawn.items() if each is not None})
-    return [each for each in found if each]
-
-
-def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> MetricTable:
+def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> dict[str, Any]:
+    """The table of the metrics of a case."""
     metrics = evidence.result.metrics
     took = listings(evidence.plan, evidence.result)
     timed = [seconds for each in metrics for seconds in each.percentiles_s.values()]
     one = next(iter(units), '')
     # The rows stand by point where there are many metrics of few points; those of a sweep stand by metric.
     by_point = len(evidence.plan.points) < min(len({each.name for each in metrics}), 3)
-    return MetricTable(
-        head='metric' if by_point else 'point',
-        figures=f'{DIMENSIONS.get(one, "figure")}, {units[one].name}' if len(units) == 1 else 'figure',
-        styled_rows=by_point == curves.has_metric_lines(evidence.plan),
-        groups=_groups(evidence, units, took, by_point),
-        percentiles=list(dict.fromkeys(name for each in metrics for name in each.percentiles_s)),
-        percentile_unit=common_unit(timed, 's', system),
-        listing_unit=common_unit([each.seconds for each in took.values()], 's', system) if took else NUMBER,
-        fair=any(each.fairness for each in metrics),
-        cache=any(each.cache for each in metrics),
-    )
+    return {
+        'head': 'metric' if by_point else 'point',
+        'figures': f'{DIMENSIONS.get(one, "figure")}, {units[one].name}' if len(units) == 1 else 'figure',
+        'styled_rows': by_point == has_metric_lines(evidence.plan),  # the rows of a group differ in their style
+        'groups': _groups(evidence, units, took, by_point),
+        'percentiles': list(dict.fromkeys(name for each in metrics for name in each.percentiles_s)),
+        'percentile_unit': common_unit(timed, 's', system),
+        'listing_unit': common_unit([each.seconds for each in took.values()], 's', system) if took else NUMBER,
+        'fair': any(each.fairness for each in metrics),
+        'cache': any(each.cache for each in metrics),
+    }
 
 
 def _groups(
     evidence: CaseEvidence, units: Mapping[str, Unit], took: Mapping[str, ListingTime], by_point: bool
-) -> list[MetricGroup]:
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of the table, under their headings."""
     plan, metrics, end = evidence.plan, evidence.result.metrics, evidence.records.end
-    names = {each.name: _metric_words(evidence, each, units) for each in metrics}
+    names = {each.name: words.metric_words(plan.kind, each, units) for each in metrics}
     said = words.point_words if by_point else words.point_value
     points = {point.label: said(plan.axis, point) for point in plan.points}
     style: dict[str, str] = {}
-    for sheet in curves.sheets(plan, metrics):
-        own = styles(curves.styled_by(plan, each) for each in sheet)
-        style.update({each.metric: own[curves.styled_by(plan, each)] for each in sheet})
-    groups: dict[str, list[MetricRow]] = {}
+    for sheet in sheets(plan, metrics):
+        own = styles(styled_by(plan, each) for each in sheet)
+        style.update({each.metric: own[styled_by(plan, each)] for each in sheet})
+    groups: dict[str, list[dict[str, Any]]] = {}
     for each in metrics:
-        key, other = (each.point, each.name) if by_point else (each.name, each.point)
-        row = MetricRow(
-            metric=each,
-            label=(names if by_point else points)[other],
-            style=style[each.metric],
-            unit=units[each.unit],
-            stopped=words.STOPPED.get(end.stopped.get(each.point, ''), '') if end else '',
-            listing=took.get(each.metric),
-        )
-        groups.setdefault(key, []).append(row)
-    return [MetricGroup((points if by_point else names)[key], rows) for key, rows in groups.items()]
+        row = {
+            'metric': each,
+            'label': names[each.name] if by_point else points[each.point],
+            'style': style[each.metric],
+            'unit': units[each.unit],
+            'stopped': words.STOPPED.get(end.stopped.get(each.point, ''), '') if end else '',
+            'listing': took.get(each.metric),
+        }
+        groups.setdefault(points[each.point] if by_point else names[each.name], []).append(row)
+    return list(groups.items())
 
 
-def _metric_words(evidence: CaseEvidence, metric: MetricResult, units: Mapping[str, Unit]) -> str:
-    """Its name, with its unit where the metrics of the case have several."""
-    said = kind_of(evidence.plan.kind).metric_words(metric.name)
-    return f'{said}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else said
-
-
-def _guarantees(evidence: CaseEvidence) -> list[GuaranteeRow]:
-    """What does not hold first, then what was not tried, then what holds."""
+def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, ExpectationResult | None]]:
+    """What was found of each and what the check says of it: what does not hold, what was not tried, what holds."""
     found = {fact.name: fact for fact in evidence.result.facts}
     expected = {each.subject: each for each in evidence.result.expectations}
-    rows = [GuaranteeRow(name, found.get(name), expected.get(name)) for name in dict.fromkeys([*found, *expected])]
-    return sorted(rows, key=lambda row: (False, None, True).index(row.fact.holds if row.fact else None))
+    rows = [(name, found.get(name), expected.get(name)) for name in dict.fromkeys([*found, *expected])]
+    return sorted(rows, key=lambda row: (False, None, True).index(row[1].holds if row[1] else None))
 
 
 @cache
@@ -326,11 +221,13 @@ def jinja() -> Jinja:
         cut=words.cut,
         listed=words.listed,
         grouped=grouped,
+        mean=fmean,
         humps=_humps,
-        px=lambda value: f'{value:.1f}'.removesuffix('.0'),
+        px=px,
         rule=lambda label: label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label),
     )
-    environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE, SHAPES=SHAPES)
+    environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE)
+    environment.globals.update(PAPERS=PAPERS, drawn=drawn, marker=marker, common_unit=common_unit, kind_of=kind_of)
     environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN)
     return environment
 

@@ -13,8 +13,7 @@ from seatrial.judge.relations import at_least
 from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import TrialPlan
-from seatrial.report.drawing.markers import is_valid
-from seatrial.report.figures import figure
+from seatrial.report.figures import figure, is_valid
 from seatrial.workload.base import COLD
 from seatrial.workload.listing import PASSES, pause_of
 from seatrial.workload.registry import kind_of

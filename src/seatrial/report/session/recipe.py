@@ -42,7 +42,9 @@ def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: s
         if step.sample.environment != exported:
             exported = step.sample.environment
             lines += [f'export {shlex.quote(each)}' for each in exported]
-        lines += [*_inputs(step, raw), *_directories(step), *_links(step), *_cold(step), *_commands(step, raw)]
+        lines += [*_inputs(step, raw), *_directories(step)]
+        lines += [f'ln -s {shlex.quote(leads_to)} {shlex.quote(name)}' for name, leads_to in step.sample.links]
+        lines += [*_cold(step), *_commands(step, raw)]
     return '\n'.join([*lines, '', 'echo "The reports are in $raw. Afterwards: rm -r $raw $PWD"', ')'])
 
 
@@ -132,10 +134,6 @@ def _here(command: str, text: str) -> list[str]:
     return [f"{command} <<'{end}'", *body, end]
 
 
-def _links(step: LaunchEvidence) -> list[str]:
-    return [f'ln -s {shlex.quote(leads_to)} {shlex.quote(name)}' for name, leads_to in step.sample.links]
-
-
 def _cold(step: LaunchEvidence) -> list[str]:
     """What the runner does before a read on one node: drop what the kernel holds of the files (dd(1), nocache)."""
     sample = step.sample
@@ -162,19 +160,14 @@ def _commands(step: LaunchEvidence, raw: str) -> list[str]:
         f'# The runner let {counted(sample.barrier, "task")} begin together: each waits at a barrier until all have',
         '# come. Python holds it while the commands below run, and gives them its address in the environment.',
         '# To start without it: run what stands behind the number of each task and that of all of them.'
-        if _wrapped(step)
+        if any(_WRAPPER in text for text in (*sample.command, *step.inputs.values()))
         else '# Without it the tasks do not start.',
         *_here(f'raw=$raw {holder} {sample.barrier} {nodes} sh -s', '\n'.join(lines)),
     ]
 
 
 _WRAPPER = 'from seatrial.engine.start_together '
-
-
-def _wrapped(step: LaunchEvidence) -> bool:
-    """Whether ordinary programs were started at the barrier, which do not know of it themselves."""
-    return any(_WRAPPER in text for text in (*step.sample.command, *step.inputs.values()))
-
+"""In the commands of ordinary programs that were started at the barrier, and do not know of it themselves."""
 
 _BARRIER = """import os, subprocess, sys
 sys.path.insert(0, sys.argv[1])

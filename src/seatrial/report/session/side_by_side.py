@@ -11,11 +11,9 @@ from seatrial.judge.verdict import MetricResult
 from seatrial.model.metric import HIGHER, LOWER, Fact
 from seatrial.model.plan import Case
 from seatrial.report import words
-from seatrial.report.drawing.markers import is_valid
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, units_of
+from seatrial.report.figures import Unit, is_valid, units_of
 from seatrial.workload.base import LISTED_BEFORE
-from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
 
 MAX_COLUMNS = 8
@@ -115,7 +113,8 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> Beside:
     plan = cases[0].plan
     metrics = [metric for case in cases for metric in case.result.metrics]
     units = units_of(metrics, system)
-    names = {metric.name: _metric_words(plan.kind, metric, units) for metric in metrics}
+    lower = {metric.name: ', lower is better' if metric.better == LOWER else '' for metric in metrics}
+    names = {each.name: words.metric_words(plan.kind, each, units) + lower[each.name] for each in metrics}
     places = {point.label: point for case in cases for point in case.plan.points}
     # The many points of a sweep make the columns, else metrics do.
     swept = len(places) >= len(names)
@@ -124,28 +123,18 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> Beside:
     columns, headings = (points, names) if swept else (names, points)
     environments = _environments(cases)
     engines = list(dict.fromkeys(words.engine(case.result) for case in cases))
+    other = f'Measured with {words.listed(engines)}: what differs is the engine as well as the file system.'
+    other = other if len(engines) > 1 else ''
     return Beside(
         check=plan.case.check,
         unit=next(iter(units.values())).name if len(units) == 1 else '',
         common=engines[0] if len(engines) == 1 else '',
-        differing=' '.join(part for part in (_differing(engines), _unlike(cases)) if part),
+        differing=' '.join(part for part in (other, _unlike(cases)) if part),
         bands=tuple(
             _band(keys, columns, headings, cases, environments, swept, units)
             for keys in words.banded(list(columns), MAX_COLUMNS)
         ),
     )
-
-
-def _metric_words(kind: str, metric: MetricResult, units: Mapping[str, Unit]) -> str:
-    said = [kind_of(kind).metric_words(metric.name)]
-    said += [units[metric.unit].name] * (len(units) > 1)
-    return ', '.join([*said, *['lower is better'] * (metric.better == LOWER)])
-
-
-def _differing(engines: Sequence[str]) -> str:
-    if len(engines) == 1:
-        return ''
-    return f'Measured with {words.listed(engines)}: what differs is the engine as well as the file system.'
 
 
 def _unlike(cases: Sequence[CaseEvidence]) -> str:
@@ -171,17 +160,14 @@ def _band(
     swept: bool,
     units: Mapping[str, Unit],
 ) -> ColumnBand:
+    found = [{(each.name, each.point): each for each in case.result.metrics} for case in cases]
     groups = []
     for heading, label in headings.items():
         pairs = [(heading, key) if swept else (key, heading) for key in keys]
-        by_key = [_column([_metric(case, name, point) for case in cases], units) for name, point in pairs]
+        by_key = [_column([case.get(pair) for case in found], units) for pair in pairs]
         rows = tuple((each, tuple(column[i] for column in by_key)) for i, each in enumerate(environments))
         groups.append(BesideGroup(label if len(headings) > 1 else '', rows))
     return ColumnBand(tuple(columns[key] for key in keys), tuple(groups))
-
-
-def _metric(case: CaseEvidence, name: str, point: str) -> MetricResult | None:
-    return next((each for each in case.result.metrics if (each.name, each.point) == (name, point)), None)
 
 
 def _column(metrics: Sequence[MetricResult | None], units: Mapping[str, Unit]) -> list[BesideCell]:

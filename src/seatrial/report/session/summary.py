@@ -42,8 +42,21 @@ def markdown(evidence: SessionEvidence) -> str:
         *_listed(
             [f'- {escaped(f"{case.case.check}: contents {case.verified}")}' for case in result.cases if case.verified]
         ),
-        *_listed(_layouts(evidence)),
-        *_listed(_reasons(result)),
+        *_listed(
+            [
+                f'- {escaped(each.case.name)}: {escaped(choice.sentence)}'
+                for each in recommendations(evidence.cases, evidence.units)
+                for choice in each.choices
+                if not each.unjudged
+            ]
+        ),
+        *_listed(
+            [
+                f'- {escaped(case.case.check)}: {escaped(reason)}'
+                for case in result.worst_first
+                for reason in words.cut(case.reasons, MAX_REASONS)
+            ]
+        ),
         *_criteria(result),
     ]
     return '\n'.join(lines).rstrip() + '\n'
@@ -83,24 +96,6 @@ def _metadata(case: CaseEvidence) -> list[str]:
     if words.not_held(case.result.facts):
         said.append(f'{words.held(case.result.facts)} guarantees hold{words.not_held(case.result.facts)}')
     return [f'- {escaped(case.plan.case.name)}: {escaped(each)}' for each in said]
-
-
-def _layouts(evidence: SessionEvidence) -> list[str]:
-    """Which layout is best for what, a line each; nothing where nothing is judged."""
-    return [
-        f'- {escaped(each.case.name)}: {escaped(choice.sentence)}'
-        for each in recommendations(evidence.cases, evidence.units)
-        for choice in each.choices
-        if not each.unjudged
-    ]
-
-
-def _reasons(result: SessionResult) -> list[str]:
-    return [
-        f'- {escaped(case.case.check)}: {escaped(reason)}'
-        for case in result.worst_first
-        for reason in words.cut(case.reasons, MAX_REASONS)
-    ]
 
 
 def _criteria(result: SessionResult) -> list[str]:

@@ -1,4 +1,4 @@
-"""The runner with metadata: what is launched, how many files are found out, and what the record has of it.
+"""The runner with metadata and random I/O: what is launched, how many files are found out, what the record has.
 
 Where figures must be exact, an engine stands in that is as fast as a test wants and touches nothing; elsewhere
 posixops does the work.
@@ -11,6 +11,7 @@ import pytest
 
 from seatrial.engine.base import Command
 from seatrial.engine.base import Engine as AnyEngine
+from seatrial.engine.fio.random import FioRandom
 from seatrial.engine.posixops.guarantees import GUARANTEES
 from seatrial.engine.registry import Choice
 from seatrial.filesystem.base import Cold
@@ -20,10 +21,11 @@ from seatrial.job.sequence import sampling, start, survey
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.plan import Limits, Sizing, StoppingRule
-from seatrial.rules.before import peak
+from seatrial.model.units import MIB
 from seatrial.workload.base import Entries
 from seatrial.workload.listing import listing
-from seatrial.workload.operations import FILEOP, posix_operations
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.random import random_access
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
@@ -39,7 +41,7 @@ EMPTY, FULL = ('empty', {}), ('full', {'bytes_per_file': 4096})
 ONE, TWO = Sweep('tree', (EMPTY,)), Sweep('tree', (EMPTY, FULL))
 PAIR = Sweep('tasks', (2,))
 CASES = {
-    'tree': (FLAT, TWO),
+    'tree': (FLAT._replace(phases=ALL_PHASES), Sweep('tree', (FULL,))),
     'operations': (posix_operations(20, 4096), PAIR),
     'listing': (listing(20), Sweep('entries', (20,))),
     'semantics': (posix_semantics(), PAIR),
@@ -108,30 +110,12 @@ def test_every_phase_of_every_tree_is_measured_as_often_as_the_plan_says(lab):
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
     assert (ran.end.reason, ran.result.verdict, ran.result.reasons) == ('finished', Verdict.MEASURED, ())
     assert ran.counts == {f'file_{phase}@{label}': 2 for label in ('empty', 'full') for phase in PHASES}
-
-
-def test_the_phases_of_a_repetition_follow_each_other_at_one_point(lab):
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
+    assert ran.records.sized.reason == 'fixed by the site or the profile'
     launched = [(sample.phase, sample.point.label) for sample in ran.measured]
     assert [phase for phase, _ in launched] == 4 * list(PHASES)
-    assert all(len({point for _, point in launched[n : n + 3]}) == 1 for n in range(0, 12, 3))
-
-
-def test_the_warm_up_is_of_the_smallest_tree(lab, stand_in):
-    engine = stand_in(Engine())
-    lab.run(lab.plan_of_metadata(FLAT, Sweep('tree', (FULL, EMPTY)), files=20))
-    assert [(phase, point.label) for stage, phase, point in engine.launched if stage == 'warmup'] == [
-        (phase, 'empty') for phase in PHASES
-    ]
-
-
-def test_files_that_have_bytes_can_be_read_too(lab):
-    tree = FLAT._replace(phases=ALL_PHASES)
-    ran = lab.run(lab.plan_of_metadata(tree, Sweep('tree', (FULL,)), files=20))
-    assert (set(ran.counts), ran.result.verdict) == (
-        {f'file_{phase}@full' for phase in ALL_PHASES},
-        Verdict.MEASURED,
-    )
+    assert all(len({point for _, point in launched[n : n + 3]}) == 1 for n in range(0, 12, 3)), 'at one point'
+    warm = [(sample.phase, sample.point.label) for sample in ran.records.samples if sample.stage == 'warmup']
+    assert warm == [(phase, 'empty') for phase in PHASES], 'of the smallest tree'
 
 
 def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
@@ -139,13 +123,6 @@ def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
     assert ran.result.verdict is Verdict.MEASURED
     assert {metric.operations for sample in ran.measured for metric in sample.measurement.metrics} == {2 * 13 * 2}
     assert ran.records.sized.per_task == 0
-
-
-def test_every_posix_operation_is_measured_in_one_launch(lab):
-    ran = lab.run(lab.plan_of_metadata(*CASES['operations']))
-    assert [sample.phase for sample in ran.measured] == 2 * ['fileop']
-    assert set(ran.counts) == {f'{name}@2tasks' for name in FILEOP}
-    assert all(len(each.percentiles_s) == 3 for each in ran.result.metrics)
 
 
 def test_directories_that_are_listed_are_made_once_and_never_measured(lab):
@@ -157,16 +134,14 @@ def test_directories_that_are_listed_are_made_once_and_never_measured(lab):
     assert ran.result.verdict is Verdict.MEASURED
 
 
-def test_guarantees_are_tried_and_the_facts_are_in_the_record(lab):
-    ran = lab.run(lab.plan_of_metadata(*CASES['semantics']))
-    assert [fact.name for fact in ran.result.facts] == [each.name for each in GUARANTEES]
-    assert (ran.result.verdict, ran.result.metrics[0].unit) == (Verdict.MEASURED, '')
-
-
 @pytest.mark.parametrize('kind', CASES)
-def test_nothing_is_left_in_the_data_directories_and_nothing_else_is_touched(lab, kind):
+def test_every_metric_of_a_kind_is_measured_and_nothing_is_left_or_touched(lab, kind):
     before = lab.surroundings()
     ran = lab.run(lab.plan_of_metadata(*CASES[kind]))
+    assert ran.result.verdict is Verdict.MEASURED and set(ran.counts) == set(planned_metrics(ran.plan))
+    assert kind != 'operations' or all(len(each.percentiles_s) == 3 for each in ran.result.metrics)
+    guarantees = [each.name for each in GUARANTEES] if kind == 'semantics' else []
+    assert [fact.name for fact in ran.result.facts] == guarantees
     for name in ('data', 'warmup'):
         assert os.listdir(os.path.join(ran.records.start.run_directory, name)) == []
     assert lab.surroundings() == before
@@ -209,47 +184,12 @@ def test_a_file_of_somebody_else_makes_the_case_invalid_and_stays(lab, stand_in)
 FOUND_OUT = Sizing(100, 1, target_s=2.0, min_s=0.5)
 
 
-def test_files_that_the_site_has_fixed_are_made_as_they_are(lab, stand_in):
-    stand_in(Engine())
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=7))
-    assert shares(ran, 'measured') == 12 * [7]
-    assert ran.records.sized.reason == 'fixed by the site or the profile'
-
-
 def test_files_are_found_out_in_the_warm_up_until_a_phase_lasts_as_long_as_is_meant(lab, stand_in):
     stand_in(Engine())
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT))
     assert shares(ran, 'warmup') == 3 * [100] + 3 * [1000], 'two tasks with 1000 each at 1000 a second take 2 s'
     assert set(shares(ran, 'measured')) == {1000}
     assert ran.records.sized.reason == '1000 files a task took 2.00 s; 2 s are meant'
-
-
-def test_the_shortest_phase_decides(lab, stand_in):
-    class Faster(Engine):
-        def measure(self, phase, point, command, outcome):
-            self.faster = {self.stage: 4.0 if phase == 'stat' else 1.0}
-            return super().measure(phase, point, command, outcome)
-
-    stand_in(Faster())
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT))
-    assert set(shares(ran, 'measured')) == {4000}
-
-
-def test_no_number_of_files_goes_beyond_the_inodes_of_the_site(lab, stand_in):
-    stand_in(Engine())
-    plan = lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT, target={'limits': Limits(1 << 30, 1000)})
-    ran = lab.run(plan)
-    (share,) = set(shares(ran, 'measured'))
-    assert peak(plan, share)['inodes'] <= 1000 < peak(plan, share + 1)['inodes']
-    assert 'limits or free space allow no more' in ran.records.sized.reason
-
-
-def test_a_case_that_needs_more_inodes_than_the_site_allows_is_refused_before_anything_is_made(lab, stand_in):
-    stand_in(Engine())
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=1000, target={'limits': Limits(1 << 30, 1000)}))
-    assert ran.end.reason == 'refused'
-    assert 'P9: the case needs 2009 inodes' in ran.end.why
-    assert lab.left() == []
 
 
 @pytest.mark.parametrize('phase', PHASES)
@@ -304,20 +244,10 @@ def test_a_stat_is_cold_only_where_the_site_lets_caches_be_emptied(lab, stand_in
         ('stat', cache),
         ('remove', ''),
     }
-
-
-def test_caches_that_cannot_be_emptied_although_the_site_allows_it_are_said_with_the_reason(
-    lab, stand_in, monkeypatch
-):
-    class Shut(Posix):
-        def cold(self, path):
-            return Cold('', 'only root may empty them')
-
-    stand_in(Engine())
-    monkeypatch.setattr(start, 'by_type', lambda name: Shut())
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, target={'drop_caches': True}))
-    (label,) = [label for label in ran.result.labels if label.startswith('T4')]
-    assert 'only root may empty them' in label
+    monkeypatch.setattr(Cleared, 'cold', lambda self, path: Cold('', 'only root may empty them'))
+    shut = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, check='Shut', target={'drop_caches': allowed}))
+    (label,) = [label for label in shut.result.labels if label.startswith('T4')]
+    assert ('only root may empty them' in label) is allowed
 
 
 def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
@@ -336,4 +266,88 @@ def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
     assert with_pauses == first + 1500.0
 
 
-# On the node
+# Random I/O: its files are written once and read in full
+
+DEPTHS = Sweep('queue_depth', (1, 4))
+
+
+def random_plan(lab, fio, phases=('randread',), duration_s=0.05, **how):
+    workload = random_access(phases, 2 * MIB, duration_s=duration_s, **how)
+    return lab.plan(fio, workload=workload, sweep=DEPTHS, size=MIB)
+
+
+def launched(ran):
+    return [(sample.stage, sample.phase) for sample in ran.records.samples]
+
+
+@pytest.mark.usefixtures('short_launches')
+class TestARun:
+    def test_its_files_are_written_before_the_warm_up_and_before_all_points_and_never_again(self, lab, stub_fio):
+        ran = lab.run(random_plan(lab, stub_fio(), ('randread', 'randwrite')))
+        once, points, repetitions = ['randread', 'randwrite'], 2, 2
+        assert launched(ran) == [
+            ('prepare', 'write'),
+            *(('warmup', phase) for phase in once),
+            ('prepare', 'write'),
+            *(('measured', phase) for phase in once * points * repetitions),
+        ]
+        assert ran.result.verdict is Verdict.MEASURED
+
+    def test_its_preparation_is_no_figure_and_its_points_have_all_of_theirs(self, lab, stub_fio):
+        ran = lab.run(random_plan(lab, stub_fio(), ('randrw',), read_share=0.7))
+        ways = [f'randrw_{way}{each}' for way in ('read', 'write') for each in ('', '_iops', '_latency', '_p99')]
+        assert set(ran.counts) > {f'{metric}@{label}' for metric in ways for label in ('qd1', 'qd4')}
+        assert set(ran.counts.values()) == {2}
+
+    @pytest.mark.parametrize(('direct', 'cache'), [(True, {'cold'}), (False, {'cached', 'unknown'})])
+    def test_what_is_read_directly_is_cold_and_nothing_else_is(self, lab, stub_fio, direct, cache):
+        """P2: the stand-in reads what this node has written a moment ago."""
+        plan = random_plan(lab, stub_fio(), direct=direct)
+        ran = lab.run(plan._replace(points=plan.points[:1]))
+        assert ran.measured and {sample.cache for sample in ran.measured} <= cache
+
+    def test_what_it_writes_has_no_cache_and_must_be_synced(self, lab, stub_fio, monkeypatch):
+        """P1."""
+        plan = random_plan(lab, stub_fio(), ('randwrite',))
+        measure = FioRandom.measure
+
+        def unsynced(self, phase, point, command, outcome):
+            return measure(self, phase, point, command, outcome)._replace(fsync=phase == 'write')
+
+        monkeypatch.setattr(FioRandom, 'measure', unsynced)
+        ran = lab.run(plan)
+        assert {sample.cache for sample in ran.records.samples} == {''}
+        assert (ran.end.reason, 'P1: ' in ran.end.why) == ('refused', True)
+
+    def test_files_without_data_of_their_own_are_never_read(self, lab, stub_fio):
+        """T22: random reads over sparse files are answered without the storage."""
+        ran = lab.run(random_plan(lab, stub_fio(('prepare-write', {'fault': 'zeros'}))))
+        assert launched(ran) == [('prepare', 'write')]
+        assert (ran.end.reason, 'T22: ' in ran.end.why, ran.result.verdict) == ('refused', True, Verdict.INCOMPLETE)
+
+    def test_a_file_that_has_lost_a_byte_makes_its_launch_invalid_and_the_next_one_is_not_made(self, lab, stub_fio):
+        """T17: fio would remove the file."""
+        fio = stub_fio(('measured-randread@qd1', {'fault': 'cut-file'}))
+        ran = lab.run(random_plan(lab, fio))
+        after = next(sample for sample in ran.measured if sample.point.label == 'qd1')
+        assert [each.rule for each in after.findings if each.effect == 'invalid'] == ['T17']
+        assert 'after the randread data.00000001 has 1048575 B, not 1048576 B' in after.findings[0].sentence
+        for sample in ran.measured[ran.measured.index(after) + 1 :]:
+            assert (sample.measurement, sample.findings[0].rule) == (None, 'T17')
+            assert sample.findings[0].sentence.startswith('before the randread ')
+        assert ran.result.verdict is Verdict.INVALID
+
+
+def test_a_launch_that_is_too_short_for_its_clock_is_invalid(lab, stub_fio):
+    """T19: fio counts whole milliseconds."""
+    plan = random_plan(lab, stub_fio())
+    ran = lab.run(plan._replace(stopping=plan.stopping._replace(fixed=False)))
+    assert {each.rule for sample in ran.measured for each in sample.findings if each.effect == 'invalid'} == {'T19'}
+    assert ran.result.verdict is Verdict.INVALID
+
+
+def test_one_that_ends_before_its_time_is_invalid(lab, stub_fio):
+    """T1: half of the time that was asked for."""
+    fio = stub_fio(('measured', {'seconds': 0.3}))
+    ran = lab.run(random_plan(lab, fio, duration_s=0.6))
+    assert {sample.findings[0].rule for sample in ran.measured} == {'T1'}

@@ -1,0 +1,273 @@
+"""The metrics of a case: a curve over its points, or dots below each other where they lie on no axis of numbers.
+
+Two kinds of case have a curve: those whose points are numbers, with a line a metric, and a directory that is listed
+again and again, with a line a point: the curve of the client's cache.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from seatrial.judge.references import ReferenceResult
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.model.metric import LOWER
+from seatrial.model.plan import TrialPlan
+from seatrial.report import words
+from seatrial.report.drawing.plot import (
+    FULL,
+    OPEN,
+    STRUCK,
+    STYLES,
+    Chart,
+    Curve,
+    Guide,
+    Mark,
+    Scale,
+    Tick,
+    figures_scale,
+    round_values,
+    styles,
+)
+from seatrial.report.figures import Unit, compact, tick_time
+from seatrial.workload.listing import pause_of
+from seatrial.workload.registry import kind_of
+
+MARGIN = 0.07
+"""Of what lies between the first and the last point: free before and after them."""
+
+ASIDE = 5.0
+"""px that the marks of a metric stand beside their point, where two were measured."""
+
+LANE, LONGEST_LABEL = 21.0, 26
+"""px of the height of a lane of dots, and characters of its label."""
+
+_FORMS = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLETE: OPEN}
+
+
+def is_repeated_listing(plan: TrialPlan) -> bool:
+    """Whether one directory is listed again and again, with pauses: the cache of the client over time."""
+    return any(point.pauses_s for point in plan.points)
+
+
+def has_curve(plan: TrialPlan) -> bool:
+    """Whether the points of a case make one; those that differ by more than a number do not."""
+    return is_repeated_listing(plan) or (not plan.axis.named and len(plan.points) > 1)
+
+
+def styled_by(plan: TrialPlan, metric: MetricResult) -> str:
+    """What of a metric has one style in the drawing of its case."""
+    return metric.name if has_metric_lines(plan) else metric.point
+
+
+def has_metric_lines(plan: TrialPlan) -> bool:
+    """Whether the metrics of a case have a line and a style each, and not its points."""
+    return has_curve(plan) and not is_repeated_listing(plan)
+
+
+def sheets(plan: TrialPlan, metrics: Sequence[MetricResult]) -> list[list[MetricResult]]:
+    """The metrics of each drawing: of one dimension, and no more lines than there are styles."""
+    found = []
+    for base in dict.fromkeys(each.unit for each in metrics):
+        own = [each for each in metrics if each.unit == base]
+        lines = list(dict.fromkeys(styled_by(plan, each) for each in own))
+        for names in words.banded(lines, len(STYLES)) if has_curve(plan) else [lines]:
+            found.append([each for each in own if styled_by(plan, each) in names])
+    return found
+
+
+def charts(plan: TrialPlan, case: CaseResult, units: Mapping[str, Unit]) -> list[Chart]:
+    """Those of a case, of all that was measured. units: by the base unit."""
+    draw = _curve if has_curve(plan) else _dots
+    drawn = [sheet for sheet in sheets(plan, case.metrics) if any(each.summary for each in sheet)]
+    return [draw(plan, case, sheet, units[sheet[0].unit]) for sheet in drawn]
+
+
+class _Points(NamedTuple):
+    """An axis of points, with the place of each by its key. breaks: where what lies on both sides is of two kinds."""
+
+    axis: Scale
+    places: Mapping[str, float]
+    breaks: Sequence[float] = ()
+
+
+def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Chart:
+    repeated = is_repeated_listing(plan)
+    points = _listings(plan, case) if repeated else _sweep(plan)
+    figures = _figures(case, metrics, unit)
+    style = styles(styled_by(plan, each) for each in metrics)
+    names = list(dict.fromkeys(styled_by(plan, each) for each in metrics if each.summary))
+    parts: list[Curve | Mark | Guide] = [Guide(each, 'axis break', upright=True) for each in points.breaks]
+    for i, name in enumerate(names):
+        own = {each.name if repeated else each.point: each for each in metrics if styled_by(plan, each) == name}
+        # Intervals of several lines at one point would hide each other: each stands a little to its side.
+        aside = ASIDE * (2 * i - len(names) + 1)
+        marks = {
+            key: _mark(own[key], at, style[name], unit, case.references, aside)
+            for key, at in points.places.items()
+            if key in own and own[key].summary
+        }
+        label = kind_of(plan.kind).metric_words(name) if not repeated else name if len(plan.points) > 1 else ''
+        parts += [Curve(style[name], _strokes(points, marks), label, aside=aside), *marks.values()]
+    return Chart(
+        x=points.axis,
+        y=figures,
+        again=_listing_times(plan, figures) if repeated else None,
+        parts=parts,
+        height=300,
+        words=_told(parts),
+        interval=_interval(metrics),
+    )
+
+
+def _sweep(plan: TrialPlan) -> _Points:
+    """The values of a sweep double, or nearly so, or grow tenfold: the axis is logarithmic."""
+    values = {point.label: point.at for point in plan.points}
+    low, high = min(values.values()), max(values.values())
+    is_long = high >= 1e4 and not plan.axis.unit
+    ticks = [
+        Tick(point.at, compact(point.at) if is_long else words.point_value(plan.axis, point)) for point in plan.points
+    ]
+    margin = (high / low) ** MARGIN
+    label = f'{plan.axis.label} (log scale)'
+    axis = Scale(low=low / margin, high=high * margin, ticks=sorted(ticks), label=label, logarithmic=True)
+    return _Points(axis, dict(sorted(values.items(), key=lambda each: each[1])))
+
+
+def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
+    """Listings in their order, those that follow a pause apart from those that follow each other."""
+    names = list(dict.fromkeys(metric.name for metric in case.metrics))
+    pauses = [pause_of(name) for name in names]
+    places = {name: float(i + (pause is not None)) for i, (name, pause) in enumerate(zip(names, pauses, strict=True))}
+    named = kind_of(plan.kind).metric_words
+    labels = [
+        named(name).partition(' ')[0] if pause is None else f'{pause:g} s'
+        for name, pause in zip(names, pauses, strict=True)
+    ]
+    last = max(1.0, *places.values())
+    axis = Scale(
+        low=-MARGIN * last,
+        high=(1 + MARGIN) * last,
+        ticks=[Tick(at, label) for at, label in zip(places.values(), labels, strict=True)],
+        label='listing in a row, then after a pause of',
+    )
+    in_a_row = pauses.count(None)
+    return _Points(axis, places, [float(in_a_row)] if 0 < in_a_row < len(names) else [])
+
+
+def _listing_times(plan: TrialPlan, figures: Scale) -> Scale | None:
+    """How long one listing takes at the places of the upright axis; none where directories differ in size."""
+    sizes = {point.files_per_directory for point in plan.points}
+    if len(sizes) != 1:
+        return None
+    entries = sizes.pop()
+    ticks: list[Tick] = []
+    for time_s in round_values(entries / figures.high, entries / max(figures.low, figures.high / 50)):
+        tick = Tick(entries / time_s, tick_time(time_s))
+        # From the shortest time, at the top, downwards: the times of a linear axis crowd at its foot.
+        if not ticks or figures.share(ticks[-1].value) - figures.share(tick.value) > 0.07:
+            ticks.append(tick)
+    return Scale(low=figures.low, high=figures.high, ticks=ticks, label='for one listing')
+
+
+def _strokes(points: _Points, marks: Mapping[str, Mark]) -> list[list[tuple[float, float]]]:
+    """The marks in their order, without those that are invalid, and not over a break."""
+    strokes: list[list[tuple[float, float]]] = [[]]
+    breaks = list(points.breaks)
+    for key, at in points.places.items():
+        if breaks and at > breaks[0]:
+            strokes.append([])
+            breaks.pop(0)
+        if key in marks and marks[key].form != STRUCK:
+            strokes[-1].append((at, marks[key].figure))
+        else:
+            strokes.append([])
+    return [stroke for stroke in strokes if len(stroke) > 1]
+
+
+def _dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Chart:
+    """A dot with its interval for every metric at every point, one below the other on one scale."""
+    one = len(plan.points) == 1
+    style = styles(point.label for point in plan.points)
+    ticks: list[Tick] = []
+    marks = []
+    for name in dict.fromkeys(each.name for each in metrics):
+        head = _short(kind_of(plan.kind).metric_words(name))
+        ticks += [] if one else [Tick(len(ticks) + 0.5, head, heads=True)]
+        for metric in (each for each in metrics if each.name == name):
+            at = len(ticks) + 0.5
+            ticks.append(Tick(at, head, heads=True) if one else Tick(at, _short(metric.point)))
+            if metric.summary:
+                marks.append(_mark(metric, at, style[metric.point], unit, case.references))
+    return Chart(
+        x=_figures(case, metrics, unit),
+        y=Scale(low=len(ticks), high=0.0, ticks=ticks),
+        parts=marks,
+        height=LANE * len(ticks),
+        words=_told(marks),
+        lying=True,
+        interval=_interval(metrics),
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_LABEL else f'{text[: LONGEST_LABEL - 1]}\u2026'
+
+
+def _told(parts: Sequence[Curve | Mark | Guide]) -> str:
+    return '; '.join(part.words for part in parts if isinstance(part, Mark))
+
+
+def _interval(metrics: Sequence[MetricResult]) -> str:
+    confidence = next(each.summary.interval.confidence for each in metrics if each.summary)
+    return f'{100 * confidence:g} % interval of the mean'
+
+
+def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Scale:
+    """The axis of the figures. It need not hold all of an interval of three samples, nor a reference far above."""
+    summaries = [metric.summary for metric in metrics if metric.summary]
+    greatest = max(each.maximum for each in summaries)
+    bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case.references)]
+    others = [
+        *(each.minimum for each in summaries),
+        *(each.maximum for each in summaries),
+        *(min(each.interval.high, 1.25 * greatest) for each in summaries if math.isfinite(each.interval.half_width)),
+        *(bound for bound in bounds if bound <= 3 * greatest),
+    ]
+    lower = all(metric.better == LOWER for metric in metrics if metric.summary)
+    return figures_scale([each.mean for each in summaries], others, unit, ['lower is better'] if lower else [])
+
+
+def _mark(
+    metric: MetricResult,
+    at: float,
+    style: str,
+    unit: Unit,
+    references: Sequence[ReferenceResult],
+    aside: float = 0.0,
+) -> Mark:
+    summary = metric.summary
+    assert summary, 'it was measured'
+    form, interval = _FORMS.get(metric.verdict, FULL), summary.interval
+    has_interval = form != STRUCK and math.isfinite(interval.half_width)
+    invalid = 'invalid, ' if form == STRUCK else ''
+    span = f', {100 * interval.confidence:g} % interval {unit.figure(interval.low)} to {unit.figure(interval.high)}'
+    return Mark(
+        at=at,
+        figure=summary.mean,
+        style=style,
+        form=form,
+        words=f'{metric.metric}: {invalid}mean {unit.words(summary.mean)}{span if has_interval else ""}'
+        f'{", one sample: no interval" if summary.n == 1 else ""}, '
+        f'n = {summary.n}, {metric.verdict.value}',
+        low=interval.low if has_interval else None,
+        high=interval.high if has_interval else None,
+        samples=() if form == STRUCK else metric.values,
+        bounds=_bounds(metric, references),
+        aside=aside,
+        label={STRUCK: 'invalid', OPEN: 'cannot decide'}.get(form, ''),
+    )
+
+
+def _bounds(metric: MetricResult, references: Sequence[ReferenceResult]) -> list[tuple[float, int]]:
+    ends = [end for each in references if each.metric == metric.metric for end in ((each.low, 1), (each.high, -1))]
+    return [(bound, side) for bound, side in ends if bound is not None]

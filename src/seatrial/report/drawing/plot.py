@@ -1,0 +1,493 @@
+"""What every drawing is made of: axes, and in them lines, marks with their interval, boxes and rules.
+
+A Chart has all of it in figures, and knows nothing of paper; `drawn` finds the places. The page has each chart twice:
+on wide paper and on that of a telephone (templates/macros.html). Colour is never the only difference: each style has
+its own marker and dashes, and what is invalid or cannot decide has its own form.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from seatrial.report.figures import NUMBER, Unit, figure
+
+LOG_BEYOND = 20.0
+"""A linear axis from zero shows a value that is less than a twentieth of the largest as nothing."""
+
+HEADROOM = 1.05
+
+CHARACTER_WIDTH = 0.64
+"""Of the font's size: digits of common sans-serif fonts are 0.52 to 0.64 wide."""
+
+LANE = 17.0
+"""px of the height of a lane below the axis."""
+
+STYLES = ('read', 'write', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth')
+"""Of lines and marks, in the order in which they are given; style.css has the colour and the dashes of each."""
+
+_CIRCLE, _SQUARE = 'm-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0 -9.2 0z', 'm-4.2 -4.2h8.4v8.4h-8.4z'
+_TRIANGLE, _DIAMOND = 'm0 -5.6l5.4 9.4h-10.8z', 'm0 -6l5.6 6l-5.6 6l-5.6 -6z'
+MARKERS = dict(
+    zip(STYLES, (_CIRCLE, _SQUARE, _TRIANGLE, _DIAMOND, _SQUARE, _TRIANGLE, _DIAMOND, _CIRCLE), strict=True)
+)
+"""The outline of each style, from its middle on."""
+
+FULL, OPEN, STRUCK, DOT = 'full', 'open', 'struck', 'dot'
+
+Stroke = Sequence[tuple[float, float]]
+
+
+class Tick(NamedTuple):
+    """A value on an axis with its label; heads: whether it heads those below it."""
+
+    value: float
+    label: str
+    heads: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """From `low` at its beginning to `high` at its end. label: what it measures, with the unit."""
+
+    low: float
+    high: float
+    ticks: Sequence[Tick] = ()
+    label: str = ''
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """How far along a value lies, from 0 to 1; one outside lies at the end that it is beyond."""
+        if not self.logarithmic:
+            found = (value - self.low) / (self.high - self.low)
+        else:
+            found = math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else 0.0
+        return max(0.0, min(1.0, found))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """strokes: each a run of points without a hole; label: in the legend, as of all parts; aside: as of a Mark."""
+
+    style: str
+    strokes: Sequence[Stroke]
+    label: str = ''
+    kind: str = 'line'
+    aside: float = 0.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A figure at a place of the axis of points.
+
+    form:      FULL, OPEN (it cannot decide), STRUCK (it is invalid), or DOT: one of many
+    low, high: the ends of its interval, None where it has none
+    samples:   in the order in which they were taken, in which they stand beside each other: a drift is seen
+    bounds:    of its reference, each with the side that is allowed: 1 above, -1 below
+    aside:     px that it stands beside its place
+    """
+
+    at: float
+    figure: float
+    style: str
+    form: str = FULL
+    words: str = ''
+    low: float | None = None
+    high: float | None = None
+    samples: Sequence[float] = ()
+    bounds: Sequence[tuple[float, int]] = ()
+    aside: float = 0.0
+    label: str = ''
+
+
+@dataclass(frozen=True)
+class Box:
+    """From one place of the lying axis to another, over the whole height or in a lane below. number: above it."""
+
+    start: float
+    end: float
+    kind: str
+    style: str = ''
+    lane: int | None = None
+    number: str = ''
+    words: str = ''
+    label: str = ''
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A straight line at a figure, or upright at a place."""
+
+    at: float
+    kind: str
+    upright: bool = False
+    words: str = ''
+    label: str = ''
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A drawing. parts: what comes later lies above; words: all of it.
+
+    again:    a second upright axis at the right, where the figures have another reading
+    lanes:    the labels of those below the lying axis
+    height:   px between the axes; lying: the figures are along x, and the points along y
+    interval: what the interval of a mark is, for the legend
+    """
+
+    x: Scale
+    y: Scale
+    parts: Sequence[Curve | Mark | Box | Guide]
+    height: float
+    words: str = ''
+    again: Scale | None = None
+    lanes: Sequence[str] = ()
+    lying: bool = False
+    interval: str = ''
+
+    @property
+    def legend(self) -> list['Sign']:
+        """What each of its parts that has a label means, each once; those of marks come last."""
+        marks = [part for part in self.parts if isinstance(part, Mark)]
+        marked = {mark.style for mark in marks}
+        found: dict[str, Sign] = {}
+        for part in sorted(self.parts, key=lambda part: isinstance(part, Mark)):
+            if part.label:
+                found.setdefault(part.label, _sign(part, marked))
+        signs = list(found.values())
+        if any(mark.low is not None for mark in marks):
+            signs.append(Sign(16, Glyph('', [('interval', 'M8 1V15M4 1h8M4 15h8')]), self.interval))
+        if any(len(mark.samples) > 1 for mark in marks):
+            signs.append(Sign(24, Glyph('', [('dot', _DOTS)]), 'each sample, in order'))
+        if any(mark.bounds for mark in marks):
+            signs.append(Sign(28, Glyph('', [('bound', 'M8 6v5h12v-5')]), 'bound of the reference'))
+        return signs
+
+
+_DOTS = 'M4 10h0M12 5h0M20 8h0'
+
+
+@dataclass(frozen=True)
+class Paper:
+    """px of the width and of the font; share: of the height of a chart."""
+
+    width: float
+    font: float
+    share: float
+
+
+PAPERS = {'wide': Paper(820.0, 13.0, 1.0), 'narrow': Paper(330.0, 12.0, 0.8)}
+"""By their names in style.css."""
+
+
+class Glyph(NamedTuple):
+    """Something drawn, by its name in style.css. paths: a class and the path itself each."""
+
+    style: str
+    paths: Sequence[tuple[str, str]]
+    words: str = ''
+
+
+class Text(NamedTuple):
+    """anchor: which part of it lies at (x, y); upright: it reads from below."""
+
+    x: float
+    y: float
+    said: str
+    anchor: str = 'middle'
+    kind: str = ''
+    upright: bool = False
+
+
+class Sign(NamedTuple):
+    """An entry of a legend: a glyph of this width, and what it means."""
+
+    width: int
+    glyph: Glyph
+    label: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart on paper, all in px."""
+
+    height: float
+    glyphs: Sequence[Glyph]
+    texts: Sequence[Text]
+
+
+def styles(names: Iterable[str]) -> dict[str, str]:
+    """A style for each: reads and writes have the same everywhere, anything else is given one in turn."""
+    given = list(dict.fromkeys(names))
+    if set(given) <= set(STYLES[:2]):
+        return {name: name for name in given}
+    return {name: STYLES[i % len(STYLES)] for i, name in enumerate(given)}
+
+
+def round_scale(
+    low: float,
+    high: float,
+    unit: Unit = NUMBER,
+    label: str = '',
+    said: Callable[[float], str] = figure,
+    *,
+    logarithmic: bool = False,
+    count: int = 5,
+) -> Scale:
+    """With ticks at about `count` round values in the unit. low, high: in the base unit."""
+    ends = unit.of(low), unit.of(high)
+    values = log_ticks(*ends) if logarithmic else nice_ticks(*ends, count)
+    ticks = [Tick(value * unit.size, said(value)) for value in values]
+    return Scale(low=low, high=high, ticks=ticks, label=label or unit.name, logarithmic=logarithmic)
+
+
+def figures_scale(
+    means: Sequence[float],
+    others: Iterable[float] = (),
+    unit: Unit = NUMBER,
+    notes: Sequence[str] = (),
+    said: Callable[[float], str] = figure,
+) -> Scale:
+    """The axis that shows all these values: linear from zero, unless that would press one of the means flat."""
+    values = [value for value in (*means, *others) if value > 0]
+    logarithmic = bool(values) and min(means) > 0 and max(means) / min(means) > LOG_BEYOND
+    notes = [*(['log scale'] if logarithmic else []), *notes]
+    return round_scale(
+        min(values) / HEADROOM if logarithmic else 0.0,
+        max(values) * HEADROOM if values else unit.size,
+        unit,
+        f'{unit.name} ({", ".join(notes)})' if notes else '',
+        said,
+        logarithmic=logarithmic,
+    )
+
+
+def time_scale(begin: float, end: float, since: str) -> Scale:
+    """Between two times in seconds; its ticks count from the first."""
+    lasted = end - begin
+    each_s, name = next((each_s, name) for least_s, each_s, name in _TIMES if lasted >= least_s)
+    ticks = [Tick(begin + each_s * value, f'{value:g}') for value in nice_ticks(0.0, lasted / each_s, 6)]
+    return Scale(low=begin, high=end, ticks=ticks, label=f'{name} since {since}')
+
+
+_TIMES = ((3 * 3600.0, 3600.0, 'hours'), (300.0, 60.0, 'minutes'), (0.0, 1.0, 'seconds'))
+"""The unit of an axis of time: from so many seconds on, so many seconds each."""
+
+
+def nice_ticks(low: float, high: float, count: int) -> list[float]:
+    """The multiples between the two of 1, 2 or 5 x 10^k, at most count + 1 values; count is at least 3."""
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    return [step * i for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """The 1, 2 and 5 x 10^k between the two; only the 10^k where those are many."""
+    inside = round_values(low, high)
+    return inside if len(inside) <= 8 else round_values(low, high, (1,))
+
+
+def round_values(low: float, high: float, factors: Sequence[int] = (1, 2, 5)) -> list[float]:
+    """Such multiples of 10^k between the two, however many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [factor * 10.0**power for power in powers for factor in factors]
+    return [value for value in values if low <= value <= high]
+
+
+def steps_line(steps: Sequence[tuple[float, float, float]]) -> Sequence[Stroke]:
+    """Of the beginning, the end and the figure of each: one stroke for all that follow each other."""
+    strokes: list[list[tuple[float, float]]] = []
+    for (_, before, _), (start, end, value) in pairwise([(0.0, -math.inf, 0.0), *steps]):
+        if start > before + 1e-3:
+            strokes.append([])
+        strokes[-1] += [(start, value), (end, value)]
+    return strokes
+
+
+def clear_labels(ticks: Sequence[tuple[float, str]], font: float, width: float) -> list[tuple[float, str]]:
+    """The labels below a lying axis, inside the paper: all, or every second or third, so that none touch."""
+    halves = [font * CHARACTER_WIDTH * len(label) / 2 for _, label in ticks]
+    placed = [
+        (min(max(at, half), width - half), label, half) for (at, label), half in zip(ticks, halves, strict=True)
+    ]
+    for every in range(1, len(placed) + 1):
+        shown = placed[::every]
+        if all(one + half + 0.4 * font <= other - wide for (one, _, half), (other, _, wide) in pairwise(shown)):
+            return [(at, label) for at, label, _ in shown]
+    return []
+
+
+def drawn(chart: Chart, paper: Paper) -> Drawing:
+    """The chart on this paper: as high as it asks for, and at its left the room that its labels need."""
+    font = paper.font
+    numbered = any(isinstance(part, Box) and part.number for part in chart.parts)
+    top = 12.0 + (font if numbered else 0.0)
+    bottom = top + chart.height * (1.0 if chart.lying else paper.share)
+    labels = [*(tick.label for tick in chart.y.ticks), *chart.lanes]
+    left = _room(labels, font, bool(chart.y.label))
+    right = paper.width - (_room([tick.label for tick in chart.again.ticks], font, True) if chart.again else 14.0)
+    height = bottom + 46.0 + (LANE * len(chart.lanes) + 6.0 if chart.lanes else 0.0)
+    places = _Places(chart, left, right, top, bottom, font)
+    glyphs = [_frame(places), *(_glyph(part, places) for part in chart.parts)]
+    return Drawing(height, glyphs, list(_texts(places, paper.width, height)))
+
+
+class _Places(NamedTuple):
+    """Where the axes of a chart lie, in px."""
+
+    chart: Chart
+    left: float
+    right: float
+    top: float
+    bottom: float
+    font: float
+
+    def x(self, value: float) -> float:
+        return self.left + (self.right - self.left) * self.chart.x.share(value)
+
+    def y(self, value: float) -> float:
+        return self.bottom - (self.bottom - self.top) * self.chart.y.share(value)
+
+    def lane(self, number: int) -> float:
+        """The middle of a lane, below the labels of the axis."""
+        return self.bottom + 20.0 + self.font + LANE * number
+
+
+def _room(labels: Sequence[str], font: float, named: bool) -> float:
+    """px that the labels of an upright axis need beside it, and its name."""
+    return font * (CHARACTER_WIDTH * max(map(len, labels), default=0) + (1.9 if named else 0.2)) + 8.0
+
+
+def _frame(places: _Places) -> Glyph:
+    """The grid of the figures, the lying axis, and its ticks and those of the second upright one."""
+    chart, left, right, top, bottom = places.chart, places.left, places.right, places.top, places.bottom
+    xs, ys = ([places.x(tick.value) for tick in chart.x.ticks], [places.y(tick.value) for tick in chart.y.ticks])
+    grid = [[(x, top), (x, bottom)] for x in xs] if chart.lying else [[(left, y), (right, y)] for y in ys]
+    axis = [[(left, bottom), (right, bottom)], *([(x, bottom), (x, bottom + 5)] for x in xs)]
+    for tick in chart.again.ticks if chart.again else ():
+        axis.append([(right, places.y(tick.value)), (right + 5, places.y(tick.value))])
+    return Glyph('', [('grid', path(grid)), ('axis', path(axis))])
+
+
+def _glyph(part: Curve | Mark | Box | Guide, places: _Places) -> Glyph:
+    if isinstance(part, Mark):
+        return _mark(part, places)
+    if isinstance(part, Curve):
+        strokes = [[(places.x(x) + part.aside, places.y(y)) for x, y in stroke] for stroke in part.strokes]
+        return Glyph(part.style, [(part.kind, path(strokes))])
+    if isinstance(part, Guide):
+        x, y = places.x(part.at), places.y(part.at)
+        ends = [(x, places.top), (x, places.bottom)] if part.upright else [(places.left, y), (places.right, y)]
+        return Glyph('', [(part.kind, path([ends]))], part.words)
+    start, end = places.x(part.start), places.x(part.end)
+    top, bottom = places.top, places.bottom
+    if part.lane is not None:
+        top, bottom = places.lane(part.lane) - 4.5, places.lane(part.lane) + 4.5
+    outline = _rectangle(start, top, max(1.0, end - start), bottom - top)
+    return Glyph(part.style, [(part.kind, outline)], part.words)
+
+
+def _mark(mark: Mark, places: _Places) -> Glyph:
+    """One mark. On a chart that lies, its interval, samples and bounds do so too; its marker stands upright."""
+    lying = places.chart.lying
+    axis, along = (places.chart.x, places.x) if lying else (places.chart.y, places.y)
+    at = (places.y(mark.at) if lying else places.x(mark.at)) + mark.aside
+    above = 1 if lying else -1  # px of a larger figure
+
+    def turned(strokes: Sequence[Stroke]) -> str:
+        return path([[(y, x) for x, y in stroke] for stroke in strokes] if lying else strokes)
+
+    middle = along(mark.figure)
+    if mark.form == DOT:
+        return Glyph(mark.style, [('dot', turned([[(at, middle)]]))], mark.words)
+    paths = []
+    bounds = [(along(bound), 5 * above * side) for bound, side in mark.bounds if axis.low <= bound <= axis.high]
+    if bounds:
+        paths.append(('bound', turned([_hook(at, place, side) for place, side in bounds])))
+    if len(mark.samples) > 1:
+        step, half = min(1.6, 10.0 / len(mark.samples)), (len(mark.samples) - 1) / 2
+        samples = [[(at + step * (i - half), along(value))] for i, value in enumerate(mark.samples)]
+        paths.append(('dot', turned(samples)))
+    if mark.low is not None and mark.high is not None:
+        ends = [(along(mark.low), -above, mark.low < axis.low), (along(mark.high), above, mark.high > axis.high)]
+        paths.append(('interval', turned([[(at, end) for end, _, _ in ends], *(_end(at, *end) for end in ends)])))
+    x, y = (middle, at) if lying else (at, middle)
+    return Glyph(mark.style, [*paths, *marker(mark.style, mark.form, x, y)], mark.words)
+
+
+def _hook(at: float, bound: float, side: float) -> Stroke:
+    """A bound, open to the side that is allowed."""
+    return [(at - 6, bound + side), (at - 6, bound), (at + 6, bound), (at + 6, bound + side)]
+
+
+def _end(at: float, end: float, outward: int, is_cut: bool) -> Stroke:
+    """The end of an interval: a bar, or an arrow where it goes on beyond the axis."""
+    if is_cut:
+        return [(at - 4, end - 6 * outward), (at, end), (at + 4, end - 6 * outward)]
+    return [(at - 5, end), (at + 5, end)]
+
+
+def marker(style: str, form: str, x: float, y: float) -> list[tuple[str, str]]:
+    """The marker of a style, its middle at (x, y)."""
+    at = f'M{px(x)} {px(y)}'
+    strike = [('strike', f'{at}m-7 -7l14 14m0 -14l-14 14')] if form == STRUCK else []
+    return [(form, at + MARKERS[style]), *strike]
+
+
+def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
+    chart, left, right, bottom, font = places.chart, places.left, places.right, places.bottom, places.font
+    low = 0.35 * font  # from the middle of a line of text to its foot
+    for tick in chart.y.ticks:
+        yield Text(left - 8, places.y(tick.value) + low, tick.label, 'end', 'label' if tick.heads else '')
+    for number, label in enumerate(chart.lanes):
+        yield Text(left - 8, places.lane(number) + low, label, 'end')
+    ticks = [(places.x(tick.value), tick.label) for tick in chart.x.ticks]
+    for at, label in clear_labels(ticks, font, width):
+        yield Text(at, bottom + 8 + font, label)
+    yield Text((left + right) / 2, height - 4, chart.x.label, kind='label')
+    middle = (places.top + bottom) / 2
+    if chart.y.label:
+        yield Text(font, middle, chart.y.label, kind='label', upright=True)
+    if chart.again:
+        for tick in chart.again.ticks:
+            yield Text(right + 8, places.y(tick.value) + low, tick.label, 'start')
+        yield Text(width - 0.4 * font, middle, chart.again.label, kind='label', upright=True)
+    taken = -math.inf
+    for part in chart.parts:
+        if isinstance(part, Box) and part.number:
+            at = (places.x(part.start) + places.x(part.end)) / 2
+            if at - taken >= 1.6 * font:
+                yield Text(at, places.top - 0.3 * font, part.number, kind='number')
+                taken = at
+
+
+def _sign(part: Curve | Mark | Box | Guide, marked: Iterable[str]) -> Sign:
+    style = '' if isinstance(part, Guide) else part.style
+    if isinstance(part, Mark):
+        return Sign(16, Glyph(style, marker(style, part.form, 8, 8)), part.label)
+    if isinstance(part, Box):
+        return Sign(28, Glyph(style, [(part.kind, _rectangle(1, 3.5, 26, 9))]), part.label)
+    if part.kind == DOT:
+        return Sign(24, Glyph(style, [(part.kind, _DOTS)]), part.label)
+    return Sign(
+        44,
+        Glyph(style, [(part.kind, 'M1 8H43'), *(marker(style, FULL, 22, 8) if style in marked else [])]),
+        part.label,
+    )
+
+
+def px(value: float) -> str:
+    """A length in px, as short as it can be."""
+    return f'{value:.1f}'.removesuffix('.0')
+
+
+def path(strokes: Iterable[Stroke]) -> str:
+    """The path of these strokes; a point alone is a dot."""
+    lines = ['L'.join(f'{px(x)} {px(y)}' for x, y in stroke) for stroke in strokes]
+    return ''.join(f'M{line}' if 'L' in line else f'M{line}h0' for line in lines)
+
+
+def _rectangle(x: float, y: float, width: float, height: float) -> str:
+    return f'M{px(x)} {px(y)}h{px(width)}v{px(height)}h{px(-width)}z'

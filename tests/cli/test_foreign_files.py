@@ -1,0 +1,443 @@
+"""Files that somebody else has made, in a state directory or a bundle: refused by their name, in time and memory."""
+
+import gzip
+import hashlib
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from builders import CONTRACT, chained
+from seatrial.acceptance.bundle import SUMS
+from seatrial.check import verified as check_verified
+from seatrial.cli import status as status_module
+from seatrial.job.sequence.recorder import LAUNCH, kept_launch
+from seatrial.model.record import SAMPLES
+
+SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
+DOCUMENTED = (0, 10, 11, 12, 13, 64)
+IN_TIME_S = 300
+ROOM = 256 << 10  # KiB
+ESCAPE = '\x1b]0;x\x07'
+DEEP = '[' * 200_000
+PEAK = r"""
+import atexit, re, sys
+from pathlib import Path
+said = lambda: re.search(r'VmHWM:\s+(\d+)', Path('/proc/self/status').read_text())[1]
+atexit.register(lambda: print(said(), file=sys.stderr))
+from seatrial.cli.main import entry
+entry()
+"""
+ODD = (
+    'null', 'true', '0', '-1', '-1.5', '0.0', '1e-320', '1e308', '1e400', 'NaN', '-Infinity', '2000000000',
+    str(2**63), '1' + '0' * 400, '""', '[]', '{}', '[[]]', '{"": null}', r'"\ud800"', r'"\u001b[31m"', '"../../../x"',
+    '"/dev/zero"', f'"{"x" * 5000}"', DEEP, '[' + '{},' * 2_000_000 + '{}]',
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def ends():
+    """What waits for a pipe is ended."""
+
+    def give_up(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(IN_TIME_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def folder(site, allocation, past, judged):
+    """The folder of a session, beside one for the contract of the site."""
+    (site.folder / 'contract.yaml').write_text(CONTRACT)
+    judged(allocation(SESSION, '1', 200.0))
+    made = past(OTHER, proved=True)
+    judged(made)
+    return made
+
+
+@pytest.fixture
+def bundle(folder, on_site, command, site):
+    file = site.folder / 'bundle.zip'
+    on_site('accept', '--judge')
+    assert command('bundle', f'--site={site.folder}', f'--output={file}').status == 0
+    return file
+
+
+@pytest.fixture
+def peak(site):
+    """Run a command in a process of its own; its exit code, its last line and the memory that it took, in KiB."""
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, '-c', PEAK, *map(str, arguments)], capture_output=True, text=True, timeout=IN_TIME_S
+        )
+        *_, memory = done.stderr.split()
+        return done.returncode, done.stdout + done.stderr, int(memory)
+
+    return run
+
+
+def file_in(folder, pattern):
+    return min(folder.glob(pattern))
+
+
+def contents(file):
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def written(file, files):
+    """A bundle of these files with the sums that go with them."""
+    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {name}\n' for name, content in files.items())
+    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {SUMS: sums.encode(), **files}.items():
+            archive.writestr(name, content)
+
+
+def rewrite(samples, change):
+    """A record whose lines are changed, with links that go with them."""
+    samples.write_text(chained(change(line) for line in samples.read_text().splitlines(keepends=True)))
+
+
+@pytest.mark.parametrize(
+    'text', [DEEP, r'{"profile": "\ud800"}', '{"profile": NaN}', '{"seed": 1' + '0' * 400 + '}', '[' + '{},' * 2**21]
+)
+@pytest.mark.parametrize(
+    ('file', 'status'), [('session.json', 64), ('cases/*/plan.json', 64), ('results.json', 11)], ids=lambda each: each
+)
+def test_json_that_no_program_of_ours_writes_is_refused_with_its_file(on_site, folder, file, status, text):
+    own = file_in(folder, file)
+    own.write_text(text)
+    said = on_site('verify', OTHER)
+    assert (said.status, str(own) in said.out + said.err) == (status, True)
+
+
+def test_a_protocol_that_is_no_json_is_refused_with_its_file(bundle, command):
+    files = contents(bundle)
+    written(bundle, {**files, 'acceptance/protocol.json': DEEP.encode()})
+    said = command('verify', bundle)
+    assert (said.status, 'acceptance/protocol.json' in said.out) == (11, True)
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'),
+    [
+        ('"kind": "access"', '"kind": "else"'),
+        ('"read"', '"else"'),
+        ('"transfer_size": 4096, ', ''),
+        ('"profile": "nightly"', '"profile": "else"'),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused_with_its_file(on_site, folder, old, new):
+    plan = file_in(folder, 'cases/Reads*/plan.json')
+    text = json.dumps(json.loads(plan.read_text()))
+    assert old in text
+    plan.write_text(text.replace(old, new))
+    for name in ('verify', 'report'):
+        said = on_site(name, OTHER)
+        assert (said.status, str(folder) in said.err) == (64, True)
+
+
+@pytest.mark.parametrize('number', ['NaN', 'Infinity', '1e400', '1e308', '1e-320', '1' + '0' * 400, '-1', '0'])
+def test_a_record_with_numbers_that_nothing_can_be_is_contradicted(on_site, folder, number):
+    numbers = r'("(?:value|seconds|elapsed_s|bytes_moved|per_task)":)[-0-9.e+]+'
+    rewrite(file_in(folder, f'cases/*/{SAMPLES}'), lambda line: re.sub(numbers, rf'\g<1>{number}', line))
+    assert on_site('verify', OTHER).status in (11, 64)
+    assert on_site('report', OTHER).status in (0, 11, 64)
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'),
+    [('"tasks":2', '"tasks":2000000000'), ('"kind":"access"', '"kind":"else"'), (':"read"', ':"else"')],
+)
+def test_a_launch_that_nobody_can_have_made_is_contradicted(on_site, folder, old, new):
+    rewrite(
+        file_in(folder, f'cases/*/{SAMPLES}'),
+        lambda line: line.replace(old, new).replace('"stage":"measured"', '"stage":"proof"'),
+    )
+    said = on_site('verify', OTHER)
+    assert (said.status, 'R4: line 2 (' in said.out) == (11, True)
+    assert on_site('report', OTHER).status == 0
+
+
+@pytest.mark.parametrize('make', [os.mkfifo, lambda file: file.symlink_to('/dev/zero')], ids=['a pipe', 'a device'])
+@pytest.mark.parametrize(
+    ('file', 'status'),
+    [('session.json', 64), ('cases/*/plan.json', 64), (f'cases/*/{SAMPLES}', 64), ('results.json', 11)],
+    ids=lambda each: each,
+)
+def test_a_file_that_is_none_is_not_waited_for(on_site, folder, make, file, status):
+    own = file_in(folder, file)
+    own.unlink()
+    make(own)
+    said = on_site('verify', OTHER)
+    assert (said.status, f'{own} is no regular file' in said.out + said.err) == (status, True)
+
+
+def test_a_bundle_that_is_a_pipe_is_not_waited_for(command, tmp_path):
+    os.mkfifo(tmp_path / 'bundle.zip')
+    said = command('verify', tmp_path / 'bundle.zip')
+    assert (said.status, 'bundle.zip is no regular file' in said.out + said.err) == (11, True)
+
+
+@pytest.mark.parametrize('file', ['session.json', 'cases/*/plan.json', f'cases/*/{SAMPLES}'])
+def test_a_session_that_cannot_be_read_stops_no_other(on_site, command, bundle, site, file):
+    bad = site.folder / 'state' / 'sessions' / '20261122T020638-9f3a1c'
+    shutil.copytree(bad.with_name(SESSION), bad)
+    own = file_in(bad, file)
+    own.unlink()
+    own.symlink_to('/dev/zero')
+    for name, status in (('accept', 0), ('bundle', 0), ('status', 13), ('list', 0)):
+        more = {'accept': ['--judge'], 'bundle': [f'--output={bundle}2']}.get(name, [])
+        said = (command if name in ('bundle', 'status') else on_site)(name, *more, *_site(name, site))
+        assert said.status == status, (name, said)
+        assert name in ('list', 'status') or str(own) in said.out, (name, said)
+
+
+def _site(name, site):
+    return [f'--site={site.folder}'] if name in ('bundle', 'status') else []
+
+
+@pytest.mark.parametrize('name', ['accept', 'status', 'verify', 'report'])
+def test_a_file_where_the_sessions_should_be_is_named(on_site, command, folder, site, name):
+    sessions = folder.parent
+    shutil.rmtree(sessions)
+    sessions.write_text('')
+    said = (
+        command(name, f'--site={site.folder}')
+        if name == 'status'
+        else on_site(name, *['--judge'] * (name == 'accept'))
+    )
+    assert (said.status, str(sessions) in said.err) == (64, True)
+
+
+def test_a_file_where_a_session_should_be_is_named(on_site, folder):
+    shutil.rmtree(folder)
+    folder.write_text('')
+    said = on_site('verify', OTHER)
+    assert (said.status, str(folder) in said.err) == (64, True)
+    assert str(folder) in on_site('accept', '--judge').out
+
+
+def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
+    arguments = ('verify', OTHER, f'--site={site.folder}', f'--checks={site.checks}')
+    honest = peak(*arguments)
+    samples = file_in(folder, f'cases/*/{SAMPLES}')
+    packed = file_in(folder, f'cases/*/raw/*warmup*{LAUNCH}')
+    before = hashlib.sha256(packed.read_bytes()).hexdigest()
+    with gzip.open(packed, 'wb', compresslevel=1) as stream:
+        for _ in range(1536):
+            stream.write(bytes(1 << 20))
+    rewrite(samples, lambda line: line.replace(before, hashlib.sha256(packed.read_bytes()).hexdigest()))
+    status, said, memory = peak(*arguments)
+    assert (status, f'{packed}: it unpacks to more than' in said) == (11, True)
+    assert memory < honest[2] + ROOM
+
+
+@pytest.mark.parametrize('name', ['plan.json', 'session.json', 'protocol.json', 'contract.yaml', 'index.html'])
+def test_a_file_of_a_bundle_that_unpacks_to_much_more_takes_no_memory(bundle, peak, name):
+    honest = peak('verify', bundle)
+    files = contents(bundle)
+    long = next(each for each in files if each.endswith(name))
+    kept = {each: content for each, content in files.items() if each not in (long, SUMS)}
+    digest = hashlib.sha256(bytes(1 << 29)).hexdigest()
+    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {each}\n' for each, content in kept.items())
+    with zipfile.ZipFile(bundle, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for each, content in kept.items():
+            archive.writestr(each, content)
+        archive.writestr(SUMS, f'{sums}{digest}  {long}\n')
+        with archive.open(long, 'w') as stream:
+            for _ in range(512):
+                stream.write(bytes(1 << 20))
+    status, said, memory = peak('verify', bundle)
+    assert (status, name in said) == (11, True)
+    assert memory < honest[2] + ROOM
+
+
+@pytest.mark.parametrize('line', ['a  {}\n', '0' * 64 + '  {}\n', '\n'], ids=['short', 'whole', 'empty'])
+def test_a_manifest_without_end_takes_no_memory(tmp_path, peak, line):
+    file = tmp_path / 'bundle.zip'
+    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(SUMS, ''.join(map(line.format, range((60 << 20) // len(line)))))
+    status, said, memory = peak('verify', file)
+    assert (status, f'{SUMS} is missing, or it is no list of' in said) == (11, True)
+    assert memory < 100 * 1024 + ROOM
+
+
+def test_an_archive_of_files_without_end_takes_no_memory(tmp_path, peak):
+    file = tmp_path / 'bundle.zip'
+    with zipfile.ZipFile(file, 'w') as archive:
+        for number in range(300_000):
+            archive.writestr(str(number), b'')
+    status, said, memory = peak('verify', file)
+    assert (status, 'it has more than 100000 files' in said) == (11, True)
+    assert memory < 100 * 1024 + ROOM
+
+
+def test_an_error_whose_text_cannot_be_written_is_said_all_the_same(command, site, monkeypatch):
+    def fail(*_):
+        raise KeyError('\ud800')
+
+    monkeypatch.setattr(status_module, 'watch_of', fail)
+    said = command('status', f'--site={site.folder}')
+    assert (said.status, r'\ud800' in said.err) == (70, True)
+
+
+def test_no_name_steers_the_terminal(on_site, command, bundle, folder):
+    files = {name: content for name, content in contents(bundle).items() if name != SUMS}
+    odd = folder.rename(folder.with_name(OTHER + ESCAPE))
+    rewrite(file_in(odd, f'cases/*/{SAMPLES}'), lambda line: line.replace('"stage":"', r'"stage":"\u001b[31m'))
+    written(bundle, {**files, f'{ESCAPE}extra': b''})
+    named = bundle.rename(bundle.with_name(f'{ESCAPE}.zip'))
+    for said in (
+        on_site('verify', OTHER),
+        on_site('report', OTHER),
+        on_site('verify', 'nothing'),
+        command('verify', named),
+    ):
+        assert r'\x1b' in said.out + said.err
+        assert '\x1b' not in said.out + said.err
+
+
+def test_a_record_that_names_a_file_elsewhere_puts_nothing_of_it_into_the_report(on_site, folder):
+    secret = folder.parent / 'secret'
+    secret.write_text('hunter2')
+    rewrite(
+        file_in(folder, f'cases/*/{SAMPLES}'), lambda line: re.sub(r'("inputs":)\[[^]]*', rf'\1["{secret}"', line)
+    )
+    on_site('report', OTHER)
+    assert 'hunter2' not in (folder / 'report' / 'index.html').read_text()
+
+
+def test_the_output_in_a_bundle_is_read_once(bundle, command, monkeypatch):
+    read = []
+    monkeypatch.setattr(check_verified, 'kept_launch', lambda *own: (read.append(own[1]), kept_launch(*own))[1])
+    assert command('verify', bundle).status == 0
+    assert (len(read), len(set(read))) == (13, 13)
+
+
+class Mutations:
+    """A bundle and a session, of which something is another in each case."""
+
+    def __init__(self, folder, bundle, site, command):
+        self.folder, self.bundle, self.site, self.command = folder, bundle, site, command
+        self.whole = folder.with_name('whole')
+        shutil.copytree(folder, self.whole)
+        self.whole = self.whole.rename(site.folder / 'whole')
+        self.files = contents(bundle)
+
+    def check(self, number):
+        rng = random.Random(f'foreign {number}')
+        site, checks = f'--site={self.site.folder}', f'--checks={self.site.checks}'
+        if rng.random() < 0.5:
+            self._change_bundle(rng)
+            calls = [('verify', self.bundle)]
+        else:
+            self._change_session(rng)
+            calls = [('verify', OTHER, site, checks), ('report', OTHER, site, checks), ('status', site)]
+        for words in calls:
+            signal.alarm(IN_TIME_S)
+            said = self.command(*words)
+            assert said.status in DOCUMENTED, (number, words[0], said)
+            assert 'Traceback' not in said.out + said.err, (number, words, said)
+
+    def _change_session(self, rng):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.whole, self.folder)
+        file = rng.choice(sorted(each for each in self.folder.rglob('*') if each.is_file()))
+        content = changed(rng, file.name, file.read_bytes())
+        if file.name == SAMPLES and rng.random() < 0.8:
+            content = chained(content.decode(errors='replace').splitlines(keepends=True)).encode(errors='replace')
+        elif file.name.endswith(LAUNCH) and rng.random() < 0.8:
+            digests = [hashlib.sha256(each).hexdigest() for each in (file.read_bytes(), content)]
+            rewrite(file.parents[1] / SAMPLES, lambda line: line.replace(*digests))
+        file.write_bytes(content)
+
+    def _change_bundle(self, rng):
+        files = {name: content for name, content in self.files.items() if name != SUMS}
+        name = rng.choice(sorted(files))
+        files[name] = changed(rng, name, files[name])
+        if name.endswith(SAMPLES) and rng.random() < 0.8:
+            text = files[name].decode(errors='replace')
+            files[name] = chained(text.splitlines(keepends=True)).encode(errors='replace')
+        if rng.random() < 0.3:
+            other = rng.choice(
+                ('../x', '/x', f'{ESCAPE}x', 'sessions/x/session.json', 'x' * 300, 'a/' * 200 + 'b', name + '/x')
+            )
+            files[other] = files.pop(name) if rng.random() < 0.5 else files[name]
+        written(self.bundle, files)
+        if rng.random() < 0.2:
+            with zipfile.ZipFile(self.bundle, 'a') as archive:
+                archive.writestr(rng.choice([*files, SUMS, '..']), rng.randbytes(9))
+        if rng.random() < 0.2:
+            self.bundle.write_bytes(damaged(rng, self.bundle.read_bytes()))
+
+
+def changed(rng, name, content):
+    """The content with bits flipped, cut short, or with a value of its JSON replaced."""
+    if name.endswith('.gz'):
+        return (
+            gzip.compress(changed(rng, '.json', gzip.decompress(content)))
+            if rng.random() < 0.7
+            else damaged(rng, content)
+        )
+    if not name.endswith(('.json', '.jsonl')) or rng.random() < 0.1:
+        return damaged(rng, content)
+    lines = [content] if name.endswith('.json') else content.splitlines(keepends=True)
+    at = rng.randrange(len(lines))
+    found = json.loads(lines[at])
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        inside, key = rng.choice(list(places(found)) or [([0], 0)])
+        if rng.random() < 0.1 and isinstance(inside, dict):
+            del inside[key]
+        else:
+            inside[key] = '@@'
+    lines[at] = re.sub('"@@"', lambda _: rng.choice(ODD), json.dumps(found, separators=(',', ':'))).encode() + b'\n'
+    return b''.join(lines)
+
+
+def damaged(rng, content):
+    content = bytearray(content)
+    if rng.random() < 0.3:
+        return bytes(content[: rng.randrange(len(content) + 1)])
+    for _ in range(rng.randint(1, 8) if content else 0):
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    return bytes(content)
+
+
+def places(value):
+    """Every container with every key or index in it."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+@pytest.fixture
+def limited():
+    """What would take all memory of the machine gets none."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures('limited')
+@pytest.mark.filterwarnings('ignore:Duplicate name')
+def test_thousands_of_mutations_are_refused_in_sentences(folder, bundle, site, command):
+    mutations = Mutations(folder, bundle, site, command)
+    for number in range(2000):
+        mutations.check(number)
