@@ -112,6 +112,11 @@ def test_the_tables_of_keys_are_those_of_the_models(name):
     assert made['page'](text, made['PAGES'][name]) == text, 'python docs/generate_keys.py'
 
 
+def test_the_table_of_tags_is_that_of_the_checks():
+    text = (REPOSITORY / 'docs' / 'reframe.md').read_text()
+    assert runpy.run_path(str(REPOSITORY / 'docs' / 'generate_tags.py'))['page'](text) == text, 'generate_tags.py'
+
+
 @pytest.mark.parametrize(('name', 'module'), [('site-config.md', model), ('contract.md', contract)])
 def test_every_mapping_of_a_site_has_its_table(name, module):
     entries = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, model.Entry)]

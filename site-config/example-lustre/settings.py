@@ -4,6 +4,13 @@ Plain ReFrame, nothing of Seatrial's: https://reframe-hpc.readthedocs.io/en/stab
 It has to run by itself as Python, because Seatrial executes it to learn the names of the partitions.
 """
 
+from pathlib import Path
+
+HERE = Path(__file__).absolute().parent
+CHECKS = f'{HERE}/../../checks'
+# In the state directory of trial.yaml: stage and output folders, performance logs and the results database.
+REFRAME = '/admin/seatrial/pelagia/reframe'
+
 # Of every partition: ReFrame does not read those of the system for the jobs of a test.
 _SCHED_OPTIONS = {
     # Without it ReFrame asks for tasks only, and Slurm may pack them on fewer nodes.
@@ -19,6 +26,7 @@ site_configuration = {
             'descr': 'Fictional cluster with Lustre and NFS',
             # Which machine is this? The login nodes' names, as regular expressions.
             'hostnames': [r'login[0-9]+\.pelagia'],
+            'prefix': REFRAME,
             # The engines come from modules: docs/modules.md
             'modules_system': 'lmod',
             'partitions': [
@@ -59,6 +67,17 @@ site_configuration = {
             ],
         },
     ],
+    'general': [{'check_search_path': [CHECKS], 'check_search_recursive': True}],
+    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
+    'modes': [
+        {
+            'name': profile,
+            'options': [f'--tag=^{profile}$', f'--setvar=profile={profile}', f'--prefix={REFRAME}/{profile}'],
+        }
+        for profile in ('first', 'smoke', 'nightly', 'acceptance', 'paper')
+    ],
+    # What ReFrame compares by itself: --performance-compare, --list-stored-sessions.
+    'storage': [{'enable': True, 'sqlite_db_file': f'{REFRAME}/results.db'}],
     'logging': [
         {
             # Not debug, where ReFrame spends about half of its time on formatting.

@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+HERE = Path(__file__).absolute().parent
+CHECKS = f'{HERE}/../../checks'
+REFRAME = f'{HERE}/../../.seatrial-lab/reframe'
+
 
 def has_accounting():
     """Whether the lab at hand was made with --accounting, as its slurm.conf says."""
@@ -27,13 +31,24 @@ site_configuration = {
             'name': 'lab',
             'descr': 'Slurm with its nodes in namespaces of one machine',
             'hostnames': ['.*'],
+            'prefix': REFRAME,
             'partitions': [
                 {**_PARTITION, 'name': name, 'access': [f'--partition={name}', '--exclusive', '--no-requeue']}
                 for name in ('compute', 'io')
             ],
         },
     ],
-    'general': [{'poll_rate_min': 5}],
+    'general': [{'poll_rate_min': 5, 'check_search_path': [CHECKS], 'check_search_recursive': True}],
+    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
+    'modes': [
+        {
+            'name': profile,
+            'options': [f'--tag=^{profile}$', f'--setvar=profile={profile}', f'--prefix={REFRAME}/{profile}'],
+        }
+        for profile in ('first', 'smoke', 'nightly', 'acceptance', 'paper')
+    ],
+    # What ReFrame compares by itself: --performance-compare, --list-stored-sessions.
+    'storage': [{'enable': True, 'sqlite_db_file': f'{REFRAME}/results.db'}],
     'logging': [
         {
             'handlers$': [{'type': 'stream', 'name': 'stdout', 'level': 'info', 'format': '%(message)s'}],

@@ -1,11 +1,18 @@
 """The machine at hand, for ReFrame: its local scheduler, one partition, one trial at a time."""
 
+from pathlib import Path
+
+HERE = Path(__file__).absolute().parent
+CHECKS = f'{HERE}/../../checks'
+REFRAME = f'{HERE}/../../.seatrial/reframe'
+
 site_configuration = {
     'systems': [
         {
             'name': 'local',
             'descr': 'The machine that runs ReFrame',
             'hostnames': ['.*'],
+            'prefix': REFRAME,
             'partitions': [
                 {
                     'name': 'default',
@@ -20,7 +27,17 @@ site_configuration = {
         },
     ],
     # Else ReFrame asks less and less often, and notices the end of a long case up to 10 s late.
-    'general': [{'poll_rate_min': 5}],
+    'general': [{'poll_rate_min': 5, 'check_search_path': [CHECKS], 'check_search_recursive': True}],
+    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
+    'modes': [
+        {
+            'name': profile,
+            'options': [f'--tag=^{profile}$', f'--setvar=profile={profile}', f'--prefix={REFRAME}/{profile}'],
+        }
+        for profile in ('first', 'smoke', 'nightly', 'acceptance', 'paper')
+    ],
+    # What ReFrame compares by itself: --performance-compare, --list-stored-sessions.
+    'storage': [{'enable': True, 'sqlite_db_file': f'{REFRAME}/results.db'}],
     'logging': [
         {
             # Not debug, where ReFrame spends about half of its time on formatting.

@@ -35,7 +35,7 @@ def run(tmp_path):
         own = {
             'SEATRIAL': str(tmp_path / 'seatrial'),
             'SITE': str(tmp_path / 'site'),
-            'PROFILE': 'smoke',
+            'MODE': 'smoke',
             'GITHUB_STEP_SUMMARY': str(tmp_path / 'step.md'),
         }
         argv = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', text]
@@ -46,13 +46,19 @@ def run(tmp_path):
 
 @pytest.fixture
 def stand_in(tmp_path, run):
-    """A Seatrial whose run ends with this exit code, and whose report can fail."""
+    """A Seatrial that adopts with this exit code what its ReFrame has run, and whose report can fail."""
 
     def make(code, report=0):
-        program = tmp_path / 'seatrial' / '.venv' / 'bin' / 'seatrial'
+        bin_ = tmp_path / 'seatrial' / '.venv' / 'bin'
         wrote = 'mkdir seatrial-report; echo said > seatrial-report/summary.md'
-        program.write_text(f'#!/bin/sh\n[ $1 = run ] && exit {code}\n[ {report} = 0 ] && {wrote}\nexit {report}\n')
-        program.chmod(0o755)
+        adopt = f'[ $1 = adopt ] && {{ [ -e reframe.json ] && exit {code}; exit 64; }}'
+        texts = {
+            'seatrial': f'{adopt}\n[ {report} = 0 ] && {wrote}\nexit {report}',
+            'reframe': ': >reframe.json; exit 1',
+        }
+        for name, text in texts.items():
+            (bin_ / name).write_text(f'#!/bin/sh\n{text}\n')
+            (bin_ / name).chmod(0o755)
 
     return make
 
@@ -78,7 +84,8 @@ def test_inconclusive_is_a_warning_in_both(run, stand_in):
 
 
 def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio):
-    (tmp_path / 'seatrial' / '.venv' / 'bin' / 'seatrial').symlink_to(SEATRIAL)
+    for program in (Path(SEATRIAL), Path(SEATRIAL).with_name('reframe')):
+        (tmp_path / 'seatrial' / '.venv' / 'bin' / program.name).symlink_to(program)
     (tmp_path / 'seatrial' / 'checks' / 'access').mkdir(parents=True)
     (tmp_path / 'seatrial' / 'checks' / 'access' / 'write.py').write_text(CHECK)
     (tmp_path / 'site').mkdir()

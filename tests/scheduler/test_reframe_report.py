@@ -20,6 +20,13 @@ SBATCH = (
 BLOCKED = 'job blocked error: [jobid=12] job cancelled because it was blocked due to reason: Licenses'
 
 
+def entry_of(case):
+    """What ReFrame's entry of a case says of which it is."""
+    system, partition = case.partition.split(':')
+    where = f'{case.file_system}/{case.layout}/{case.nodes}n/nightly'
+    return {'name': f'{case.check} %case={where}', 'case': where, 'system': system, 'partition': partition}
+
+
 @pytest.fixture
 def said_of(tmp_path, monkeypatch):
     """The job state of a case after ReFrame's entry of it; Slurm answers with the first word given."""
@@ -30,7 +37,7 @@ def said_of(tmp_path, monkeypatch):
     def complete(answer=CANCELLED, **entry):
         monkeypatch.setattr(reframe_report, 'job_state_of', lambda job, output: answer)
         if entry:
-            test = {'case': plan.case.name, 'scheduler': 'squeue', 'fail_phase': 'run', **entry}
+            test = {**entry_of(plan.case), 'scheduler': 'squeue', 'fail_phase': 'run', **entry}
             report = {'runs': [{'testcases': [{'name': 'without a case'}, test]}]}
             (tmp_path / 'reframe' / 'report.json').write_text(json.dumps(report))
         complete_job_states(tmp_path, [(plan, records_in(plan.records))])
@@ -70,7 +77,7 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
         plan = plan_of(records=str(tmp_path / str(number)))
         plans.append(plan._replace(case=plan.case._replace(nodes=number)))
         (tmp_path / str(number)).mkdir()
-    tests = [{'case': plan.case.name, 'scheduler': 'slurm', 'jobid': plan.case.nodes} for plan in plans]
+    tests = [{**entry_of(plan.case), 'scheduler': 'slurm', 'jobid': plan.case.nodes} for plan in plans]
     (tmp_path / 'reframe').mkdir()
     (tmp_path / 'reframe' / 'report.json').write_text(json.dumps({'runs': [{'testcases': tests}]}))
     complete_job_states(tmp_path, [(plan, records_in(plan.records)) for plan in plans])

@@ -297,7 +297,7 @@ def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_rea
 
 def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(compared):
     lines, written = compared(left_out=('narrowed to A',))
-    assert lines[-3] == 'not the whole acceptance: narrowed to A'
+    assert lines[-3] == 'not whole: narrowed to A'
     assert written['left_out'] == ['narrowed to A']
     assert compared()[1]['left_out'] == []
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from seatrial.check.settings import settings_fault
 from seatrial.model.units import GIB, MIB
 from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
-from seatrial.site.load import load, partitions_in
+from seatrial.site.load import configuration_in, load, partitions_in
+from seatrial.site.profile import PROFILES
 
 LUSTRE = FoundFileSystem(
     'scratch', 'lustre', '/lustre/ada/seatrial', '/lustre', 800 * GIB, 10**8, {'mdts': 2, 'osts': 8}
@@ -64,6 +65,12 @@ def test_a_cluster_is_a_site_with_its_partitions_file_systems_and_a_first_trial(
     assert (trial.nodes, trial.profiles, trial.bytes_per_task) == ((1, 2), ('first', 'smoke', 'nightly'), None)
     text = (tmp_path / 'settings.py').read_text()
     assert "# 'ior/4.0.0'," in text and "# 'openmpi/5.0'," in text  # none is loaded unasked
+
+
+def test_each_profile_is_a_mode_of_reframe_here_and_in_the_examples(written, tmp_path, repository):
+    written(CLUSTER)
+    for file in (tmp_path / 'settings.py', *(repository / 'site-config').glob('*/settings.py')):
+        assert [mode['name'] for mode in configuration_in(file)['modes']] == list(PROFILES)
 
 
 @pytest.mark.parametrize(

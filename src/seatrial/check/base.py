@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,22 +16,27 @@ from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.darshan import keep_darshan_run
-from seatrial.check.declared import CheckError, Declared, declare, declared
-from seatrial.check.planning import Unplannable, cases_of, planned
-from seatrial.check.session import Session, current, refuse
-from seatrial.check.staging import claim_records, job_lines, write_plan, write_runner
+from seatrial.check.declared import CheckError, declare, declared
+from seatrial.check.planning import Unplannable, planned
+from seatrial.check.session import Session, current, of_profile, refuse
+from seatrial.check.staging import RUNNER, claim_records, job_lines, write_plan, write_runner
+from seatrial.check.variants import DECIDED, SETTABLE, Variant, tags_of, tags_of_case, variants_of, with_set
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import Verdict
-from seatrial.model.plan import Case
+from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import duration, in_unit, unit_for
 from seatrial.scheduler.job_end import ENDED, Patience, ask_job_state, is_overdue, job_limit_s, limit_wait
 from seatrial.scheduler.partitions import SLURM
 from seatrial.scheduler.session_jobs import comment_option
 from seatrial.site.error import SiteError
+from seatrial.site.profile import PROFILES
 from seatrial.site.references import REFERENCES_FILE
+
+ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
+"""The profile of plain ReFrame where neither a mode nor -S names one; unset, the cases of all profiles are there."""
 
 
 class Check(rfm.RunOnlyRegressionTest):
@@ -46,14 +52,18 @@ class Check(rfm.RunOnlyRegressionTest):
 
     ReFrame compares means with references.yaml by itself and keeps what it finds in its report, but does not raise
     it (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
+
+    Its further variables are those of variants.SETTABLE, which `-S` sets; it does not set those of variants.DECIDED.
+    records: the directory of the record, once the case is planned
     """
 
-    case = parameter(loggable=True, fmt=lambda case: case.name)
+    case = parameter(loggable=True, fmt=Variant.__str__)
     file_system = variable(str, value='', loggable=True)
     layout = variable(str, value='', loggable=True)
     num_nodes = variable(int, value=0, loggable=True)
-    profile = variable(str, value='', loggable=True)
+    profile = variable(str, value=os.environ.get(ENVIRONMENT_PROFILE, ''), loggable=True)
     verdict = variable(str, value='', loggable=True)
+    records = variable(str, value='', loggable=True)
     valid_prog_environs = ['*']
     strict_check = False
     max_relative_error = 0.10
@@ -64,37 +74,48 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_after('init')
     def take_case(self) -> None:
-        self.trial_session, self.trial_fault = _session(), ''
-        self.valid_systems = [self.case.partition]
+        _refuse_what_is_wrong(self)
+        session = of_profile(self.case.profile)
+        self.skip_if(session.plain and self.profile not in ('', self.case.profile), 'it is of another profile')
+        self.valid_systems = list(self.case.partitions)
         self.descr = self.declared.title
+        self.tags = self.tags_of_check | tags_of_case(session.site, self.case)
+        self.profile, self.file_system, self.layout, self.num_nodes, _ = self.case
+
+    @run_after('setup')
+    def plan(self) -> None:
+        # What --skip-system-check or -P has changed since: other cases than those of trial.yaml.
+        partition = self.current_partition.fullname
+        named = self.profile, self.file_system, self.layout, self.num_nodes
+        if partition not in self.case.partitions or named != self.case[:4]:
+            raise SanityError(f'INCOMPLETE: no trial of trial.yaml has {"/".join(map(str, named))} on {partition}')
+        self.trial_case = self.case.on(self.declared.name, partition)
         try:
-            self.trial_plan = planned(self.trial_session, self.declared, self.case)
-        except Unplannable as error:
-            self.trial_fault = str(error)
-            return
-        self.file_system, self.layout, self.num_nodes = self.case.file_system, self.case.layout, self.case.nodes
-        self.profile = self.trial_session.profile.name
+            self.trial_session = _with_set(self)
+            self.trial_plan = planned(self.trial_session, self.declared, self.trial_case)
+        except (SiteError, Unplannable) as error:
+            raise SanityError(f'INCOMPLETE: {error}') from None
+        self.records = self.trial_plan.records
         self.num_tasks_per_node = max(point.tasks_per_node for point in self.trial_plan.points)
         self.num_tasks = self.num_nodes * self.num_tasks_per_node
         self.time_limit = f'{int(job_limit_s(self.trial_plan))}s'
-        self.max_pending_time = f'{int(self.trial_session.site.partition(self.case.partition).queue_limit)}s'
-
-    @run_after('setup')
-    def raise_fault(self) -> None:
-        # Raised where ReFrame counts it: what cannot be planned must not end as "PASSED Ran 0/0".
-        if self.trial_fault:
-            raise SanityError(f'INCOMPLETE: {self.trial_fault}')
+        self.max_pending_time = f'{int(self.trial_session.site.partition(partition).queue_limit)}s'
 
     @run_before('run')
     def stage(self) -> None:
-        # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
-        self.trial_criteria = criteria_of(_checked_session(), self.declared, self.case)
-        if not _has_leader():
-            raise SanityError('INCOMPLETE: the session has died before the case began')
-        self.trial_plan = claim_records(self.trial_plan)
-        self.trial_record = RecordReader(self.trial_plan.records)
-        plan, runner = write_plan(self.trial_plan), _runner(self.trial_session.folder)
-        python = self.trial_session.site.partition(self.case.partition).python
+        if self.is_dry_run():
+            self.trial_plan = self.trial_plan._replace(records=self.stagedir)
+        else:
+            # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
+            self.trial_criteria = criteria_of(_checked_session(self.profile), self.declared, self.trial_case)
+            if not _has_leader(self.trial_session):
+                raise SanityError('INCOMPLETE: the session has died before the case began')
+            self.trial_plan = claim_records(self.trial_plan)
+        self.records = self.trial_plan.records
+        self.trial_record = RecordReader(self.records)
+        plan = write_plan(self.trial_plan)
+        runner = plan.with_name(RUNNER) if self.is_dry_run() else _runner(self.trial_session.folder)
+        python = self.trial_session.site.partition(self.trial_case.partition).python
         carry_out, remove = job_lines(python, runner, plan)
         # A job that is told to stop ends when its runner has: a shell that dies first takes the runner with it, and
         # leaves the launch in hand running.
@@ -137,6 +158,8 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_before('performance')
     def take_metrics(self) -> None:
+        if self.is_dry_run():
+            return
         # ReFrame compares numbers without their units: each stands in the unit of its reference.
         written = {each.metric: each.unit for each in self.trial_criteria.references}
         self.perf_variables = {}
@@ -153,6 +176,8 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_after('performance')
     def raise_verdict(self) -> None:
+        if self.is_dry_run():
+            return
         said = f'{self.result.verdict.value}: {"; ".join(self.result.reasons[:3])}'
         if self.result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
             raise SanityError(said)
@@ -161,12 +186,12 @@ class Check(rfm.RunOnlyRegressionTest):
 
 
 def _patience(check: Check) -> Patience:
-    queue_s = check.trial_session.site.partition(check.case.partition).queue_limit
+    queue_s = check.trial_session.site.partition(check.trial_case.partition).queue_limit
     return Patience(queue_s, job_limit_s(check.trial_plan))
 
 
 def trial(cls: type[Any]) -> type[Any]:
-    """Register a check, with one ReFrame case for each case that trial.yaml gives it in this session.
+    """Register a check, with a variant for each case that trial.yaml gives it; one variant for several partitions.
 
     In place of rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
     without cases is not registered; the completeness gate knows of it all the same.
@@ -174,54 +199,75 @@ def trial(cls: type[Any]) -> type[Any]:
     session = current()
     try:
         cls.declared = declare(cls, Path(inspect.getfile(cls)))
+        cls.tags_of_check = tags_of(cls.declared) if session else set()
     except CheckError as error:
         if session is None:
             raise
         refuse([str(error)])
     if session is None:
         return cls
-    cases = cases_of(session, cls.declared) or _placeholder(session, cls.declared)
-    if not cases:
+    variants = variants_of(session, cls.declared)
+    if not variants:
         return cls
-    body = {'case': parameter(cases, fmt=lambda case: case.name, loggable=True)}
+    settable = {name: variable(str, value='', loggable=True) for name in SETTABLE}
+    body = {'case': parameter(variants, fmt=Variant.__str__, loggable=True), **settable}
     made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
     return made
 
 
-def _placeholder(session: Session, check: Declared) -> list[Case]:
-    """For plain ReFrame, where the site has no case at all for the profile: one that fails and says so."""
-    if session.plain and not any(session.profile.name in each.profiles for each in session.site.trial_file.trials):
-        return [Case(check.name, '*', 'none', 'none', 0)]
-    return []
+def _refuse_what_is_wrong(check: Check) -> None:
+    """End ReFrame where -S or SEATRIAL_PROFILE asks for what cannot be; else it would be ignored."""
+    if '.nid' in type(check).raw_params:
+        refuse(['--distribute: a case has the nodes of trial.yaml; the checks of the tag isolation compare nodes'])
+    profile, session = check.profile, of_profile(check.case.profile)
+    problems = [
+        f'-S {name}: {type(check).__name__} does not let it be set: {why}. For another suite: -S CLASS.{name}=VALUE'
+        for name, why in DECIDED.items()
+        if _was_set(check, name)
+    ]
+    asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
+    if session.plain and profile and profile not in asked:
+        known = choice(profile, [name for name in PROFILES if name in asked])
+        said = f'no trial of trial.yaml has the profile {show(profile)}; {known}'
+        problems.append(f'{said} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
+    try:
+        _with_set(check)
+    except SiteError as error:
+        problems += error.problems
+    if problems:
+        refuse(problems)
 
 
-def _session() -> Session:
-    session = current()
-    assert session is not None, 'a check with cases belongs to a session'
-    return session
+def _was_set(check: Check, name: str) -> bool:
+    """Whether the class of a test has another default of a variable than all checks."""
+    found, own = type(check).var_space[name], Check.var_space[name]
+    return found.is_defined() and not (own.is_defined() and own == found)
+
+
+def _with_set(check: Check) -> Session:
+    session = of_profile(check.case.profile)
+    values = {name: value for name in SETTABLE if (value := getattr(check, name))}
+    return with_set(session, values) if values and session.plain else session
 
 
 @cache
-def _checked_session() -> Session:
+def _checked_session(profile: str) -> Session:
     """The session with its references: plain ReFrame has them checked here, `seatrial run` before it started."""
-    session = _session()
+    session = of_profile(profile)
     try:
-        return with_references(session, declared(), complete=False) if session.plain else session
+        if not session.plain:
+            return session
+        session.site.make_directories()
+        return with_references(session, declared(), complete=False)
     except SiteError as error:
         raise ReframeError('; '.join(error.problems)) from None
 
 
-@cache
-def _leader() -> Any:
-    return become_leader(_session().site.state, _session().id)
+_leader, _runner = cache(become_leader), cache(write_runner)
 
 
-_runner = cache(write_runner)
-
-
-def _has_leader() -> bool:
+def _has_leader(session: Session) -> bool:
     """Whether somebody still waits for the session; of plain ReFrame that is this process."""
-    session = _session()
     if session.plain:
-        return _leader() is not None
+        return _leader(session.site.state, session.id) is not None
     return leader_alive(session.site.state, session.id) is not None

@@ -354,8 +354,6 @@ def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
 
     Plain ReFrame has none yet and makes it. Raises Unplannable.
     """
-    if case.partition == '*':
-        raise Unplannable(f'no trial of {session.site.folder}/trial.yaml has the profile {session.profile.name}')
     file = records_of(session, case) / PLAN
     return plan_of(session, declared, case) if session.plain or not file.is_file() else read_plan(str(file))
 

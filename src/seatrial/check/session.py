@@ -19,12 +19,11 @@ from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Site, TrialEntry
+from seatrial.site.model import TRIAL_FILE, Site, TrialEntry
 from seatrial.site.profile import PROFILES, Profile
 from seatrial.site.references import REFERENCES_FILE, as_reframe_reads, references_file
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
-ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
 DEFAULT_PROFILE = 'smoke'
 SESSIONS = 'sessions'
 """In the state directory: a folder for each."""
@@ -162,7 +161,8 @@ def _said(folder: Path, key: str) -> Any:
 def current() -> Session | None:
     """The session that this process works for; None outside `seatrial run` and ReFrame.
 
-    Plain ReFrame gets a session of its own, of the profile in SEATRIAL_PROFILE, for the site whose settings it reads.
+    Plain ReFrame gets a session of its own for the site whose settings it reads, and one more for each further
+    profile (of_profile): settings of other suites may stand beside them.
     """
     if ENVIRONMENT in os.environ:
         return _read(Path(os.environ[ENVIRONMENT]))
@@ -174,17 +174,26 @@ def current() -> Session | None:
         sources = [source for source in runtime().site_config.sources if source != '<builtin>']
     except ReframeFatalError:
         return None
-    profile = os.environ.get(ENVIRONMENT_PROFILE, DEFAULT_PROFILE)
+    folders = [Path(source).absolute().parent for source in sources]  # sites may share one by symbolic links
     try:
-        if profile not in PROFILES:
-            raise SiteError([f"{ENVIRONMENT_PROFILE} is '{profile}'; it can be {', '.join(PROFILES)}"])
-        site = load(Path(sources[-1]).resolve().parent)
-        site.make_directories()
+        site = load(next((each for each in reversed(folders) if (each / TRIAL_FILE).exists()), folders[-1]))
+        site.check_state()
+        session_id = new_id()
+        folder = site.session_folder(session_id)
     except SiteError as error:
         refuse(error.problems)
+    return Session(session_id, folder, site, PROFILES[DEFAULT_PROFILE], site.engine_choices(), plain=True)
+
+
+@cache
+def of_profile(profile: str) -> Session:
+    """The current session, which in plain ReFrame is one of its own for each profile."""
+    session = current()
+    assert session is not None, 'a check with cases belongs to a session'
+    if not session.plain or profile == session.profile.name:
+        return session
     session_id = new_id()
-    engines = site.engine_choices()
-    return Session(session_id, site.session_folder(session_id), site, PROFILES[profile], engines, plain=True)
+    return replace(session, id=session_id, folder=session.site.session_folder(session_id), profile=PROFILES[profile])
 
 
 def refuse(problems: Sequence[str]) -> NoReturn:

@@ -26,6 +26,7 @@ COMMANDS = {
     'list': 'Show which checks would run where, and with which engine.',
     'plan': 'Show what the cases will write, hold and take.',
     'run': 'Run a session: the checks of a profile.',
+    'adopt': 'Make sessions of what plain ReFrame has run.',
     'report': 'Write the report of a session.',
     'explain': 'Explain a validity rule: what follows, and the remedy.',
     'history': 'List, show and export what earlier sessions measured.',

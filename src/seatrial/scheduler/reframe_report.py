@@ -1,14 +1,14 @@
 """Why jobs did not end by themselves that ReFrame gave up on before their checks could ask: from ReFrame's report."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seatrial.job.sequence.recorder import write_job_state
+from seatrial.model.foreign import read_json
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Records
+from seatrial.model.record import PLAN, Records
 from seatrial.rules.case import cut_off
 from seatrial.scheduler.job_end import said_by_slurm, tail
 from seatrial.scheduler.job_state import SlurmState, job_state_of, of_sbatch
@@ -16,6 +16,7 @@ from seatrial.scheduler.partitions import SLURM
 
 REFRAME, REPORT = 'reframe', 'report.json'  # the folder of ReFrame in that of the session, and its report in it
 OUTPUT = 'reframe.out'  # what ReFrame has printed, in the folder of the session
+_NAMES = {'name', 'system', 'partition', 'case'}
 _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
 
 
@@ -49,10 +50,41 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
 def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
     """ReFrame's entries by the name of their case, of several the last; none if there is no report."""
     try:
-        runs = json.loads(file.read_text())['runs']
-        return {str(test['case']): test for run in runs for test in run['testcases'] if 'case' in test}
-    except (OSError, ValueError, KeyError, TypeError):
+        return {_case_name(test): test for test in _tests_in(file)}
+    except (OSError, ValueError):
         return {}
+
+
+def _tests_in(file: Path) -> list[Mapping[str, Any]]:
+    """ReFrame's entries of checks of Seatrial. Raises OSError; ValueError where it is no report."""
+    try:
+        runs = read_json(file)['runs']
+        return [test for run in runs for test in run['testcases'] if _NAMES.issubset(test)]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f'{file} is no report of ReFrame: {error!r}') from None
+
+
+def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
+    """The sessions of plain ReFrame in its report, each with the cases that never had a plan, and why.
+
+    One for each profile; without a name where none of its cases had a plan. Raises OSError, ValueError for what is
+    no report.
+    """
+    names, missing = dict[str, str](), dict[str, list[str]]()
+    for test in _tests_in(file):
+        profile, records = str(test.get('profile')), Path(str(test.get('records') or ''))
+        never = missing.setdefault(profile, [])
+        if not (records.is_absolute() and (records / PLAN).is_file()):
+            never.append(f'{_case_name(test)}: {_said_by_reframe(test) or "there is no plan of it"}')
+        elif records.parent.parent.parent == Path(state) / 'sessions':
+            names[profile] = records.parent.parent.name
+    return [(names.get(profile, ''), never) for profile, never in missing.items() if never or profile in names]
+
+
+def _case_name(test: Mapping[str, Any]) -> str:
+    """As Case.name: a check's name in ReFrame begins with its class, and its case ends with the profile."""
+    where = str(test['case']).rpartition('/')[0]
+    return f'{str(test["name"]).split()[0]}/{test["system"]}:{test["partition"]}/{where}'
 
 
 def _said_by_reframe(test: Mapping[str, Any]) -> str:

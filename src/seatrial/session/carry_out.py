@@ -165,7 +165,9 @@ def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requ
     Once a stop is `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So
     it does for whatever ends this function: ReFrame never outlives it.
     """
-    environment = {**os.environ, ENVIRONMENT: str(session.folder / FILE)}
+    # ReFrame would wait without end for a lock of its results database; a session has a history of its own.
+    own = {ENVIRONMENT: str(session.folder / FILE), 'RFM_ENABLE_RESULTS_STORAGE': 'no'}
+    environment = {**os.environ, **own}
     folder = session.folder / REFRAME
     folder.mkdir()
     # Where the site's own settings do not say otherwise; else it makes a directory in the user's home.

@@ -76,8 +76,23 @@ def session_folder(site: Site, wanted: str | None) -> Path:
 def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
     """A session from its plans and records, judged by the checks and references of today.
 
-    A notice says where that gives another verdict than the one in results.json. Raises NotReadable, SiteError,
-    OSError.
+    A notice says where that gives another verdict than the one in results.json. Raises as reopened does.
+    """
+    session, cases, result = reopened(site, checks, folder)
+    gone = sorted({plan.case.check for plan, _ in cases} - set(checks))
+    notices = [
+        *_changed(folder, result),
+        *(f'{check} is no check any more; it has no pass criterion' for check in gone),
+    ]
+    return evidence_of(session, cases, result, notices)
+
+
+def reopened(
+    site: Site, checks: Mapping[str, Declared], folder: Path, never_planned: Sequence[str] = ()
+) -> tuple[Session, list[tuple[TrialPlan, Records]], SessionResult]:
+    """A session of a folder with its plans and records, and what they come to today.
+
+    never_planned: what it lacks beside that which its folder tells. Raises NotReadable, SiteError, OSError.
     """
     plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
     session = Session(
@@ -103,16 +118,11 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     }
     cases = [(plan, records_in(str(case_folder(folder, plan)))) for plan in plans]
     results = judge_cases(cases, criteria)
-    left_out = left_out_of(folder)
+    left_out = [*left_out_of(folder), *never_planned]
     if session.profile.name == ACCEPTANCE.name and not (folder / FILE).is_file():
-        left_out = _never_begun(order, plans)
+        left_out += _never_begun(order, plans)
     result = judge_session(session.id, session.profile.name, results, criteria, left_out)
-    gone = sorted({plan.case.check for plan in plans} - set(checks))
-    notices = [
-        *_changed(folder, result),
-        *(f'{check} is no check any more; it has no pass criterion' for check in gone),
-    ]
-    return evidence_of(session, cases, result, notices)
+    return replace(session, left_out=left_out), cases, result
 
 
 def criteria_of_the_day(

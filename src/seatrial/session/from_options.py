@@ -16,7 +16,7 @@ from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import Session, SessionOptions, new_id
 from seatrial.check.settings import settings_fault
-from seatrial.model.plan import Case, EngineChoice
+from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice
 from seatrial.model.quoted_value import show as shown
 from seatrial.report.words import by_environment
@@ -57,7 +57,7 @@ def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, C
         site.session_folder(session_id),
         site,
         PROFILES[asked.profile],
-        _engines(site, asked.engine),
+        site.engine_choices(asked.engine),
         asked.only,
         asked.system,
         destructive=asked.destructive,
@@ -171,11 +171,3 @@ def say_not_applicable(screen: Console, session: Session) -> None:
         screen.print(f'not applicable: {"; ".join(by_environment(names))}: {why}', soft_wrap=True)
     for said in session.left_out:
         screen.print(f'not the whole acceptance: {said}', soft_wrap=True)
-
-
-def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:
-    """Those of the site; of one that was named, that one alone, with the site's program for it."""
-    choices = site.engine_choices()
-    if engine is None:
-        return choices
-    return tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)

@@ -79,7 +79,7 @@ def show(console: Console, session: Session, result: SessionResult) -> None:
     if result.verdict is Verdict.MEASURED:
         counts = verdict_sentence(result)
     for each in result.left_out:
-        console.print(f'not the whole acceptance: {each}', soft_wrap=True)
+        console.print(f'not whole: {each}', soft_wrap=True)
     console.print(Text.assemble(marked(result.verdict), f'  {counts}'))
     console.print(f'  {session.profile.label}')
 

@@ -5,12 +5,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import GIB, MIB, approximate_size, duration, format_size
-from seatrial.site.profile import NIGHTLY, SMOKE
+from seatrial.site.profile import NIGHTLY, PROFILES, SMOKE
 
 FREE_SHARE = 10
 """A session may have one part in so many of what is free: others go on working there."""
@@ -124,6 +125,8 @@ def _given(found: FoundMachine) -> dict[str, object]:
     return {
         **vars(found),
         'environment': 'seatrial' if found.modules else 'builtin',
+        'profiles': tuple(PROFILES),
+        'checks': str(Path(__file__).parents[3] / 'checks'),
     }
 
 

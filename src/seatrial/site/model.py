@@ -846,9 +846,12 @@ class Site:
         """The Darshan library of a partition's nodes; empty where there is none."""
         return self.partition(partition).darshan or ''
 
-    def engine_choices(self) -> tuple[EngineChoice, ...]:
-        """The engines in the site's order of preference."""
-        return tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
+    def engine_choices(self, only: str | None = None) -> tuple[EngineChoice, ...]:
+        """The engines in the site's order of preference; of one that is named, it alone with the site's program."""
+        choices = tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
+        if only is None:
+            return choices
+        return tuple(each for each in choices if each.name == only) or (EngineChoice(only, only),)
 
     def on_partition(self, partition: str, choices: Iterable[EngineChoice]) -> tuple[EngineChoice, ...]:
         """Engines with the programs of a partition, where its nodes have their own."""

@@ -1,0 +1,111 @@
+"""What ReFrame is told of a check's cases: its variants, their tags, and what `-S` sets in them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from seatrial.check.catalogue import rows_of
+from seatrial.check.declared import Declared
+from seatrial.check.planning import cases_of
+from seatrial.check.session import Session
+from seatrial.engine.registry import NAMES
+from seatrial.model.plan import Case
+from seatrial.model.quoted_value import choice, show
+from seatrial.site.error import SiteError
+from seatrial.site.load import said
+from seatrial.site.model import Overrides, Site
+from seatrial.site.profile import PROFILES
+from seatrial.site.yaml_file import parse
+from seatrial.workload.registry import hurts, kind_of, metrics_at
+from seatrial.workload.sweep import examples
+
+ENGINE = 'engine'
+SETTABLE = (ENGINE, *Overrides.model_fields)
+"""Variables of every check beside ReFrame's own: empty leaves it to the site, the check or the profile."""
+
+DECIDED = {
+    'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',
+    **dict.fromkeys(
+        ('file_system', 'layout', 'num_nodes', 'tags'), 'it is part of the case; choose cases with -n, -t or -E'
+    ),
+    'num_tasks': 'set tasks_per_node or max_tasks',
+    'num_tasks_per_node': 'set tasks_per_node',
+    'time_limit': 'it follows from the plan; set budget',
+    'max_pending_time': 'write queue_limit under partitions of trial.yaml',
+    'executable': 'a check runs the runner of Seatrial; set engine',
+    **dict.fromkeys(('prerun_cmds', 'postrun_cmds'), 'write prepare_cmds under the partition in settings.py'),
+    'reference': 'write references.yaml beside settings.py',
+    'perf_variables': 'they are the metrics of the workload',
+    'records': 'they lie in the state directory of trial.yaml',
+    'verdict': 'it is what a case comes to',
+}
+"""ReFrame's variables and those of a check that `-S` cannot set, and what to do instead."""
+
+_ACCESS_CLASS = re.compile(r'\b[SM]F[WS]A\b')
+
+
+class Variant(NamedTuple):
+    """One variant of a ReFrame test: what is measured, how much, and on which partitions (system:partition)."""
+
+    profile: str
+    file_system: str
+    layout: str
+    nodes: int
+    partitions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f'{self.file_system}/{self.layout}/{self.nodes}n/{self.profile}'
+
+    def on(self, check: str, partition: str) -> Case:
+        """The case that it is on one of its partitions."""
+        return Case(check, partition, self.file_system, self.layout, self.nodes)
+
+
+def variants_of(session: Session, declared: Declared) -> list[Variant]:
+    """Those of the session's profile; of plain ReFrame those of every profile, which choose by their tags."""
+    found = dict[tuple[str, str, str, int], list[str]]()
+    for profile in PROFILES.values() if session.plain else (session.profile,):
+        for case in cases_of(replace(session, profile=profile), declared):
+            partitions = found.setdefault((profile.name, case.file_system, case.layout, case.nodes), [])
+            partitions.append(case.partition)
+    return [Variant(*key, tuple(partitions)) for key, partitions in found.items()]
+
+
+def tags_of(declared: Declared) -> set[str]:
+    """The tags that all cases of a check have: what it does, and which tests of the sources it covers."""
+    point = examples(declared.sweep, declared.workload)[0]
+    kind, units = kind_of(point.kind), {each.unit for each in metrics_at(point)}
+    does = {
+        'data': kind.moves_data or 'B/s' in units,
+        'metadata': not kind.moves_data and 'op/s' in units,
+        'destructive': hurts(point),
+    }
+    own = {tag for tag, true in does.items() if true}
+    return {declared.family, *_ACCESS_CLASS.findall(kind.title_of(point)), *own, *rows_of(declared)}
+
+
+def tags_of_case(site: Site, variant: Variant) -> set[str]:
+    """Those of one case: its profile, and its scale in the words of EESSI's test suite."""
+    trials = [each for each in site.trial_file.trials if not set(each.partitions).isdisjoint(variant.partitions)]
+    whole = variant.nodes == max(number for each in trials for number in each.nodes)
+    scale = '1_node' if variant.nodes == 1 else f'{variant.nodes}_nodes'
+    return {variant.profile, scale, *(['all_nodes'] if whole else [])}
+
+
+def with_set(session: Session, values: Mapping[str, str]) -> Session:
+    """The session with what `-S` has set, as if every trial fixed it. Raises SiteError for a value that cannot be."""
+    given = {name: parse(text, f'-S {name}') for name, text in values.items()}
+    engine = given.pop(ENGINE, None)
+    if engine is not None:
+        if engine not in NAMES:
+            raise SiteError([f'-S {ENGINE}: {show(engine)} is not an engine; {choice(engine, NAMES)}'])
+        session = replace(session, engines=session.site.engine_choices(engine))
+    try:
+        fixed = Overrides.model_validate(given).model_dump(include=set(given))
+    except ValidationError as error:
+        raise SiteError([said(each, '-S', Overrides) for each in error.errors(include_url=False)]) from None
+    trials = [each.model_copy(update=fixed) for each in session.site.trial_file.trials]
+    return replace(session, site=session.site.with_trials(trials))

@@ -1,0 +1,207 @@
+"""What users of ReFrame do with any suite, with real ReFrame on this one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from local_site import SEATRIAL, LocalSite, trial
+from site_fixtures import CHECKS, METADATA
+
+OTHER = """
+import reframe as rfm
+import reframe.utility.sanity as sn
+
+
+@rfm.simple_test
+class Hello(rfm.RunOnlyRegressionTest):
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    executable = 'echo'
+    sanity_patterns = sn.assert_true(True)
+"""
+SMOKE, NIGHTLY, FILES = 'Writes 1n/smoke', 'Writes 1n/nightly', 'Files 1n/smoke'
+
+
+@pytest.fixture(scope='module')
+def home(tmp_path_factory, make_stub_fio):
+    """A checkout with a site, its checks where settings.py says, and another suite beside them."""
+    home = tmp_path_factory.mktemp('checkout')
+    fio = make_stub_fio(home / 'stubs', ('measured', {'seconds': 0.5}))
+    text = trial('Writes', engines=f'[{{name: fio, program: {fio}}}, posixops]', more='profiles: [smoke, nightly]')
+    more = '  - {checks: [Files], partitions: [local:default], file_systems: [scratch], nodes: [1],'
+    for folder in ('site-config/site', 'checks/access', 'other'):
+        (home / folder).mkdir(parents=True)
+    LocalSite(home / 'site-config' / 'site', f'{text}{more} profiles: [smoke]}}\n')
+    (home / 'checks' / 'access' / 'data.py').write_text(CHECKS)
+    (home / 'checks' / 'access' / 'metadata.py').write_text(METADATA)
+    (home / 'other' / 'hello.py').write_text(OTHER)
+    return home
+
+
+@pytest.fixture(scope='module')
+def reframe(home):
+    """A call of ReFrame on the site, which has ended."""
+
+    def run(*words):
+        settings = f'--config-file={home / "site-config" / "site" / "settings.py"}'
+        argv = [str(Path(sys.executable).with_name('reframe')), settings, '--nocolor', *words]
+        return subprocess.run(argv, capture_output=True, text=True, cwd=home, timeout=300)
+
+    return run
+
+
+def listed(done):
+    """The checks that are listed, each with its nodes and profile, by their names."""
+    assert done.returncode == 0 and 'WARNING' not in done.stdout, done.stdout + done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith('- ')]
+    return sorted((f'{words[1]} {"/".join(words[2].split("/")[-2:])}' for words in lines), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ('words', 'found'),
+    [
+        (['-l'], [SMOKE, NIGHTLY, FILES]),
+        (['-L'], [SMOKE, NIGHTLY, FILES]),
+        (['-l', '-n', 'Writes.*scratch/default/1n'], [SMOKE, NIGHTLY]),
+        (['-l', '-x', 'Writes'], [FILES]),
+        (['-l', '-t', 'metadata'], [FILES]),
+        (['-l', '-t', 'MFWA', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE]),
+        (['-l', '-E', 'profile == "nightly" and num_nodes == 1'], [NIGHTLY]),
+        (['-l', '-E', 'file_system == "scratch" and layout != "default"'], []),
+        (['-l', '--mode=nightly'], [NIGHTLY]),
+        (['-l', '-S', 'profile=smoke'], [SMOKE, FILES]),
+        (['-l', '--mode=nightly', '--repeat=2'], [NIGHTLY, NIGHTLY]),
+        (['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [FILES, FILES]),
+        (['-l', '-t', 'metadata', '-S', 'Hello.valid_systems=*'], [FILES]),
+    ],
+    ids=lambda value: ' '.join(value),
+)
+def test_the_settings_alone_list_what_is_chosen_and_nothing_that_no_trial_asks_for(reframe, words, found):
+    assert listed(reframe(*words)) == found
+
+
+def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_are_left_alone(home, reframe):
+    assert 'Found 3 check(s)' in reframe('-l', '-S', 'scale=1_node').stdout
+    assert not (home / 'site-config' / 'site' / 'state').exists()
+
+
+@pytest.mark.parametrize(
+    ('words', 'sentence'),
+    [
+        (['--mode=acceptance'], "has the profile 'acceptance'; write one of smoke, nightly"),
+        (['-S', 'profile=nigthly'], "has the profile 'nigthly'; did you mean 'nightly'?"),
+        (['-S', 'valid_systems=other'], 'does not let it be set: trial.yaml says on which partitions'),
+        (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files does not let it be set: it is part of the case; choose'),
+        (['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number"),
+        (['-S', 'engine=iorr'], "-S engine: 'iorr' is not an engine; did you mean 'ior'?"),
+        (['--distribute=all'], '--distribute: a case has the nodes of trial.yaml'),
+    ],
+)
+def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentence):
+    done = reframe('-l', *words)
+    assert done.returncode == 64 and sentence in done.stderr
+
+
+def test_a_dry_run_writes_the_job_and_its_plan_beside_it(home, reframe):
+    given = [word for each in ('transfer_size=512KiB', 'budget=5s', 'engine=dd') for word in ('-S', each)]
+    assert reframe('--dry-run', '-n', 'Writes', '--mode=smoke', *given).returncode == 0
+    (file,) = (home / '.seatrial' / 'reframe' / 'smoke' / 'stage').rglob('plan.json')
+    plan = json.loads(file.read_text())
+    assert ([each['label'] for each in plan['points']], plan['stopping']['budget_s']) == (['512KiB'], 5.0)
+    assert [each['name'] for each in plan['engines']] == ['dd']
+    assert f'run {file}' in file.with_name('rfm_job.sh').read_text()
+
+
+def test_the_parts_and_the_tags_of_a_case_are_shown(reframe):
+    assert "'1_node', 'access', 'all_nodes', 'metadata', 'smoke'" in reframe('--list-tags', '-n', 'Files').stdout
+    (found,) = json.loads(reframe('--describe', '-n', 'Files').stdout)
+    named = [found[key] for key in ('name', 'profile', 'file_system', 'layout', 'num_nodes')]
+    assert named == ['Files %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
+
+
+def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_path):
+    file = tmp_path / 'pipeline.yml'
+    reframe('--mode=nightly', f'--ci-generate={file}')
+    (job,) = [each for each in yaml.safe_load(file.read_text()).values() if 'script' in each]
+    words = job['script'][0].split()
+    assert listed(reframe(*words[words.index('-n') :][:2], '--mode=nightly', '-l')) == [NIGHTLY]
+
+
+@pytest.fixture(scope='module')
+def ran(home, reframe):
+    """The output of a run beside another suite, each check twice, and ReFrame's entries of it by their class."""
+    report = home / 'report.json'
+    paths = [f'--checkpath={home / name}' for name in ('checks', 'other')]
+    values = [
+        word for each in ('profile=smoke', 'transfer_size=512KiB', 'bytes_per_task=1MiB') for word in ('-S', each)
+    ]
+    chosen = ['-n', 'Writes|Hello', '--repeat=2']
+    done = reframe(*paths, *values, *chosen, '-r', f'--report-file={report}')
+    assert done.returncode == 0, done.stdout
+    found = {}
+    for each in json.loads(report.read_text())['runs'][0]['testcases']:
+        found.setdefault(each['name'].split()[0], []).append(each)
+    return done.stdout, found
+
+
+def test_the_suite_runs_beside_another_in_one_call(ran):
+    assert {name: [each['result'] for each in own] for name, own in ran[1].items()} == {
+        'Hello': ['pass', 'pass'],
+        'Writes': ['pass', 'pass'],
+    }
+
+
+def test_a_repeated_case_has_a_record_of_its_own(ran):
+    first, second = (Path(each['records']) for each in ran[1]['Writes'])
+    assert first != second and all((each / 'samples.jsonl').is_file() for each in (first, second))
+
+
+def test_reframes_results_database_compares_figures_with_their_units(ran, reframe):
+    assert 'Current session stored with UUID' in ran[0]
+    compared = reframe('--performance-compare=now-1h:now/now-1h:now/mean:/').stdout
+    assert all(word in compared for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
+
+
+def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
+    words = [f'--restore-session={home / "report.json"}', '-l', '-S', 'profile=smoke']
+    assert 'Found 2 check(s)' in reframe(*words).stdout
+    assert 'Found 0 check(s)' in reframe(*words, '--failed').stdout
+
+
+@pytest.fixture(scope='module')
+def adopt(home):
+    """`seatrial adopt` of a report, which has ended."""
+
+    def run(*reports):
+        argv = [SEATRIAL, 'adopt', f'--site={home / "site-config" / "site"}', f'--checks={home / "checks"}', *reports]
+        return subprocess.run(argv, capture_output=True, text=True)
+
+    return run
+
+
+def test_a_run_is_adopted_as_a_session_of_the_history_with_its_report_once(ran, home, adopt):
+    folder = Path(ran[1]['Writes'][0]['records']).parents[1]
+    done = adopt(home / 'report.json')
+    assert (done.returncode, json.loads((folder / 'results.json').read_text())['verdict']) == (0, 'MEASURED')
+    assert (folder / 'report' / 'index.html').is_file()
+    assert [file.stem for file in (folder.parents[1] / 'history').rglob('*.parquet')] == [folder.name]
+    assert f'{folder.name} has its results' in adopt(home / 'report.json').stdout
+
+
+def test_without_a_report_what_ended_without_results_is_adopted(ran, adopt):
+    file = Path(ran[1]['Writes'][0]['records']).parents[1] / 'session.json'
+    file.unlink(missing_ok=True)
+    assert (adopt().returncode, file.exists(), adopt().stdout) == (0, True, '')
+
+
+def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe, adopt, tmp_path):
+    done = reframe('-n', 'Files', '-P', 'num_nodes=2', '-r', f'--report-file={tmp_path / "report.json"}')
+    sentence = 'no trial of trial.yaml has smoke/scratch/default/2 on local:default'
+    assert done.returncode == 1 and f'INCOMPLETE: {sentence}' in done.stdout
+    adopted = adopt(tmp_path / 'report.json')
+    assert (adopted.returncode, adopted.stdout.startswith('INCOMPLETE: Files/')) == (13, True)
+    assert sentence in adopted.stdout
