@@ -339,7 +339,7 @@ def test_what_is_slow_is_found_by_its_rate_and_not_by_a_short_latency(timed):
 
 # A scenario that did not recover: its recovery has no figure, and all others are what they are
 
-POINT = scenario(before_s=10, action_s=10, after_s=40)._replace(
+POINT = scenario(before_s=10, action_s=10, after_s=40).changed(
     label='away', tasks=2, tasks_per_node=2, actions=(Planned('away', 10.0, 10.0),)
 )
 SEEN_S = 39.0

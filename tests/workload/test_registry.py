@@ -156,7 +156,7 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
         (POINTS['contention']._replace(tasks=4), 'Each of 4 tasks appends 250 records of 256 B to one file'),
         (contention.contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
         (contention.contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
-        (POINTS['device']._replace(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
+        (POINTS['device'].changed(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
         (
             POINTS['operations']._replace(tasks=4),
             '4 tasks does 15 operations one by one on 10 files of 4 KiB',

@@ -170,4 +170,4 @@ def say_not_applicable(screen: Console, session: Session) -> None:
     for why, names in session.not_applicable.items():
         screen.print(f'not applicable: {"; ".join(by_environment(names))}: {why}', soft_wrap=True)
     for said in session.left_out:
-        screen.print(f'not the whole acceptance: {said}', soft_wrap=True)
+        screen.print(f'not whole: {said}', soft_wrap=True)
