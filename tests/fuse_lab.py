@@ -15,7 +15,7 @@ from seatrial.filesystem.base import Driver
 
 CI = Path(__file__).resolve().parent.parent / 'ci'
 MNT_DETACH = 2
-CANNOT = 71  # their exit code: this machine has no /dev/fuse, or no namespaces
+UNAVAILABLE, CANNOT = 69, 71  # their exit codes: a package is missing; there is no /dev/fuse, or no namespaces
 
 
 class FuseLab(NamedTuple):
@@ -33,7 +33,7 @@ class FuseLab(NamedTuple):
         if os.geteuid() != 0:
             pytest.skip(f'only root may mount {self.what}')
         answer = self.run('up', directory, *words)
-        if answer.returncode == CANNOT:
+        if answer.returncode in (UNAVAILABLE, CANNOT):
             pytest.skip(answer.stderr.strip())
         assert answer.returncode == 0, answer.stderr
         return Path(answer.stdout.splitlines()[-1])
