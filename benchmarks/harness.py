@@ -87,7 +87,7 @@ partitions:
   {partition}: {{launcher: {launcher}, tasks_per_node: 1, python: {python}}}
 trials:
   - {{checks: ['*'], partitions: ['{partition}'], file_systems: [target], nodes: [1],
-      bytes_per_task: {size}, budget: 10min}}
+      bytes_per_task: {size}, budget: 10min, profiles: [smoke]}}
 """
 REAL_TRIAL = """
 version: 1
@@ -217,7 +217,8 @@ def _fio(folder: Path, command_s: float) -> str:
 def python(folder: Path) -> str:
     """A python3 that runs the zipapp as RUNNER does, and leaves its peak memory (KiB) in PLAN.memory."""
     program = folder / 'python'
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(RUNNER)} "$@"\n')
+    started = f'exec {sys.executable} -I -c {shlex.quote(RUNNER)} "$@"'
+    program.write_text(f'#!/bin/sh\n[ "$1" != -I ] || shift\n{started}\n')
     program.chmod(0o755)
     return str(program)
 
