@@ -14,7 +14,7 @@ from seatrial.workload.access import data_access
 from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.random import random_access
-from seatrial.workload.registry import KINDS
+from seatrial.workload.registry import KINDS, kind_of
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.tree import metadata_tree
 
@@ -174,8 +174,11 @@ def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped_with_the_reas
 
 def test_candidates_that_are_for_something_else_say_for_what():
     deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
-    posixops = EngineChoice('posixops', 'posixops')
-    assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
-    others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use, contention, '
-    others += 'training reads, checkpoints beside training reads, ageing, POSIX semantics, limits and scenarios'
-    assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'
+    mdtest = EngineChoice('mdtest', 'mdtest')
+    assert choose([DD, mdtest], deep, installed('/opt/dd', 'mdtest')) == (None, '', ())
+    assert why_none([DD, DD, mdtest], ()) == 'dd: measures data access alone; mdtest: measures a metadata tree alone'
+
+
+def test_one_that_is_for_several_kinds_names_all_of_them():
+    words = [kind_of(kind).words for kind in PosixOps.kinds]
+    assert why_none([EngineChoice('posixops', 'posixops')], ()).endswith(f', {words[-2]} and {words[-1]} alone')

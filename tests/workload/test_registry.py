@@ -1,34 +1,22 @@
 """The kinds of workload: each is registered once and answers all that is asked of it."""
 
+from pathlib import Path
+
 import pytest
 
 from builders import plan_of
+from seatrial.check.declared import load
 from seatrial.model.action import Planned
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.point import PART_OF, PARTS, Point, TreePart
 from seatrial.model.units import MIB, UNITS
-from seatrial.workload import (
-    access,
-    ageing,
-    bonnie,
-    burst,
-    checkpoint,
-    contention,
-    devices,
-    interactive,
-    io500,
-    limits,
-    listing,
-    operations,
-    random,
-    reuse,
-    scenario,
-    semantics,
-    training,
-    tree,
-)
+from seatrial.workload.access import data_access
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
+from seatrial.workload.checkpoint import checkpoint
+from seatrial.workload.contention import contention
+from seatrial.workload.interactive import BUILD, GIT, TREES
+from seatrial.workload.listing import listing
 from seatrial.workload.registry import (
     KINDS,
     UnknownKind,
@@ -43,29 +31,16 @@ from seatrial.workload.registry import (
     share_words,
 )
 from seatrial.workload.sweep import Sweep, examples
+from seatrial.workload.tree import metadata_tree
 
-TEMPLATES = {
-    'access': access.data_access('multiple'),
-    'checkpoint': checkpoint.checkpoint('8GiB', 600.0, '1GiB'),
-    'training': training.training('1MiB', 4, 0.1, 2),
-    'burst': burst.burst(training.training('1MiB', 4, 0.1, 2)),
-    'reuse': reuse.file_reuse(('write', 'rewrite', 'update', 'read', 'reread')),
-    'bonnie': bonnie.bonnie_file(),
-    'random': random.random_access(('randread', 'randrw'), '1GiB', read_share=0.7),
-    'tree': tree.metadata_tree(files_per_directory=10, empties_per_directory=1),
-    'listing': listing.listing(10, (0.5,)),
-    'operations': operations.posix_operations(10, '4KiB'),
-    'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
-    'contention': contention.contention('append', 1000, '256B'),
-    'semantics': semantics.posix_semantics(),
-    'scenario': scenario.scenario(60, 10, 60),
-    'limits': limits.until(limits.QUOTA_BYTES),
-    'ageing': ageing.ageing(300),
-    'io500': io500.io500('1GiB'),
-    'device': devices.raw_devices(),
+OF_CHECKS = {
+    name: examples(check.sweep, check.workload)[0]
+    for name, check in load(Path(__file__).parents[2] / 'checks').items()
 }
-ONE = Sweep('tree', (('one', {}),))
-POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items()}
+POINTS = {point.kind: point for point in reversed(OF_CHECKS.values())}
+"""Of each kind that of the first check of it."""
+
+FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)._replace(tasks=2)
 
 
 def written(kind: type) -> set[type]:
@@ -74,9 +49,12 @@ def written(kind: type) -> set[type]:
     return own.union(*map(written, own))
 
 
-def test_every_kind_in_the_folder_is_registered_under_its_own_name():
+def test_every_kind_in_the_folder_is_registered():
     assert {type(kind) for kind in KINDS.values()} == written(Kind)
-    assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in TEMPLATES}
+
+
+def test_every_kind_has_a_check_by_which_it_is_tested_here():
+    assert POINTS.keys() == KINDS.keys()
 
 
 @pytest.mark.parametrize('call', [kind_of, lambda name: metrics_of(Point(name, ('write',)), 'write')])
@@ -88,12 +66,12 @@ def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
         call('elsewhere')
 
 
-# Every kind
+# Every kind, by the points of its checks
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=OF_CHECKS)
 def point(request):
-    return POINTS[request.param]
+    return OF_CHECKS[request.param]
 
 
 @pytest.fixture
@@ -101,8 +79,7 @@ def kind(point):
     return kind_of(point.kind)
 
 
-def test_a_template_has_the_kind_and_the_phases_of_its_points(point, kind):
-    assert TEMPLATES[kind.name]._replace(label='one', tasks=point.tasks, tasks_per_node=point.tasks) == point
+def test_a_point_of_a_check_of_it_has_no_fault(point):
     assert fault_of(point) is None
 
 
@@ -113,7 +90,7 @@ def test_its_parameters_lie_in_parts_of_a_point_and_each_is_named_once(kind):
 
 @pytest.mark.parametrize(
     'point',
-    [*POINTS.values(), listing.listing(10), contention.contention('open', 0, '4KiB', 7)],
+    [*OF_CHECKS.values(), listing(10), contention('open', 0, '4KiB', 7)],
     ids=lambda point: f'{point.kind} {point.label}',
 )
 def test_a_point_with_all_parameters_beside_each_other_is_read_with_the_parts_of_its_kind(point):
@@ -152,21 +129,22 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
     ('point', 'said'),
     [
         (POINTS['burst']._replace(tasks=3), 'Of the tasks 1 reads a data set as a training does, while 2 write a ch'),
-        (POINTS['checkpoint'], 'a file of its own, as a checkpoint of 8 GiB every 10 min'),
-        (POINTS['contention']._replace(tasks=4), 'Each of 4 tasks appends 250 records of 256 B to one file'),
-        (contention.contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
-        (contention.contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
-        (POINTS['device'].changed(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
         (
-            POINTS['operations']._replace(tasks=4),
-            '4 tasks does 15 operations one by one on 10 files of 4 KiB',
+            checkpoint('8GiB', 600.0, '1GiB')._replace(tasks=2),
+            'a file of its own, as a checkpoint of 8 GiB every 10 min',
         ),
+        (
+            contention('append', 1000, '256B')._replace(tasks=4),
+            '4 tasks appends 250 records of 256 B to one file',
+        ),
+        (contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
+        (contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
+        (POINTS['device'].changed(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
+        (POINTS['operations']._replace(tasks=4), '4 tasks does 15 operations one by one on 216 files of 4 KiB'),
         (POINTS['ageing'], 'fills directories 1 to 10 levels deep with 1 to 100 files each, of up to '),
-        (POINTS['interactive'], 'unpacks an archive of '),
-        *[
-            (POINTS['interactive']._replace(phases=(does,)), said)
-            for does, said in ((interactive.GIT, 'clones a repository with '), (interactive.BUILD, 'by make and cc'))
-        ],
+        (POINTS['interactive']._replace(phases=(TREES,)), 'unpacks an archive of '),
+        (POINTS['interactive']._replace(phases=(GIT,)), 'clones a repository with '),
+        (POINTS['interactive']._replace(phases=(BUILD,)), 'by make and cc'),
     ],
 )
 def test_the_sentence_has_its_numbers(point, said):
@@ -229,9 +207,9 @@ def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fa
         (POINTS['access'], 'read', (0, POINTS['access'].bytes_moved)),
         (POINTS['random'], 'randread', (0, None)),
         (POINTS['random'], 'randrw', (None, None)),
-        (POINTS['tree'].changed(bytes_per_file=100), 'create', (1000 * POINTS['tree'].tasks, 0)),
-        (POINTS['tree'].changed(bytes_per_file=100), 'stat', (0, 0)),
-        (POINTS['tree'].changed(bytes_per_file=100), 'read', (0, 1000 * POINTS['tree'].tasks)),
+        (FILES, 'create', (2000, 0)),
+        (FILES, 'stat', (0, 0)),
+        (FILES, 'read', (0, 2000)),
         (POINTS['listing'], 'list', (0, 0)),
         (POINTS['operations'], 'fileop', (None, None)),
         (POINTS['semantics'], 'probe', (None, None)),
@@ -251,5 +229,5 @@ def test_phases_are_those_of_the_kind_each_once(phases):
 
 
 def test_the_metrics_of_a_plan_are_those_of_its_points_as_reframe_names_them():
-    plan = plan_of(TEMPLATES['access'], Sweep('transfer_size', (MIB, 2 * MIB)))
+    plan = plan_of(data_access('multiple'), Sweep('transfer_size', (MIB, 2 * MIB)))
     assert planned_metrics(plan) == ['write@1MiB', 'read@1MiB', 'write@2MiB', 'read@2MiB']
