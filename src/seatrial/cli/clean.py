@@ -86,7 +86,10 @@ def clean(site_folder: Path, yes: bool) -> int:
         screen.print(f'{words}: {held.said()}', soft_wrap=True)
     removable = [orphan for orphan in found if orphan.alive is None]
     stale = [held for held, words in locks if words in (STALE, DEAD)]
-    stays = any(orphan.alive and orphan.over for orphan in found) or any(words == SILENT for _, words in locks)
+    # What waits for a job that --yes cancels goes with it.
+    cancelled = {job.session for job in orphaned}
+    stays = any(orphan.alive and orphan.over and orphan.session not in cancelled for orphan in found)
+    stays |= any(words == SILENT and not (held.holder and held.holder.session in cancelled) for held, words in locks)
     later = LEFT if stays else 0
     if not yes:
         if orphaned:
