@@ -86,8 +86,8 @@ class TestVersion:
         [
             ('Python 3.5.10\n', 'is too old'),
             ('Python 2.7.18\n', 'is too old'),
-            ('', 'is not the version of a Python'),
-            ('pyenv: python3: command not found\n', 'is not the version of a Python'),
+            ('', 'is not the version of python3'),
+            ('pyenv: python3: command not found\n', 'is not the version of python3'),
         ],
     )
     def test_an_older_one_and_what_is_none_are_refused(self, text, why):

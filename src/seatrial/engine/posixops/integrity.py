@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, Tuple
 
 from seatrial.engine.posixops.part import Guarantee, declared
-from seatrial.engine.posixops.work import Failure, Work, write_all
-from seatrial.engine.proof.task import damage, data_of, differs, opened, read_there, window_of
+from seatrial.engine.posixops.work import Failure, Work, opened, write_all
+from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.model.units import MIB
 from seatrial.workload.semantics import INTEGRITY as ROOT
@@ -70,7 +70,6 @@ class Pattern:
         return Fact(self._name, holds, seen)
 
     def path(self, name: str = 'f') -> str:
-        """Of a file of this pattern."""
         return f'{self._directory}/{name}'
 
     def data(self, size: int, what: object = '') -> bytes:

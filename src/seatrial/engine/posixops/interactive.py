@@ -17,23 +17,18 @@ import tarfile
 from functools import partial
 from typing import List
 
-from seatrial.engine.posixops.tree import nodes_away, share
-from seatrial.engine.posixops.work import Data, Failure, Work, partner
+from seatrial.engine.posixops.tree import owner, share
+from seatrial.engine.posixops.work import Data, Failure, Work
 from seatrial.model.point import Point
 
 
 def carry_out(work: Work, point: Point) -> None:
     """One task's part, but for those of programs.py. Leaves nothing behind. Raises Failure and OSError."""
-
-    def tree_of(phase: str) -> str:
-        away = nodes_away(phase, len(set(work.hosts)))
-        return f'tree.{partner(work.rank, work.hosts, away) if away else work.rank}'
-
     packed = _archive(point, work.rank)
     work.together('untar', lambda: unpack(packed))
     work.together('import', lambda: _import('tree.0', point.tree.bytes_per_file))
     for step, phase, act in (('find', 'stat', _find), ('du', 'stat', _du), ('rm', 'remove', remove_tree)):
-        work.together(step, partial(act, tree_of(phase)))
+        work.together(step, partial(act, f'tree.{owner(work, phase)}'))
 
 
 def _archive(point: Point, rank: int) -> bytes:

@@ -16,8 +16,8 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from seatrial.engine.posixops.part import Guarantee, Part
 from seatrial.engine.posixops.semantics import counted
-from seatrial.engine.posixops.work import Failure, Spec, Work
-from seatrial.engine.proof.task import damage, data_of, differs, opened, read_there, window_of
+from seatrial.engine.posixops.work import Failure, Spec, Work, opened
+from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 

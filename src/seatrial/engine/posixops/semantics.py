@@ -82,6 +82,11 @@ def _judge(holds: bool, good: str, bad: str) -> Seen:
     return holds, good if holds else bad
 
 
+def _saw(pair: Pair, holds: bool, good: str, bad: str) -> Seen:
+    """What the other task saw, or did: 'another task on another node saw 0640'."""
+    return holds, f'{pair.other_one} {good if holds else bad}'
+
+
 @contextlib.contextmanager
 def _opened(path: str, flags: int) -> Iterator[int]:
     descriptor = os.open(path, flags, 0o644)
@@ -103,6 +108,13 @@ def _written(pair: Pair, data: bytes, doing: str = 'write a file') -> str:
     return path
 
 
+def _known(pair: Pair, data: bytes) -> str:
+    """The same of a file that the other task has read, too."""
+    path = _written(pair, data)
+    pair.other('read it', lambda: len(_read(path)))
+    return path
+
+
 def _read(path: str) -> bytes:
     with _opened(path, os.O_RDONLY) as descriptor:
         return os.read(descriptor, 1 << 20)
@@ -117,11 +129,7 @@ def _shown(text: str) -> str:
 
 
 def _found(pair: Pair, seen: str, wanted: str) -> Seen:
-    return _judge(
-        seen == wanted,
-        f'{pair.other_one} read what was written',
-        f'{pair.other_one} read {_shown(seen)} instead of {_shown(wanted)}',
-    )
+    return _saw(pair, seen == wanted, 'read what was written', f'read {_shown(seen)} instead of {_shown(wanted)}')
 
 
 @_guarantee('another task reads what one has written and closed', 'POSIX.1 write()', tasks=2)
@@ -132,27 +140,22 @@ def _read_after_close(pair: Pair) -> Seen:
 
 @_guarantee('another task reads what one has written, before it closes', 'POSIX.1 write()', tasks=2)
 def _read_before_close(pair: Pair) -> Seen:
-    path = _written(pair, b'before')
-    pair.other('read it', lambda: _text(path))
-    pair.first('write to it without closing it', lambda: _write_open(pair, path, b'behind'))
+    path = _known(pair, b'before')
+    pair.first('write to it without closing it', lambda: os.write(pair.keep(os.open(path, os.O_WRONLY)), b'behind'))
     return _found(pair, pair.other('read it again', lambda: _text(path)), 'behind')
-
-
-def _write_open(pair: Pair, path: str, data: bytes) -> None:
-    os.write(pair.keep(os.open(path, os.O_WRONLY)), data)
 
 
 @_guarantee('another task reads bytes that were overwritten', 'POSIX.1 write()', tasks=2)
 def _overwrite_in_place(pair: Pair) -> Seen:
-    path = _written(pair, b'a' * 2 * PAGE)
+    path = _known(pair, b'a' * 2 * PAGE)
     wanted = 'a' * PAGE + 'b' * 100 + 'a' * (PAGE - 100)
-    pair.other('read it', lambda: len(_read(path)))
     pair.first('overwrite a part of it', lambda: _write_at(path, b'b' * 100, PAGE))
     length, changed = pair.other('read it again', lambda: _compared(path, wanted.encode()))
-    return _judge(
+    return _saw(
+        pair,
         length == len(wanted) and not changed,
-        f'{pair.other_one} read the new bytes between the old ones',
-        f'{pair.other_one} read {length} B, {changed} of them wrong',
+        'read the new bytes between the old ones',
+        f'read {length} B, {changed} of them wrong',
     )
 
 
@@ -179,10 +182,7 @@ def _append_at_once(pair: Pair) -> Seen:
     path = _written(pair, b'', 'make a file')
     pair.at_once('append to it', lambda: _append_records(path, 'a'), lambda: _append_records(path, 'b'))
     wanted = {_record(who, number) for who in 'ab' for number in range(RECORDS)}
-    lost = [
-        pair.first('read it', lambda: _missing(path, wanted)),
-        pair.other('read it', lambda: _missing(path, wanted)),
-    ]
+    lost = [reads('read it', lambda: _missing(path, wanted)) for reads in (pair.first, pair.other)]
     return _judge(
         not any(lost),
         f'all {len(wanted)} records are there, whole',
@@ -209,10 +209,7 @@ def _write_at_once(pair: Pair) -> Seen:
     path = _written(pair, b'', 'make a file')
     wanted = b''.join(_block(number) for number in range(2 * BLOCKS))
     pair.at_once('write its records', lambda: _write_blocks(path, 0), lambda: _write_blocks(path, 1))
-    seen = [
-        pair.first('read it', lambda: _compared(path, wanted)),
-        pair.other('read it', lambda: _compared(path, wanted)),
-    ]
+    seen = [reads('read it', lambda: _compared(path, wanted)) for reads in (pair.first, pair.other)]
     wrong = max(len(wanted) - length + changed for length, changed in seen)
     return _judge(
         not wrong,
@@ -233,8 +230,7 @@ def _write_blocks(path: str, which: int) -> None:
 
 @_guarantee('another task finds a file empty that was emptied by O_TRUNC', 'POSIX.1 open()', tasks=2)
 def _truncate_on_open(pair: Pair) -> Seen:
-    path = _written(pair, b'written')
-    pair.other('read it', lambda: _text(path))
+    path = _known(pair, b'written')
     pair.first('empty it', lambda: _write(path, b''))
     size = pair.other('stat it', lambda: max(os.stat(path).st_size, len(_read(path))))
     return _judge(size == 0, f'it is empty to {pair.other_one}', f'{pair.other_one} found {size} B in it')
@@ -242,8 +238,7 @@ def _truncate_on_open(pair: Pair) -> Seen:
 
 @_guarantee('another task reads what was written through a shared mapping', 'POSIX.1 msync()', tasks=2)
 def _mmap_shared(pair: Pair) -> Seen:
-    path = _written(pair, b'o' * 2 * PAGE)
-    pair.other('read it', lambda: len(_read(path)))
+    path = _known(pair, b'o' * 2 * PAGE)
     pair.first('map it and write to the mapping', lambda: _write_mapped(path, b'new'))
     seen = pair.other('read it again', lambda: _text(path)[PAGE : PAGE + 3])
     return _found(pair, seen, 'new')
@@ -274,10 +269,11 @@ def _rename_without_gap(pair: Pair) -> Seen:
     renames, (opens, missed) = pair.at_once(
         'rename over a file that is being opened', lambda: _rename_again(new, path), lambda: _open_again(path)
     )
-    return _judge(
+    return _saw(
+        pair,
         renames > 0 and opens > 0 and missed == 0,
-        f'{pair.other_one} found the whole file in each of {opens} opens during {renames} renames',
-        f'{pair.other_one} missed it in {missed} of {opens} opens during {renames} renames',
+        f'found the whole file in each of {opens} opens during {renames} renames',
+        f'missed it in {missed} of {opens} opens during {renames} renames',
     )
 
 
@@ -307,11 +303,8 @@ def _name_after_miss(pair: Pair) -> Seen:
     early = pair.other('look a name up', lambda: os.path.lexists(path))
     pair.first('make a file', lambda: _write(path, b'there'))
     late = pair.other('look it up again', lambda: os.path.lexists(path))
-    return _judge(
-        late and not early,
-        f'{pair.other_one} found it as soon as it was there',
-        f'{pair.other_one} did not find it' if not late else f'{pair.other_one} found it before it was made',
-    )
+    bad = 'found it before it was made' if late else 'did not find it'
+    return _saw(pair, late and not early, 'found it as soon as it was there', bad)
 
 
 @_guarantee('a listing shows what another task has made and removed', 'POSIX.1 readdir()', tasks=2)
@@ -324,10 +317,11 @@ def _listing(pair: Pair) -> Seen:
     seen.append(pair.other('list it again', lambda: os.listdir(directory)))
     pair.first('remove the file', lambda: os.unlink(path))
     seen.append(pair.other('list it a third time', lambda: os.listdir(directory)))
-    return _judge(
+    return _saw(
+        pair,
         seen == [[], ['f'], []],
-        f'{pair.other_one} listed the file while it was there',
-        f'{pair.other_one} listed {seen[0]}, then {seen[1]} with the file there, then {seen[2]}',
+        'listed the file while it was there',
+        f'listed {seen[0]}, then {seen[1]} with the file there, then {seen[2]}',
     )
 
 
@@ -399,8 +393,7 @@ def _created(paths: List[str]) -> List[int]:
 
 @_guarantee('what is synced and renamed is whole (no crash is tried)', 'POSIX.1 fsync()', tasks=2)
 def _fsync_and_rename(pair: Pair) -> Seen:
-    path, new = _written(pair, b'old'), pair.path('new')
-    pair.other('read it', lambda: _text(path))
+    path, new = _known(pair, b'old'), pair.path('new')
     pair.first('write a new one and sync it', lambda: _write_synced(new, b'new'))
     pair.first('rename it and sync the directory', lambda: os.rename(new, path), lambda: _sync(pair.path('.')))
     return _found(pair, pair.other('read it again', lambda: _text(path)), 'new')
@@ -489,7 +482,7 @@ def _chmod(pair: Pair) -> Seen:
     pair.other('stat it', lambda: os.stat(path).st_mode)
     pair.first('change its mode to 0640', lambda: os.chmod(path, 0o640))
     mode = pair.other('stat it again', lambda: os.stat(path).st_mode & 0o7777)
-    return _judge(mode == 0o640, f'{pair.other_one} saw 0640', f'{pair.other_one} saw {mode:04o} instead of 0640')
+    return _saw(pair, mode == 0o640, 'saw 0640', f'saw {mode:04o} instead of 0640')
 
 
 @_guarantee('another task sees the owner and the group that were set', 'POSIX.1 chown()')
@@ -498,11 +491,7 @@ def _chown(pair: Pair) -> Seen:
     pair.other('stat it', lambda: os.stat(path).st_uid)
     wanted, how = pair.first('set its owner and group', lambda: _given_away(path))
     seen = pair.other('stat it again', lambda: _owners(path))
-    return _judge(
-        seen == wanted,
-        f'{pair.other_one} saw {how}',
-        f'{pair.other_one} saw {seen[0]}:{seen[1]} instead of {wanted[0]}:{wanted[1]}',
-    )
+    return _saw(pair, seen == wanted, f'saw {how}', f'saw {seen[0]}:{seen[1]} instead of {wanted[0]}:{wanted[1]}')
 
 
 def _owners(path: str) -> List[int]:
@@ -536,9 +525,7 @@ def _times(pair: Pair) -> Seen:
     seen = pair.other('stat it once more', lambda: os.stat(path).st_ctime_ns)
     if not new > old:
         return False, f'ctime did not change in {COARSEST_S} s of changes of the mode'
-    return _judge(
-        seen == new, f'{pair.other_one} saw both', f'{pair.other_one} saw the ctime before a change of the mode'
-    )
+    return _saw(pair, seen == new, 'saw both', 'saw the ctime before a change of the mode')
 
 
 def _changed(path: str) -> Tuple[int, int]:
@@ -589,7 +576,7 @@ def _full_directory(pair: Pair) -> Seen:
     directory = pair.path('d')
     pair.first('make a directory with a file', lambda: os.mkdir(directory), lambda: _write(f'{directory}/f', b''))
     refused = pair.other('remove it', lambda: _refused(lambda: os.rmdir(directory), errno.ENOTEMPTY, errno.EEXIST))
-    return _judge(refused, f'{pair.other_one} was refused', f'{pair.other_one} removed it')
+    return _saw(pair, refused, 'was refused', 'removed it')
 
 
 @_guarantee('a file without permissions is not opened', 'POSIX.1 4.5, File Access Permissions')
@@ -599,7 +586,7 @@ def _permissions(pair: Pair) -> Seen:
     root, refused = pair.other('open it', lambda: (os.geteuid() == 0, _refused(lambda: _read(path), errno.EACCES)))
     if root and not refused:
         return None, 'root may read every file'
-    return _judge(refused, f'{pair.other_one} was refused', f'{pair.other_one} read it')
+    return _saw(pair, refused, 'was refused', 'read it')
 
 
 def _refused(step: Step, *errnos: int) -> bool:
@@ -634,16 +621,11 @@ def _hole(path: str) -> Tuple[int, int, bool]:
 
 @_guarantee('what is added when a file is made longer reads as zeros', 'POSIX.1 ftruncate()')
 def _zero_fill(pair: Pair) -> Seen:
-    path = _written(pair, b'x' * 10)
-    pair.other('read it', lambda: _text(path))
+    path = _known(pair, b'x' * 10)
     pair.first('make it shorter', lambda: os.truncate(path, 5))
     pair.first('make it longer', lambda: os.truncate(path, 100))
     length, wrong = pair.other('read it again', lambda: _compared(path, b'x' * 5 + bytes(95)))
-    return _judge(
-        (length, wrong) == (100, 0),
-        f'{pair.other_one} read zeros',
-        f'{pair.other_one} read {length} B of 100 B, {wrong} of them wrong',
-    )
+    return _saw(pair, (length, wrong) == (100, 0), 'read zeros', f'read {length} B of 100 B, {wrong} of them wrong')
 
 
 @_guarantee('space can be reserved for a file', 'POSIX.1 posix_fallocate()')
@@ -683,11 +665,7 @@ def _names_of_255_bytes(pair: Pair) -> Seen:
     name = 'n' * 255
     pair.first('make a file', lambda: _write(pair.path(name), b''))
     seen = pair.other('list the directory', lambda: os.listdir(pair.path('.')))
-    return _judge(
-        seen == [name],
-        f'{pair.other_one} listed it',
-        f'{pair.other_one} listed names of {[len(each) for each in seen]} bytes',
-    )
+    return _saw(pair, seen == [name], 'listed it', f'listed names of {[len(each) for each in seen]} bytes')
 
 
 @_guarantee('f and F are two files', 'POSIX.1 3.170, Filename')
