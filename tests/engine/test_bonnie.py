@@ -135,5 +135,5 @@ def test_what_it_cannot_do_it_says(change, why):
 
 def test_the_version_is_read_from_its_usage():
     assert BonnieEngine().parse_version(TRANSCRIPTS['usage']['out']) == '2.00a'
-    with pytest.raises(EngineError, match='does not say which version'):
+    with pytest.raises(EngineError, match='is not the version of bonnie'):
         BonnieEngine().parse_version('Version: 2.00a')

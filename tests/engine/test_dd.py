@@ -131,7 +131,7 @@ class TestVersion:
 
     @pytest.mark.parametrize('text', ['', 'dd (uutils coreutils) 0.2.2\n', 'BusyBox v1.35.0\n'])
     def test_another_dd_is_refused(self, text):
-        with pytest.raises(EngineError, match='is not the version of GNU'):
+        with pytest.raises(EngineError, match='is not the version of dd'):
             Dd().parse_version(text)
 
 

@@ -133,7 +133,7 @@ def test_no_section_is_no_result():
 
 def test_the_version_is_that_in_its_own_text():
     assert Io500Engine().parse_version('io500-isc26_v2-26-g02091cf254d8\n') == 'isc26_v2-26-g02091cf254d8'
-    with pytest.raises(EngineError, match='does not say which version'):
+    with pytest.raises(EngineError, match='is not the version of io500'):
         Io500Engine().parse_version('')
 
 

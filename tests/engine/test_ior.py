@@ -25,7 +25,6 @@ from seatrial.engine.ior import (
     Complaint,
     Ior,
     complaints,
-    distrusted,
     parse_summary,
 )
 from seatrial.model.units import GIB, KIB, MIB
@@ -411,21 +410,6 @@ def test_the_version_is_read_from_the_banner_and_one_before_4_is_refused_with_th
 def test_a_program_that_is_not_ior_is_refused(answer):
     with pytest.raises(EngineError, match='T7'):
         Ior().parse_version(answer)
-
-
-@pytest.mark.parametrize(
-    ('figure', 'source', 'up_to'),
-    [
-        ('mdtest rate', '312 and 336', '3.3.0'),
-        ('ior latency', '508', '4.0.0'),
-        ('mdtest time', '497', '4.0.0'),
-        ('ior bandwidth', '', ''),
-    ],
-)
-def test_a_figure_is_distrusted_up_to_the_version_that_was_mended(figure, source, up_to):
-    for version in ('3.3.0', '4.0.0', '4.1.0+dev'):
-        assert distrusted(version, figure) is None if version > up_to else source in distrusted(version, figure)
-    assert not source or distrusted('unknown', figure)
 
 
 # Genuine outputs

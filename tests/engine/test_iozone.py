@@ -147,5 +147,5 @@ def test_the_version_is_read_from_the_genuine_text():
     assert Iozone().parse_version(TRANSCRIPTS['version']['out']) == '3.471'
     with pytest.raises(EngineError, match='^T7: IOzone 3.489 writes zeros into half of each transfer'):
         Iozone().parse_version(TRANSCRIPTS['version-3.489']['out'])
-    with pytest.raises(EngineError, match='does not say which version'):
+    with pytest.raises(EngineError, match='is not the version of iozone'):
         Iozone().parse_version('iozone')

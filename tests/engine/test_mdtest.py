@@ -347,7 +347,7 @@ def test_a_run_of_something_else_is_refused(name):
 def test_a_whole_output_is_understood(name):
     said = parse_output(text(name))
     lines = [line for line in text(name).splitlines() if re.match(r'   (Directory|File|Tree) \w', line)]
-    rows = [row for run in said.runs for table in run.tables for row in table.rows]
+    rows = [row for table in said.tables for row in table.rows]
     assert [line.replace(':', ' ').split()[-4:] for line in lines] == [
         [str(figure) for figure in (row.maximum, row.minimum, row.mean, row.deviation)] for row in rows
     ]
@@ -355,11 +355,11 @@ def test_a_whole_output_is_understood(name):
 
 
 def tables(said):
-    return [(table.quantity, table.iterations) for table in said.runs[0].tables]
+    return [(table.quantity, table.iterations) for table in said.tables]
 
 
 def rows(said):
-    return said.runs[0].tables[0].rows
+    return said.tables[0].rows
 
 
 @pytest.mark.parametrize(
@@ -373,19 +373,8 @@ def rows(said):
         ('phase-T', lambda said: [row.operation for row in rows(said) if row.ran], ['Directory stat', 'File stat']),
         ('rankstats', lambda said: rows(said)[0].mean, Decimal('1156.391')),
         (
-            'rankstats',
-            lambda said: rows(said)[0].of_ranks,
-            (Decimal('350.507'), Decimal('308.146'), Decimal('333.737')),
-        ),
-        ('allprocs', lambda said: len(said.runs[0].processes), 11),
-        (
-            'allprocs',
-            lambda said: said.runs[0].processes[0],
-            ('rate', 0, 'Directory creation', (Decimal('2.747689e+02'), Decimal('1.748399e+02'))),
-        ),
-        (
             'range',
-            lambda said: [(run.tasks, run.entries) for run in said.runs],
+            lambda said: [(tasks, entries) for tasks, entries, _ in said.runs],
             [(1, 50), (2, 100), (3, 150), (4, 200)],
         ),
         ('stride-N1', lambda said: said.shifted_by, 1),
@@ -397,17 +386,11 @@ def test_all_that_an_output_says_is_read(name, fact, value):
 
 @pytest.mark.parametrize('name', ['P', 'main-P'])
 def test_times_are_seconds_whatever_their_head_says(name):
-    run = parse_output(text(name)).runs[0]
-    rates, times = ({row.operation: row for row in table.rows} for table in run.tables)
+    said = parse_output(text(name))
+    rates, times = ({row.operation: row for row in table.rows} for table in said.tables)
     assert float(rates['File creation'].maximum) == pytest.approx(
-        run.entries / float(times['File creation'].minimum), rel=0.01
+        said.runs[0][1] / float(times['File creation'].minimum), rel=0.01
     )
-
-
-@pytest.mark.parametrize('line', ['Test File creation fast', 'Test File copy 1.0e+00', 'Test File creation'])
-def test_a_result_of_the_processes_that_is_none_is_refused(line):
-    with pytest.raises(EngineError, match=f'T13: .*{re.escape(line)}'):
-        parse_output(re.sub('Test File creation .*', line, text('allprocs')))
 
 
 def test_the_file_of_the_ranks_has_a_row_for_each_and_one_for_all_with_what_ran():
@@ -427,7 +410,7 @@ def test_an_output_cut_before_its_end_is_refused_and_after_it_says_the_same(name
     whole = text(name)
     for cut in cuts(whole, 200):
         if '-- finished at' in cut:
-            assert parse_output(cut)._replace(complaints=()) == parse_output(whole)._replace(complaints=())
+            assert parse_output(cut) == parse_output(whole)
         else:
             with pytest.raises(EngineError, match='T7|T8'):
                 parse_output(cut)
@@ -466,7 +449,7 @@ ABORTED = 'YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Aborted (signal 6)\
     [
         ('mdtest-4.0.0 was', 'mdtest-3.3.0 was', 'T7', '3.3.0'),
         ('with 2 total', 'with 3 total', 'T9', '3 tasks instead of 2'),
-        ('Nodemap: 11', 'Nodemap: 1', 'T9', '2 tasks instead of 2'),
+        ('Nodemap: 11', 'Nodemap: 1', 'T9', '1 tasks instead of 2'),
         ('on 1 node', 'on 2 node', 'T10', 'saw 2 nodes with 2 tasks on the first, not 1 with 2'),
         ('Nodemap: 11', 'Nodemap: 10', 'T10', '1 tasks on the first'),
         ("'-n' '20'", "'-n' '10'", 'P15', "mdtest was told '-a'"),
@@ -482,7 +465,6 @@ ABORTED = 'YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Aborted (signal 6)\
         ('   File creation                   0.000', '   File creation                   1.000', 'P15',
          'File creation was not planned'),
         ('Nodemap: 11\n', '', 'T13', "no line that begins with 'Nodemap'"),
-        ('Path  ', 'Way  ', 'T13', "no line that begins with 'Path'"),
         ('   File stat ', '   File state ', 'T13', 'no row of it'),
         ('   File stat  ', '   File stat  x', 'T13', 'no row of it'),
         ('   Tree removal ', '   Tree creation ', 'T13', 'other rows than its own: '),

@@ -16,9 +16,10 @@ import seatrial
 from posix_disk import Disk, point
 from seatrial.check.staging import write_runner
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.guarantees import GUARANTEES, WAYS_TO_WRITE
-from seatrial.engine.posixops.interactive import _archive, _du, _find, _import, _unpack, remove_tree
+from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
+from seatrial.engine.posixops.interactive import _archive, _du, _find, _import, remove_tree, unpack
 from seatrial.engine.posixops.listing import directory_of
+from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.posixops.work import Failure
 from seatrial.model.units import KIB
 from seatrial.workload.base import Entries
@@ -299,7 +300,7 @@ class TestInteractiveUse:
     def test_what_is_unpacked_has_random_data_and_the_modes_of_the_archive(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         packed = _archive(point(INTERACTIVE), 1)
-        assert _unpack(packed) == 4 + 20
+        assert unpack(packed) == 4 + 20
         files = sorted(path for path in tmp_path.rglob('f.*'))
         assert [path.stat().st_size for path in files] == [3000] * 20
         assert len({path.read_bytes() for path in files}) == 20
@@ -308,7 +309,7 @@ class TestInteractiveUse:
 
     def test_a_module_that_is_cut_short_is_refused(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        _unpack(_archive(point(INTERACTIVE), 0))
+        unpack(_archive(point(INTERACTIVE), 0))
         assert _import('tree.0', 3000) == 20
         os.truncate('tree.0/d1/f.0.2', 2999)
         with pytest.raises(Failure, match='T17: tree.0/d1/f.0.2 has 2999 B, not 3000 B'):
@@ -316,7 +317,7 @@ class TestInteractiveUse:
 
     def test_find_du_and_rm_go_through_the_whole_tree(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        _unpack(_archive(point(INTERACTIVE), 0))
+        unpack(_archive(point(INTERACTIVE), 0))
         assert (_find('tree.0'), _du('tree.0'), remove_tree('tree.0')) == (24, 24, 24)
         assert not list(tmp_path.iterdir())
 

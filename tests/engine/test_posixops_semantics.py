@@ -17,8 +17,7 @@ import pytest
 
 from seatrial.engine.barrier import TaskBarrier
 from seatrial.engine.posixops import semantics, task_pair
-from seatrial.engine.posixops.guarantees import GUARANTEES
-from seatrial.engine.posixops.semantics import TRIALS
+from seatrial.engine.posixops.semantics import GUARANTEES, TRIALS
 from seatrial.engine.posixops.task_pair import Pair
 from stand_in import Altered, in_threads
 

@@ -10,7 +10,7 @@ import pytest
 
 from fuse_lab import GLUSTER
 from local_site import LocalSite, trial
-from seatrial.engine.posixops.guarantees import WAYS_TO_WRITE
+from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.job.sequence.recorder import records_in
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'nsenter', 'fio')]

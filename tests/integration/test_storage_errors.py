@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from local_site import LocalSite, trial
-from seatrial.engine.posixops.guarantees import WAYS_TO_WRITE
+from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import MIB

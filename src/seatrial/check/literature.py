@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from seatrial.engine.posixops import guarantees
+from seatrial.engine.posixops import contention, integrity, limits, semantics
+from seatrial.engine.posixops.part import Guarantee
 from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, GuaranteeHolds, PointAtLeast
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
@@ -89,14 +90,14 @@ CONTENTION = (
 )
 
 
-def _hold(test: str, source: str, facts: Iterable[guarantees.Guarantee]) -> tuple[GuaranteeHolds, ...]:
+def _hold(test: str, source: str, facts: Iterable[Guarantee]) -> tuple[GuaranteeHolds, ...]:
     return tuple(
         GuaranteeHolds(fact=each.name, id=f'{test}.{each.name}', words=each.words, source=source) for each in facts
     )
 
 
-GUARANTEES = _hold('FN-15', FERMILAB_2011, guarantees.GUARANTEES)
-LIMITS = _hold('QF-01', POSIX_2017, guarantees.LIMITS)
-INTEGRITY = _hold('IN-01', POSIX_2017, guarantees.WAYS_TO_WRITE)
-CONTENDED = {phase: _hold('CN-01', POSIX_2017, [each]) for phase, each in guarantees.CONTENDED.items()}
+GUARANTEES = _hold('FN-15', FERMILAB_2011, semantics.GUARANTEES)
+LIMITS = _hold('QF-01', POSIX_2017, limits.LIMITS)
+INTEGRITY = _hold('IN-01', POSIX_2017, integrity.WAYS_TO_WRITE)
+CONTENDED = {phase: _hold('CN-01', POSIX_2017, [each]) for phase, each in contention.CONTENDED.items()}
 """By the phase of contention."""

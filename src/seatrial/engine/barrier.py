@@ -20,8 +20,7 @@ import json
 import os
 import socket
 import time
-from types import TracebackType
-from typing import Any, Dict, NamedTuple, Optional, Tuple, Type
+from typing import Any, Dict, NamedTuple, Tuple
 
 VARIABLE = 'SEATRIAL_BARRIER'  # of the environment: host:port:token
 HEARTBEAT_S = 5.0
@@ -55,9 +54,7 @@ class TaskBarrier:
     def __enter__(self) -> 'TaskBarrier':
         return self
 
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, *raised: Any) -> None:
         pass
 
     def wait(self, what: str) -> Release:
@@ -122,10 +119,8 @@ class _Connected(TaskBarrier):
         connection.settimeout(SILENCE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        if kind is None and not self._left:
+    def __exit__(self, *raised: Any) -> None:
+        if raised == (None, None, None) and not self._left:
             self.leave()
         self._connection.close()
 

@@ -1,22 +1,26 @@
 """What every engine offers. An engine is a benchmark program; it knows no site and no check."""
 
 import math
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+import re
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Pattern, Sequence, Tuple, TypeVar
 
 from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
-from seatrial.workload.access import FILE_NAMES
+from seatrial.workload.access import FILE_NAMES, LIBRARIES
 from seatrial.workload.base import Entries
-from seatrial.workload.registry import entries_after, kind_of
+from seatrial.workload.registry import entries_after, kind_of, phase_of
+from seatrial.workload.tree import levels_total
+
+T = TypeVar('T')
 
 MAX_BYTES_PER_CALL = 0x7FFFF000
 """read(2) and write(2): "at most 2,147,479,552 bytes"."""
 
-UNTIMED_OPEN = 'does not tell how long opening files takes'
-"""Why an engine is none for Point.opening."""
-
 DIRECT_BYTES = 4096
 """With O_DIRECT every size and offset is a multiple of the logical block size of the storage: this, or 512 B."""
+
+
+LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 
 
 class EngineError(Exception):
@@ -76,6 +80,10 @@ class Outcome(NamedTuple):
         """0, or that of the first process that failed; negative for a signal, as subprocess has it."""
         return next((p.exit_status for p in self.processes if p.exit_status != 0), 0)
 
+    def of(self, rank: int) -> 'Outcome':
+        """Of the process of one task alone, where each has left one output."""
+        return Outcome((self.processes[rank],), (self.stdouts[rank],), (self.stderrs[rank],), (self.outputs[rank],))
+
 
 class Engine:
     """The interface. Subclasses have no state; `program` is the path that was found on the node.
@@ -84,6 +92,8 @@ class Engine:
     kinds:       the kinds of workload (workload/registry.py) that it knows
     declines:    others that it could be expected to know, each with the reason why not, as half a sentence
     programs:    by which it is found on the PATH; how_to_get: them, as half a sentence
+    says_version: in what it answers to version_argv; the first group is the version
+    without_version: the rule that is broken where it answers with none
     mpi:         whether it is started by the site's MPI launcher
     names_hosts: whether it tells of every task which node it ran on
     checks_close: whether a close(2) that fails is an error to it
@@ -100,6 +110,8 @@ class Engine:
     declines: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     programs: Tuple[str, ...] = ()
     how_to_get = ''
+    says_version: Pattern[str] = re.compile('(?!)')
+    without_version = 'E1'
     mpi = False
     names_hosts = True
     checks_close = True
@@ -123,11 +135,15 @@ class Engine:
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes the program say its version."""
-        raise NotImplementedError
+        return [program, '--version']
 
     def parse_version(self, text: str) -> str:
-        """The version in that command's output; raises EngineError if there is none."""
-        raise NotImplementedError
+        """The version in that command's output. Raises EngineError if there is none, or if it cannot be used."""
+        match = self.says_version.search(text)
+        if match is None:
+            said = text.strip().partition('\n')[0][:80]
+            raise EngineError(self.without_version, f"'{said}' is not the version of {self.programs[0]}")
+        return match.group(1)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase of a point; `raw` is the absolute prefix of the files it may leave."""
@@ -165,10 +181,44 @@ class Engine:
         return entries_after(point, phase)
 
 
+def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:
+    """What `read` makes of the process of each rank; of several that failed the first by priority of its sentence.
+
+    A launcher ends the others when one fails: they say so, or nothing. Raises EngineError.
+    """
+    found, failed = [], []
+    for rank, process in enumerate(processes):
+        try:
+            found.append(read(rank))
+        except EngineError as error:
+            failed.append(EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}'))
+    if failed:
+        raise min(failed, key=lambda error: priority(error.sentence))
+    return found
+
+
 def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
     """What the engine said, and what its kind of workload derives from that. Raises EngineError."""
     own = engine.measure(phase, point, command, outcome)
     return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own)))
+
+
+def beyond_calls(point: Point) -> Optional[str]:
+    """Why read(2) and write(2) are not all of a point, for an engine that times nothing else, or None."""
+    if point.data.interface in LIBRARIES:
+        return f'cannot do {LIBRARIES[point.data.interface]}'
+    return 'does not tell how long opening files takes' if point.data.opening else None
+
+
+def reads_of_next_node(point: Point, phase: str) -> bool:
+    """Whether a phase reads what another node has written, by writer_of: where the tasks fill node after node."""
+    return phase_of(point, phase).reads and point.nodes > 1
+
+
+def flat_entries(point: Point, phase: str) -> Entries:
+    """Of an engine that lays the files of a tree flat into directories that it does not remove."""
+    planned = levels_total(point, point.tasks)
+    return Entries(planned.directories, 0, 0) if phase_of(point, phase).removes else planned
 
 
 def immovable(point: Point) -> Optional[str]:
@@ -184,6 +234,29 @@ def immovable(point: Point) -> Optional[str]:
 def ending(status: int) -> str:
     """How a process ended that failed: 'exited with 1', 'died of signal 9'."""
     return f'exited with {status}' if status >= 0 else f'died of signal {-status}'
+
+
+def only_process(program: str, outcome: Outcome) -> ProcessTime:
+    """The process of a launch that is one. Raises EngineError T9 for another number."""
+    if len(outcome.processes) != 1:
+        raise EngineError('T9', f'{program} is one launch, and {len(outcome.processes)} processes were started')
+    return outcome.processes[0]
+
+
+def refuse_failure(program: str, status: int, complaint: str) -> None:
+    """Raises EngineError where a program failed, E1, or complained and exited with 0, T8."""
+    if status or complaint:
+        why = f": '{complaint}'" if complaint else ''
+        raise EngineError('E1' if status else 'T8', f'{program} {ending(status)}{why}')
+
+
+def check_life(program: str, seconds: float, process: ProcessTime) -> None:
+    """Raises EngineError T1 if a program claims more seconds than its launch lived: a clock was set meanwhile."""
+    lived_s = process.end_s - process.start_s
+    if seconds > lived_s * LIFE_SLACK + 1e-4:  # the last digit that IOR prints
+        raise EngineError(
+            'T1', f'{program} claims {seconds:.3f} s in a launch of {lived_s:.3f} s: a clock of its nodes is wrong'
+        )
 
 
 def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:

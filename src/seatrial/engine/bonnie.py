@@ -15,9 +15,8 @@ import os
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
 from seatrial.engine.fio.process import randseed_of
-from seatrial.engine.ior import check_life
 from seatrial.model.metric import Measurement, Metric, TaskTime, rate
 from seatrial.model.point import Point
 from seatrial.model.units import KIB, MIB
@@ -75,11 +74,11 @@ class BonnieEngine(Engine):
     kinds = ('bonnie',)
     programs = ('bonnie++',)
     how_to_get = 'apt-get install bonnie++, dnf install bonnie++, or from Spack (bonniepp)'
+    says_version = re.compile(r'^bonnie\+\+ \[-d.*^Version: (\S+)', re.MULTILINE | re.DOTALL)
     makes = (*FILE_NAMES, r'Bonnie\.\d+')
     compressible = 'writes zeros, with a counter in each transfer'
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why Bonnie++ cannot carry the point out exactly, as half a sentence, or None if it can."""
         data = point.data
         size = data.transfer_size
         if size & (size - 1) or not MIN_CHUNK <= size <= MAX_CHUNK:
@@ -93,13 +92,6 @@ class BonnieEngine(Engine):
     def version_argv(self, program: str) -> List[str]:
         """It has no option for its version, and says it with its usage, which it prints on stderr."""
         return ['sh', '-c', '"$0" -h 2>&1', program]
-
-    def parse_version(self, text: str) -> str:
-        """'2.00a' from 'Version: 2.00a'; raises EngineError E1 if the text is not Bonnie++'s."""
-        match = re.search(r'^bonnie\+\+ \[-d.*^Version: (\S+)', text, re.MULTILINE | re.DOTALL)
-        if match is None:
-            raise EngineError('E1', 'the program does not say which version of Bonnie++ it is')
-        return match.group(1)
 
     def repeats(self, point: Point) -> str:
         """All of it (rule P4b)."""
@@ -123,14 +115,8 @@ class BonnieEngine(Engine):
         The figure: its own number, its share of a CPU and its longest latency. A bandwidth counts the bytes of the
         file once, in an update too. It prints whole KiB/s, rounded down.
         """
-        if len(outcome.processes) != 1:
-            raise EngineError('T9', f'Bonnie++ is one process, and {len(outcome.processes)} were started')
-        complaint, process = outcome.stderrs[0].strip().partition('\n')[0], outcome.processes[0]
-        if outcome.exit_status:
-            why = f": '{complaint}'" if complaint else ''
-            raise EngineError('E1', f'Bonnie++ {ending(outcome.exit_status)}{why}')
-        if complaint:
-            raise EngineError('T8', f"Bonnie++ exited with 0 and said '{complaint}'")
+        process = only_process('Bonnie++', outcome)
+        refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
         run = parse_run(outcome.stdouts[0])
         _check_run(run, point)
         metrics = _metrics(run, point)

@@ -7,10 +7,10 @@ It can still prepare the files that are read.
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import UNTIMED_OPEN, Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ending, immovable
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
-from seatrial.workload.access import LIBRARIES, file_name
+from seatrial.workload.access import file_name
 from seatrial.workload.base import WRITE
 from seatrial.workload.registry import does, phase_of
 
@@ -25,16 +25,13 @@ class Dd(Engine):
     kinds = ('access',)
     programs = ('dd',)
     how_to_get = 'part of coreutils'
+    says_version = re.compile(r'^dd \(coreutils\) (\d\S*)\n')
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why dd cannot carry the measured point out exactly, as half a sentence, or None if it can.
-
-        It says nothing of a preparation: those are writes, and dd makes them.
-        """
-        if point.data.interface in LIBRARIES:
-            return f'cannot do {LIBRARIES[point.data.interface]}'
-        if point.data.opening:
-            return UNTIMED_OPEN
+        """It says nothing of a preparation: those are writes, and dd makes them."""
+        beyond = beyond_calls(point)
+        if beyond is not None:
+            return beyond
         if point.data.order != 'contiguous':
             return f'cannot go through a file in {point.data.order} order'
         if does(point, WRITE):
@@ -42,17 +39,6 @@ class Dd(Engine):
         if point.nodes > 1:
             return f'cannot start tasks on {point.nodes} nodes at once'
         return immovable(point)
-
-    def version_argv(self, program: str) -> List[str]:
-        """The command that makes dd say its version."""
-        return [program, '--version']
-
-    def parse_version(self, text: str) -> str:
-        """'9.1' from 'dd (coreutils) 9.1'; raises EngineError for any other dd, whose report differs."""
-        match = re.match(r'dd \(coreutils\) (\d\S*)\n', text)
-        if match is None:
-            raise EngineError('E1', f"'{text.strip().split(chr(10))[0]}' is not the version of GNU coreutils' dd")
-        return match.group(1)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One dd a task, over its file or its segment of the shared one; nothing beside the streams is left.

@@ -11,8 +11,7 @@ It says of no phase how long its timed region was: seconds are those of the whol
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
-from seatrial.engine.ior import check_life
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, ending
 from seatrial.model.metric import UNNAMED, Measurement, Metric, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import GIB
@@ -52,6 +51,7 @@ class Io500Engine(Engine):
     kinds = ('io500',)
     programs = ('io500',)
     how_to_get = 'from github.com/IO500/io500, by its prepare.sh'
+    says_version = re.compile(r'^io500-([a-z]+\d+\S*)$')
     mpi = True
     names_hosts = False
     makes = (
@@ -60,19 +60,11 @@ class Io500Engine(Engine):
     )
 
     def cannot(self, point: Point) -> Optional[str]:
-        """It carries out whatever its kind has."""
         return None
 
     def version_argv(self, program: str) -> List[str]:
         """It says its version only when it runs: that in its own text."""
         return ['sh', '-c', 'grep -a -o -m 1 "io500-[a-z0-9][A-Za-z0-9._-]*" "$1"', 'sh', program]
-
-    def parse_version(self, text: str) -> str:
-        """'isc26_v2' from 'io500-isc26_v2'; raises EngineError E1 if the text has none."""
-        match = re.match(r'io500-([a-z]+\d+\S*)$', text.strip())
-        if match is None:
-            raise EngineError('E1', 'the program does not say which version of IO500 it is')
-        return match.group(1)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Its configuration is raw + '.ini', its results lie in raw + '.io500'."""

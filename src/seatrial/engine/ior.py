@@ -34,7 +34,16 @@ from decimal import Decimal
 from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
+from seatrial.engine.base import (
+    Command,
+    Engine,
+    EngineError,
+    Outcome,
+    check_life,
+    ending,
+    immovable,
+    only_process,
+)
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
@@ -47,53 +56,10 @@ PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; th
 RANK_SLACK = 1e-6  # the rows of the ranks have eleven digits (saveRankPerformanceDetailsCSV)
 LEFT_APART_S = 0.1  # ranks of one node left the barrier up to 0.03 s apart, four of them to a core (seen with 4.0.0)
 LEFT_APART_SHARE = 0.1
-LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 SEEDS = 2**27  # of the seed of rand_r(3) in glibc these many values count: it multiplies, and takes bits 16 to 26
 WORD = 8  # IOR's own unit: block and transfer are multiples of it
 NCMPI_INT = 2**32  # its NCMPI casts an offset less the first one to int
 DIRECT = '--posix.odirect'
-
-# The last version that has the fault -> the figure -> the fault. mdtest is of the same package.
-DISTRUSTED: Dict[str, Dict[str, str]] = {
-    '3.3.0': {
-        'mdtest rate': 'maximum, minimum and mean were taken over the ranks and not over the iterations, and a '
-        "rank's rate counted the barrier (hpc/ior PRs 312 and 336)",
-    },
-    '4.0.0': {
-        'ior latency': 'it is divided by the transfers of one block, whatever the number of segments or a '
-        'stonewall made of them (hpc/ior PR 508)',
-        'ior stonewalled mpiio': 'a short MPI-IO transfer counts in full, so that bytes are claimed which were '
-        'never moved (hpc/ior issue 109, PR 501)',
-        'mdtest time': 'with -Z the summary heads times with ops/sec (hpc/ior PR 497)',
-    },
-}
-
-
-class IorSetup(NamedTuple):
-    """What IOR is told to do, and in its summary what it says that it was told. Sizes in bytes, flags 0 or 1.
-
-    shifted: -C, the ranks read what the next node wrote; shifted_at_random: -Z
-    """
-
-    api: str
-    file_per_process: int
-    collective: int
-    random_order: int
-    shifted: int
-    write: int
-    read: int
-    fsync: int
-    segments: int
-    block_bytes: int
-    transfer_bytes: int
-    keep_files: int = 1
-    repetitions: int = 1
-    existing_files: int = 0
-    shifted_at_random: int = 0
-    check_write: int = 0
-    check_read: int = 0
-    fsync_each_write: int = 0
-    stonewall_s: int = 0
 
 
 class Result(NamedTuple):
@@ -112,9 +78,12 @@ class Result(NamedTuple):
 
 
 class IorRun(NamedTuple):
-    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory."""
+    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory.
 
-    setup: IorSetup
+    setup: by IOR's own names, as of setup_of
+    """
+
+    setup: Dict[str, Any]
     nodes: int
     tasks: int
     tasks_per_node: int
@@ -125,7 +94,6 @@ class Total(NamedTuple):
     """One row of the summary over all repetitions: MiB/s, seconds, moved_mib in MiB."""
 
     operation: str
-    api: str
     tasks: int
     repetitions: int
     max_bandwidth: Decimal
@@ -147,8 +115,6 @@ class IorSummary(NamedTuple):
     """All that one launch of IOR said. machine: the host name of the first rank, the only one that IOR tells."""
 
     version: str
-    began: str
-    finished: str
     command_line: str
     machine: str
     tests: Tuple[IorRun, ...]
@@ -174,15 +140,15 @@ class Ior(Engine):
     declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012
     programs = ('ior',)
     how_to_get = 'from spack-env/ (ior@4.0.0)'
+    says_version = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O')
+    without_version = 'T7'
     mpi = True
     names_hosts = False
     keeps_files = False  # without -E it removes what is there (IOR.c, TestIoSys)
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why IOR cannot carry the point out exactly, as half a sentence, or None if it can.
-
-        Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
+        """Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
         all offsets to the ranks at random, in unequal numbers.
         """
         data = point.data
@@ -206,7 +172,7 @@ class Ior(Engine):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """What -C does, whether the ranks fill node after node or go round them; see setup_of."""
-        return phase_of(point, phase).reads and bool(setup_of(point, phase).shifted)
+        return phase_of(point, phase).reads and bool(setup_of(point, phase)['reorderTasks'])
 
     def repeats(self, point: Point) -> str:
         """After how much of a task's data its offsets come to a seed again, of which 27 bits count."""
@@ -229,12 +195,9 @@ class Ior(Engine):
         return ['sh', '-c', script, 'sh', program]
 
     def parse_version(self, text: str) -> str:
-        """'4.0.0'; raises EngineError if the text is not IOR's or the version is older than 4.0.0."""
-        match = re.search(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O', text)
-        if match is None:
-            raise EngineError('T7', 'the program does not say which version of IOR it is')
-        _refuse_old(match.group(1))
-        return match.group(1)
+        version = super().parse_version(text)
+        _refuse_old(version)
+        return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase; it leaves raw + '.json' (summary) and raw + '.csv' (times of the ranks).
@@ -247,17 +210,19 @@ class Ior(Engine):
         if fault is not None:
             raise EngineError('P11', fault)
         setup = setup_of(point, phase)
-        argv = [program, '-a', setup.api, '-i', '1', '-k']
-        argv += ['-w', '-e', '-l', 'random', '-G', str(_hash(seed, raw, 2**31 - 1))] if setup.write else ['-r']
-        argv += ['-E'] if setup.existing_files else []
-        argv += ['-F'] if setup.file_per_process else []
-        argv += ['-c'] if setup.collective else []
+        argv = [program, '-a', setup['api'], '-i', '1', '-k']
+        writes = setup['writeFile']
+        argv += ['-w', '-e', '-l', 'random', '-G', str(hashed(seed, raw, 2**31 - 1))] if writes else ['-r']
+        argv += ['-E'] if setup['useExistingTestFile'] else []
+        argv += ['-F'] if setup['filePerProc'] else []
+        argv += ['-c'] if setup['collective'] else []
         argv += [DIRECT] if point.data.direct else []
-        argv += ['-C'] if setup.shifted else []
+        argv += ['-C'] if setup['reorderTasks'] else []
         # The order of a read is another than that of the write: a file system that writes to a log laid the file
         # out in the order of the write.
-        argv += ['-z', f'--random-offset-seed={_hash(seed, phase, 2**30)}'] if setup.random_order else []
-        argv += ['-b', str(setup.block_bytes), '-t', str(setup.transfer_bytes), '-s', str(setup.segments)]
+        argv += ['-z', f'--random-offset-seed={hashed(seed, phase, 2**30)}'] if setup['randomOffset'] else []
+        for option, key in (('-b', 'blockSize'), ('-t', 'transferSize'), ('-s', 'segmentCount')):
+            argv += [option, str(setup[key])]
         argv += ['-o', 'data', '-O', 'summaryFormat=JSON', '-O', f'summaryFile={outputs[0]}']
         argv += ['-O', f'saveRankPerformanceDetailsCSV={outputs[1]}']
         return Command('mpi', (tuple(argv),), {}, outputs, _links(point))
@@ -290,8 +255,9 @@ class Ior(Engine):
         summary = parse_summary(summary_text)
         access = WRITE if phase_of(point, phase).writes else READ
         result, total = _only_run(summary, access)
-        _check_placement(summary.tests[0], point)
-        _check_setup(summary.tests[0].setup, setup_of(point, phase))
+        run = summary.tests[0]
+        check_placement('IOR', point, run.tasks, run.nodes, run.tasks_per_node)
+        _check_setup(run.setup, setup_of(point, phase))
         direct = DIRECT in summary.command_line.split()
         if direct != point.data.direct:
             how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
@@ -306,7 +272,7 @@ class Ior(Engine):
         opening = (_opening(phase, result, seconds),) if point.data.opening else ()
         return Measurement(
             metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)), *opening),
-            world_size=summary.tests[0].tasks,
+            world_size=run.tasks,
             hosts=tuple(dict.fromkeys(named))
             or (summary.machine, *(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1))),
             clock_s=float(PRINTED_S),
@@ -315,13 +281,15 @@ class Ior(Engine):
                 TaskTime(r.rank, named[r.rank] if named else '', point.data.bytes_per_task, 0.0, r.with_open_s)
                 for r in ranks
             ),
-            fsync=bool(summary.tests[0].setup.fsync),
+            fsync=bool(run.setup['fsync']),
             direct=direct,
         )
 
 
-def setup_of(point: Point, phase: str) -> IorSetup:
-    """A phase of a point in IOR's words. Raises ValueError for a write of a whole file by all tasks.
+def setup_of(point: Point, phase: str) -> Dict[str, Any]:
+    """A phase of a point by the names that IOR's summary has for what it was told. Sizes in bytes, flags 0 or 1.
+
+    Raises ValueError for a write of a whole file by all tasks.
 
     A whole file a task:             -F -b BYTES -t TRANSFER
     a segment, contiguous:           -b BYTES -t TRANSFER -s 1
@@ -336,29 +304,22 @@ def setup_of(point: Point, phase: str) -> IorSetup:
     linked, write = shared_whole(point), does.writes
     if linked and write:
         raise ValueError('IOR cannot write the whole of one file from all tasks')
-    return IorSetup(
-        api={'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5', 'netcdf': 'NCMPI'}[data.interface],
-        file_per_process=int(data.extent == 'whole'),
-        collective=int(data.collective),
-        random_order=int(data.order == 'random'),
-        shifted=int(not write and point.nodes > 1 and not linked and data.interface != 'netcdf'),
-        write=int(write),
-        read=int(not write),
-        fsync=int(write),
-        segments=data.segments,
-        block_bytes=data.block_size,
-        transfer_bytes=data.transfer_size,
-        existing_files=int(write and does.needs),
-    )
-
-
-def check_life(program: str, seconds: float, process: ProcessTime) -> None:
-    """Raises EngineError T1 if a program claims more seconds than its launch lived: a clock was set meanwhile."""
-    lived_s = process.end_s - process.start_s
-    if seconds > lived_s * LIFE_SLACK + float(PRINTED_S):
-        raise EngineError(
-            'T1', f'{program} claims {seconds:.3f} s in a launch of {lived_s:.3f} s: a clock of its nodes is wrong'
-        )
+    return {
+        'api': {'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5', 'netcdf': 'NCMPI'}[data.interface],
+        'filePerProc': int(data.extent == 'whole'),
+        'collective': int(data.collective),
+        'randomOffset': int(data.order == 'random'),
+        'reorderTasks': int(not write and point.nodes > 1 and not linked and data.interface != 'netcdf'),
+        'writeFile': int(write),
+        'readFile': int(not write),
+        'fsync': int(write),
+        'segmentCount': data.segments,
+        'blockSize': data.block_size,
+        'transferSize': data.transfer_size,
+        'useExistingTestFile': int(write and does.needs),
+        **dict.fromkeys(('keepFile', 'repetitions'), 1),
+        **dict.fromkeys(('reorderTasksRandom', 'checkWrite', 'checkRead', 'fsyncperwrite'), 0),
+    }
 
 
 def refuse_exit(program: str, outcome: Outcome, said: Tuple[Complaint, ...]) -> None:
@@ -374,15 +335,27 @@ def refuse_exit(program: str, outcome: Outcome, said: Tuple[Complaint, ...]) -> 
     raise EngineError('E1', f"{program} {ending(outcome.exit_status)}: '{why}'")
 
 
-def distrusted(version: str, figure: str) -> Optional[str]:
-    """Why this figure of IOR or mdtest is not valid in this version, or None.
+def check_placement(program: str, point: Point, tasks: int, nodes: int, on_first: int) -> None:
+    """Raises EngineError: T9 for other tasks than planned; T10 for other nodes, or other tasks on the first one."""
+    if tasks != point.tasks:
+        raise EngineError('T9', f'{program} ran with {tasks} tasks instead of {point.tasks}')
+    if (nodes, on_first) != (point.nodes, point.tasks_per_node):
+        raise EngineError(
+            'T10',
+            f'{program} saw {nodes} nodes with {on_first} tasks on the first, '
+            f'not {point.nodes} with {point.tasks_per_node}',
+        )
 
-    The figures are the keys of DISTRUSTED. A version that does not begin with numbers has all the faults.
-    """
-    for last, faults in DISTRUSTED.items():
-        if figure in faults and _release(version) <= _release(last):
-            return faults[figure]
-    return None
+
+def release_of(version: str) -> Tuple[int, int, int]:
+    """Of a version of IOR and mdtest; one that does not begin with numbers is older than all."""
+    match = re.match(r'(\d+)\.(\d+)(?:\.(\d+))?', version, re.ASCII)
+    return (int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)) if match else (0, 0, 0)
+
+
+def hashed(seed: int, salt: str, below: int) -> int:
+    """A number of 1 to below - 1: IOR takes 0 for "choose one yourself"."""
+    return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
 
 
 def parse_summary(json_text: str) -> IorSummary:
@@ -401,8 +374,6 @@ def parse_summary(json_text: str) -> IorSummary:
     _refuse_old(version)
     return IorSummary(
         version=version,
-        began=_take(data, 'Began', str),
-        finished=_take(data, 'Finished', str),
         command_line=_take(data, 'Command line', str),
         machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # after the name of the system
         tests=tuple(_run(test) for test in _take(data, 'tests', list)),
@@ -412,17 +383,22 @@ def parse_summary(json_text: str) -> IorSummary:
 
 def parse_ranks(csv_text: str) -> Tuple[RankTime, ...]:
     """The rows of the per-rank file. Raises EngineError T8 if a line is not whole."""
-    lines = csv_text.splitlines()
-    if not csv_text.endswith('\n') or lines[0] != _RANKS_HEADER:
-        raise EngineError('T8', f"IOR's file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
     ranks = []
-    for line in lines[1:]:
+    for line in rank_lines('IOR', csv_text, _RANKS_HEADER):
         match = _RANK.match(line)
         if match is None:
             raise EngineError('T8', f"IOR's file of the ranks' times is damaged: '{line}'")
         access, rank, *numbers = match.groups()
         ranks.append(RankTime(access, int(rank), *map(float, numbers)))
     return tuple(ranks)
+
+
+def rank_lines(program: str, csv_text: str, header: str) -> List[str]:
+    """Those behind the header of a file of the ranks' times. Raises EngineError T8 if it is not whole."""
+    lines = csv_text.splitlines()
+    if not csv_text.endswith('\n') or lines[0] != header:
+        raise EngineError('T8', f"{program}'s file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
+    return lines[1:]
 
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
@@ -458,29 +434,6 @@ _COMPLAINT_RULES = (
     ('T9', re.compile(r'More tasks requested|running with \d+ tasks')),
 )
 
-# IOR's own names in the 'Parameters' of a test.
-_SETUP_KEYS = {
-    'api': 'api',
-    'file_per_process': 'filePerProc',
-    'collective': 'collective',
-    'random_order': 'randomOffset',
-    'shifted': 'reorderTasks',
-    'write': 'writeFile',
-    'read': 'readFile',
-    'fsync': 'fsync',
-    'segments': 'segmentCount',
-    'block_bytes': 'blockSize',
-    'transfer_bytes': 'transferSize',
-    'keep_files': 'keepFile',
-    'repetitions': 'repetitions',
-    'existing_files': 'useExistingTestFile',
-    'shifted_at_random': 'reorderTasksRandom',
-    'check_write': 'checkWrite',
-    'check_read': 'checkRead',
-    'fsync_each_write': 'fsyncperwrite',
-    'stonewall_s': 'deadlineForStonewall',
-}
-
 
 def _path_fault(program: str, raw: str) -> Optional[str]:
     # IOR scans what follows -O into 1024 bytes, splits it at commas, and copies its arguments into the JSON unquoted.
@@ -492,11 +445,6 @@ def _path_fault(program: str, raw: str) -> Optional[str]:
     if len(raw) > 1000:
         return f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters'
     return None
-
-
-def _hash(seed: int, salt: str, below: int) -> int:
-    """A number of 1 to below - 1: IOR takes 0 for "choose one yourself"."""
-    return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
 
 
 def _step(point: Point) -> int:
@@ -511,13 +459,8 @@ def _links(point: Point) -> Tuple[Tuple[str, str], ...]:
     return tuple((file_name(own, rank), file_name(point, rank)) for rank in range(point.tasks))
 
 
-def _release(version: str) -> Tuple[int, int, int]:
-    match = re.match(r'(\d+)\.(\d+)(?:\.(\d+))?', version, re.ASCII)
-    return (int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)) if match else (0, 0, 0)
-
-
 def _refuse_old(version: str) -> None:
-    if _release(version) < OLDEST:
+    if release_of(version) < OLDEST:
         raise EngineError(
             'T7',
             f'IOR {version} has neither data that do not compress nor times of the ranks; '
@@ -526,8 +469,7 @@ def _refuse_old(version: str) -> None:
 
 
 def _refuse_failure(outcome: Outcome) -> None:
-    if len(outcome.processes) != 1:
-        raise EngineError('T9', f'IOR is one launch, and {len(outcome.processes)} processes were started')
+    only_process('IOR', outcome)
     status = outcome.exit_status
     said = complaints('\n'.join(outcome.stdouts))
     # What was found wrong with the data is the better reason; but an abort can swallow the line that explains it.
@@ -539,10 +481,9 @@ def _refuse_failure(outcome: Outcome) -> None:
 
 
 def _run(data: Any) -> IorRun:
-    parameters, options = _take(data, 'Parameters', dict), _take(data, 'Options', dict)
-    kinds = {field: str if field == 'api' else int for field in _SETUP_KEYS}
+    options = _take(data, 'Options', dict)
     return IorRun(
-        setup=IorSetup(**{field: _take(parameters, key, kinds[field]) for field, key in _SETUP_KEYS.items()}),
+        setup=_take(data, 'Parameters', dict),
         nodes=_take(options, 'nodes', int),
         tasks=_take(options, 'tasks', int),
         tasks_per_node=_take(options, 'clients per node', int),
@@ -556,18 +497,9 @@ def _result(row: Any) -> Result:
 
 
 def _total(row: Any) -> Total:
-    return Total(
-        operation=_take(row, 'operation', str),
-        api=_take(row, 'API', str),
-        tasks=_take(row, 'numTasks', int),
-        repetitions=_take(row, 'repetitions', int),
-        max_bandwidth=_decimal(row, 'bwMaxMIB'),
-        min_bandwidth=_decimal(row, 'bwMinMIB'),
-        mean_bandwidth=_decimal(row, 'bwMeanMIB'),
-        deviation=_decimal(row, 'bwStdMIB'),
-        mean_s=_decimal(row, 'MeanTime'),
-        moved_mib=_decimal(row, 'xsizeMiB'),
-    )
+    keys = ('bwMaxMIB', 'bwMinMIB', 'bwMeanMIB', 'bwStdMIB', 'MeanTime', 'xsizeMiB')
+    counts = [_take(row, key, int) for key in ('numTasks', 'repetitions')]
+    return Total(_take(row, 'operation', str), *counts, *[_decimal(row, key) for key in keys])
 
 
 def _decimal(data: Any, key: str) -> Decimal:
@@ -594,22 +526,12 @@ def _only_run(summary: IorSummary, phase: str) -> Tuple[Result, Total]:
     return result, total
 
 
-def _check_placement(run: IorRun, point: Point) -> None:
-    if run.tasks != point.tasks:
-        raise EngineError('T9', f'IOR ran with {run.tasks} tasks instead of {point.tasks}')
-    if (run.nodes, run.tasks_per_node) != (point.nodes, point.tasks_per_node):
-        raise EngineError(
-            'T10',
-            f'IOR saw {run.nodes} nodes with {run.tasks_per_node} tasks on the first, '
-            f'not {point.nodes} with {point.tasks_per_node}',
-        )
-
-
-def _check_setup(said: IorSetup, planned: IorSetup) -> None:
-    if said.stonewall_s:
-        raise EngineError('T1', f'IOR was stopped by a stonewall of {said.stonewall_s} s')
-    for field, key in _SETUP_KEYS.items():
-        done, meant = getattr(said, field), getattr(planned, field)
+def _check_setup(said: Dict[str, Any], planned: Dict[str, Any]) -> None:
+    stonewall_s = _take(said, 'deadlineForStonewall', int)
+    if stonewall_s:
+        raise EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
+    for key, meant in planned.items():
+        done = _take(said, key, type(meant))
         if done != meant:
             raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
 

@@ -21,9 +21,8 @@ exits with 0.
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
 from seatrial.engine.fio.process import randseed_of
-from seatrial.engine.ior import check_life
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import KIB, MIB
@@ -37,6 +36,7 @@ HALF_ZEROS = ('3.489',)
 CLOCK_S = 1e-6  # gettimeofday(2); IOzone prints this as its resolution
 PRINTED = 0.005  # half of the last digit of a figure, in kB or kB/s
 
+_VERSION = re.compile(r'Version \$Revision: (\d[\d.]*) \$')
 _WRITERS, _READERS = 'initial writers', 'readers'
 
 
@@ -69,9 +69,9 @@ class Iozone(Engine):
     kinds = ('reuse',)
     programs = ('iozone',)
     how_to_get = 'from Spack (iozone) or iozone.org'
+    says_version = _VERSION
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why IOzone cannot carry the point out exactly, as half a sentence, or None if it can."""
         data = point.data
         if point.nodes > 1:
             return f'cannot start tasks on {point.nodes} nodes: its -+m logs in to them by rsh or ssh'
@@ -84,20 +84,13 @@ class Iozone(Engine):
         return None
 
     def version_argv(self, program: str) -> List[str]:
-        """The command that makes IOzone say its version."""
         return [program, '-v']
 
     def parse_version(self, text: str) -> str:
-        """'3.471' from 'Version $Revision: 3.471 $'.
-
-        Raises EngineError: E1 if the text is not IOzone's, T7 if half of its data are zeros.
-        """
-        match = _VERSION.search(text)
-        if match is None:
-            raise EngineError('E1', 'the program does not say which version of IOzone it is')
-        if match.group(1) in HALF_ZEROS:
-            raise EngineError('T7', f'IOzone {match.group(1)} writes zeros into half of each transfer')
-        return match.group(1)
+        version = super().parse_version(text)
+        if version in HALF_ZEROS:
+            raise EngineError('T7', f'IOzone {version} writes zeros into half of each transfer')
+        return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One process, which starts those of the tasks. -w keeps the files, -+N writes over them."""
@@ -118,15 +111,10 @@ class Iozone(Engine):
         The figure: what the processes and IOzone itself saw. Every process begins when all are ready, so each window
         begins at 0; fsync and close lie inside it.
         """
-        if len(outcome.processes) != 1:
-            raise EngineError('T9', f'IOzone is one launch, and {len(outcome.processes)} processes were started')
-        text, process = outcome.stdouts[0], outcome.processes[0]
-        complaint = next(iter(_complaints(text, outcome.stderrs[0])), '')
-        if outcome.exit_status:
-            why = f": '{complaint}'" if complaint else ''
-            raise EngineError('E1', f'IOzone {ending(outcome.exit_status)}{why}')
-        if complaint:
-            raise EngineError('T8', f"IOzone exited with 0 and said '{complaint}'")
+        text, process = outcome.stdouts[0], only_process('IOzone', outcome)
+        # On stderr stands perror(3) alone.
+        complaints = [*filter(None, map(str.strip, outcome.stderrs[0].splitlines())), *_COMPLAINT.findall(text)]
+        refuse_failure('IOzone', outcome.exit_status, complaints[0].strip() if complaints else '')
         run = parse_run(text)
         _check_run(run, phase, point, command)
         seconds = max(child.bytes_moved / child.throughput for child in run.children)
@@ -176,7 +164,6 @@ def parse_run(text: str) -> IozoneRun:
 
 _CUT = 'Command line too long to save completely.'  # with about 70 files
 _ENDED = 'iozone test complete.'
-_VERSION = re.compile(r'Version \$Revision: (\d[\d.]*) \$')
 _NUMBER = r'= *(\d+\.\d\d) kB'
 _PATTERNS = {
     'version': _VERSION,
@@ -189,11 +176,6 @@ _PATTERNS = {
 }
 _CHILD = re.compile(rf'Child\[(\d+)\] xfer count {_NUMBER}, Throughput {_NUMBER}/sec')
 _COMPLAINT = re.compile(r'^.*(?:Error |[Cc]an ?not |iozone: interrupted|mis-compare).*$', re.MULTILINE)
-
-
-def _complaints(stdout: str, stderr: str) -> List[str]:
-    """What it says beside its figures; on stderr stands perror(3) alone."""
-    return [*filter(None, map(str.strip, stderr.splitlines())), *map(str.strip, _COMPLAINT.findall(stdout))]
 
 
 def _kib(figure: str) -> float:

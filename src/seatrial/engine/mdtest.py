@@ -17,13 +17,12 @@ file that rank r + 1 makes as its number i - 1 (seen), so a back end that remove
 are made inside the timed region: nothing to be seen with 40 KiB a file, on tmpfs a fifth of the rate with 2 MB.
 """
 
-import hashlib
 import re
 from decimal import Decimal
-from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, Engine, EngineError, Outcome
-from seatrial.engine.ior import Complaint, check_life, distrusted, refuse_exit
+from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, Engine, EngineError, Outcome, check_life, only_process
+from seatrial.engine.ior import Complaint, check_placement, hashed, rank_lines, refuse_exit, release_of
 from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
@@ -32,6 +31,11 @@ from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import levels_total, operations
 from seatrial.workload.words import counted
 
+LAST_WRONG = (3, 3, 0)
+WRONG = (
+    'maximum, minimum and mean were taken over the ranks and not over the iterations, and a '
+    "rank's rate counted the barrier (hpc/ior PRs 312 and 336)"
+)
 CLOCK_S = 1e-6  # gettimeofday(2)
 PRINTED = Decimal('0.001')  # rates in the table have three decimals
 SHIFT_NODES = 4  # rule T4: -N shifts stat by one node, read by two, removal by three
@@ -41,17 +45,13 @@ CUT_AT = 1023  # and prints lines through a buffer of 1024 bytes
 
 
 class MdtestRow(NamedTuple):
-    """One row of a table, verbatim: of a rate operations a second, of a time seconds, whatever its head says.
-
-    of_ranks: maximum, minimum and mean over the ranks, where --showRankStatistics asked for them.
-    """
+    """One row of a table, verbatim: of a rate operations a second, of a time seconds, whatever its head says."""
 
     operation: str
     maximum: Decimal
     minimum: Decimal
     mean: Decimal
     deviation: Decimal
-    of_ranks: Optional[Tuple[Decimal, Decimal, Decimal]] = None
 
     @property
     def ran(self) -> bool:
@@ -67,29 +67,11 @@ class Table(NamedTuple):
     rows: Tuple[MdtestRow, ...]
 
 
-class ProcessRow(NamedTuple):
-    """What --print-all-procs adds: the figure of each rank for one operation of one iteration, verbatim."""
-
-    quantity: str
-    iteration: int
-    operation: str
-    figures: Tuple[Decimal, ...]
-
-
-class MdtestRun(NamedTuple):
-    """What was run with one number of tasks: `entries` files, directories or each of both, of all tasks together."""
-
-    tasks: int
-    entries: int
-    kinds: str
-    processes: Tuple[ProcessRow, ...]
-    tables: Tuple[Table, ...]
-
-
 class MdtestSummary(NamedTuple):
     """All that one launch of mdtest said. nodemap has a 1 for every rank on the first rank's node, else a 0.
 
-    shifted_by: ranks, by -N; opens_only: whether the read phase was told to read no bytes.
+    shifted_by: ranks, by -N; opens_only: whether the read phase was told to read no bytes; runs: with how many tasks,
+    on how many entries of them all, and of which kinds
     """
 
     version: str
@@ -97,13 +79,10 @@ class MdtestSummary(NamedTuple):
     nodes: int
     nodemap: str
     command_line: str
-    path: str
-    began: str
-    finished: str
     shifted_by: Optional[int]
     opens_only: bool
-    runs: Tuple[MdtestRun, ...]
-    complaints: Tuple[Complaint, ...]
+    runs: Tuple[Tuple[int, int, str], ...]
+    tables: Tuple[Table, ...]
 
 
 class RankRow(NamedTuple):
@@ -125,12 +104,13 @@ class Mdtest(Engine):
     kinds = ('tree',)
     programs = ('mdtest',)
     how_to_get = 'from spack-env/ (it comes with ior@4.0.0)'
+    says_version = re.compile(r'(?:IOR|mdtest)-(\S+)(?:: MPI Coordinated Test of Parallel I/O| was launched)')
+    without_version = 'T7'
     mpi = True
     makes = (r'test-dir\.\d+-\d+', r'mdtest_tree(\.\d+)+', r'(file|dir)\.mdtest\.\d+\.\d+')
     names_hosts = False
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why mdtest cannot carry the point out exactly, as half a sentence, or None if it can."""
         tree = point.tree
         if does(point, FIND):
             return 'cannot find files: IO500 has another program for that'
@@ -165,11 +145,7 @@ class Mdtest(Engine):
         return ['sh', '-c', f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -C -F -n 1 -d .', 'sh', program]
 
     def parse_version(self, text: str) -> str:
-        """'4.0.0'; raises EngineError T7 if the text is not mdtest's or its rates are not valid."""
-        match = re.search(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O|mdtest-(\S+) was launched', text)
-        if match is None:
-            raise EngineError('T7', 'the program does not say which version of mdtest it is')
-        version = match.group(1) or match.group(2)
+        version = super().parse_version(text)
         _refuse_version(version)
         return version
 
@@ -179,8 +155,7 @@ class Mdtest(Engine):
         argv = [program, *options_of(phase, point)]
         if phase_of(point, phase).makes and point.tree.bytes_per_file:
             # Without -G the data begin at the second of the clock, and neighbouring launches share most of them.
-            offset = 1 + int(hashlib.sha256(f'{seed} {raw}'.encode()).hexdigest(), 16) % 2**30
-            argv += ['--dataPacketType=random', '-G', str(offset)]
+            argv += ['--dataPacketType=random', '-G', str(hashed(seed, raw, 2**30 + 1))]
         argv += [f'--saveRankPerformanceDetails={ranks}']
         return Command('mpi', (tuple(argv),), {}, (ranks,))
 
@@ -209,7 +184,8 @@ class Mdtest(Engine):
         """
         said = _complete(outcome)
         _refuse_version(said.version)
-        _check_placement(said, point)
+        tasks = said.tasks if said.tasks != point.tasks else len(said.nodemap)
+        check_placement('mdtest', point, tasks, said.nodes, said.nodemap.count('1'))
         _check_shift(said, phase, point)
         _check_command(said, command)
         table = _only_table(said, phase, point)
@@ -250,8 +226,8 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
 
 
 def parse_output(stdout: str) -> MdtestSummary:
-    """What the standard output says, in the forms of 3.3.0, 4.0.0 and 4.1.0+dev, with -P, -Z and the statistics of
-    the ranks. Lines that are none of mdtest's own are skipped: launchers and MPI libraries print there too.
+    """What the standard output says, in the forms of 3.3.0, 4.0.0 and 4.1.0+dev. Other lines are skipped: launchers
+    and MPI libraries print there, too, and mdtest itself what nobody asks it for (--print-all-procs).
 
     Raises EngineError: T7 if it is not mdtest's; T8 if it is not whole; T13 if something is not where it should be.
     """
@@ -261,9 +237,11 @@ def parse_output(stdout: str) -> MdtestSummary:
     version, tasks, nodes = banners[0]
     if len(banners) > 1:
         raise EngineError('T9', f'mdtest ran {len(banners)} times with {tasks} tasks instead of once with all')
-    finished = re.search(r'^-- finished at (.+) --$', stdout, re.M)
+    finished = re.search(r'^-- finished at .+ --$', stdout, re.M)
     if finished is None:
         raise EngineError('T8', "mdtest's output has no 'finished': the run did not come to its end")
+    whole = stdout[: finished.start()]
+    tables = _TITLE.split(whole)
     shifted = re.search(r'Shifting ranks by (\d+) for each phase', stdout)
     return MdtestSummary(
         version=version,
@@ -271,23 +249,17 @@ def parse_output(stdout: str) -> MdtestSummary:
         nodes=int(nodes),
         nodemap=_field('Nodemap', stdout),
         command_line=_field('Command line used', stdout),
-        path=_field('Path', stdout),
-        began=_field('-- started at', stdout),
-        finished=finished.group(1),
         shifted_by=int(shifted.group(1)) if shifted else None,
         opens_only=_OPENS_ONLY in stdout,
-        runs=tuple(_run(head, body) for head, body in _sections(_RUN, stdout[: finished.start()])),
-        complaints=complaints(stdout),
+        runs=tuple((int(ran_by), int(entries), kinds) for ran_by, entries, kinds in _RUN.findall(whole)),
+        tables=tuple(map(_table, tables[1::3], tables[2::3], tables[3::3])),
     )
 
 
 def parse_ranks(csv_text: str) -> Tuple[RankRow, ...]:
     """The rows of the per-rank file, that of all ranks first. Raises EngineError T8 if a line is not whole."""
-    lines = csv_text.splitlines()
-    if not csv_text.endswith('\n') or lines[0] != _RANKS_HEADER:
-        raise EngineError('T8', f"mdtest's file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
     rows = []
-    for line in lines[1:]:
+    for line in rank_lines('mdtest', csv_text, _RANKS_HEADER):
         match = _RANK.match(line)
         fields = match.group(3).split(',')[1:] if match else []
         # A rank's row has no figures of the tree.
@@ -316,31 +288,14 @@ _BYTES = {'create': '-w', 'read': '-e'}
 _OPENS_ONLY = 'Read bytes is 0, thus, a read test will actually just open/close'
 _NOT_THERE = re.compile(r'[Uu]nable to (?:stat|open|read|rename|remove) |(?:unlink|rename)\(\) of file ')
 
-# In the order of the per-rank file.
 _OPERATIONS = (
-    'Directory creation',
-    'Directory stat',
-    'Directory read',
-    'Directory rename',
-    'Directory removal',
-    'File creation',
-    'File stat',
-    'File read',
-    'File removal',
-    'Tree creation',
-    'Tree removal',
+    *(f'Directory {act}' for act in ('creation', 'stat', 'read', 'rename', 'removal')),
+    *(f'File {act}' for act in ('creation', 'stat', 'read', 'removal')),
+    *('Tree creation', 'Tree removal'),
 )
-_METRICS = {
-    'directory_create': 'Directory creation',
-    'directory_stat': 'Directory stat',
-    'directory_remove': 'Directory removal',
-    'file_create': 'File creation',
-    'file_stat': 'File stat',
-    'file_read': 'File read',
-    'file_remove': 'File removal',
-    'tree_create': 'Tree creation',
-    'tree_remove': 'Tree removal',
-}
+"""In the order of the per-rank file."""
+
+_ACTS = {'create': 'creation', 'remove': 'removal'}
 _TREE = {'create': 'Tree creation', 'remove': 'Tree removal'}
 
 _RANKS_HEADER = 'rank,items' + ''.join(f',rate-{name},time-{name}' for name in _OPERATIONS)
@@ -351,9 +306,12 @@ _RUN = re.compile(r'^(\d+) tasks, (\d+) (files/directories|files|directories|fil
 _TITLE = re.compile(r'^SUMMARY (rate|time)(?: \(in [^)]+\))?: \(of (\d+) iterations\)$', re.M | re.ASCII)
 _HEAD = re.compile(r'   (?:Operation|-{9})  ')
 _FIGURE = re.compile(r'-?(?:\d+\.\d{3}|inf|nan)\Z', re.ASCII)
-_PROCESSES = re.compile(r'^Per process result \((rate|time)\):$', re.M)
-_ITERATION = re.compile(r'^iteration: (\d+)$', re.M | re.ASCII)
-_PROCESS = re.compile(r'Test (\w+ \w+) ((?:[-+.\de]+|inf|nan)(?:,(?:[-+.\de]+|inf|nan))*)\Z', re.ASCII)
+
+
+def _operation(metric: str) -> str:
+    """'File creation' of 'file_create'."""
+    entry, act = metric.split('_')
+    return f'{entry.capitalize()} {_ACTS.get(act, act)}'
 
 
 def _longest_path(point: Point) -> int:
@@ -365,17 +323,15 @@ def _longest_path(point: Point) -> int:
 
 
 def _refuse_version(version: str) -> None:
-    why = distrusted(version, 'mdtest rate')
-    if why is not None:
+    if release_of(version) <= LAST_WRONG:
         raise EngineError(
-            'T7', f'the rates of mdtest {version} are wrong: {why}; install 4.0.0 or later (Spack: ior@4.0.0)'
+            'T7', f'the rates of mdtest {version} are wrong: {WRONG}; install 4.0.0 or later (Spack: ior@4.0.0)'
         )
 
 
 def _complete(outcome: Outcome) -> MdtestSummary:
     """The output of a launch that ended well and complained of nothing."""
-    if len(outcome.processes) != 1:
-        raise EngineError('T9', f'mdtest is one launch, and {len(outcome.processes)} processes were started')
+    only_process('mdtest', outcome)
     stdout = outcome.stdouts[0]
     said = complaints(stdout)
     refuse_exit('mdtest', outcome, said)
@@ -387,34 +343,15 @@ def _complete(outcome: Outcome) -> MdtestSummary:
 
 
 def _field(name: str, stdout: str) -> str:
-    match = re.search(f'^{name} *:? (.+?)(?: --)?$', stdout, re.M)
+    match = re.search(f'^{name} *:? (.+?)$', stdout, re.M)
     if match is None:
         raise EngineError('T13', f"mdtest's output has no line that begins with '{name}'")
     return match.group(1)
 
 
-def _sections(head: Pattern[str], text: str) -> List[Tuple[Match[str], str]]:
-    """Every head in the text, with what follows it up to the next."""
-    heads = list(head.finditer(text))
-    ends = [following.start() for following in heads[1:]] + [len(text)]
-    return [(found, text[found.end() : end]) for found, end in zip(heads, ends)]
-
-
-def _run(head: Match[str], body: str) -> MdtestRun:
-    tables = _sections(_TITLE, body)
-    before = body[: tables[0][0].start()] if tables else body
-    return MdtestRun(
-        tasks=int(head.group(1)),
-        entries=int(head.group(2)),
-        kinds=head.group(3),
-        processes=tuple(row for found, text in _sections(_PROCESSES, before) for row in _processes(found, text)),
-        tables=tuple(_table(title, text) for title, text in tables),
-    )
-
-
-def _table(title: Match[str], body: str) -> Table:
+def _table(quantity: str, iterations: str, body: str) -> Table:
     lines = [line for line in body.splitlines() if line.startswith('   ') and not _HEAD.match(line)]
-    table = Table(title.group(1), int(title.group(2)), tuple(_row(line) for line in lines))
+    table = Table(quantity, int(iterations), tuple(_row(line) for line in lines))
     operations_in_order = [row.operation for row in table.rows]
     if operations_in_order != [name for name in _OPERATIONS if name in operations_in_order]:
         raise EngineError('T13', f"mdtest's table has other rows than its own: {', '.join(operations_in_order)}")
@@ -428,34 +365,7 @@ def _row(line: str) -> MdtestRow:
     operation, figures = ' '.join(words[:2]), words[2:]
     if operation not in _OPERATIONS or len(figures) not in (4, 7) or not all(map(_FIGURE.match, figures)):
         raise EngineError('T13', f"mdtest's table has a line that is no row of it: '{line}'")
-    numbers = [Decimal(figure) for figure in figures]
-    maximum, minimum, mean, deviation = numbers[-4:]
-    of_ranks = (numbers[0], numbers[1], numbers[2]) if len(numbers) == 7 else None
-    return MdtestRow(operation, maximum, minimum, mean, deviation, of_ranks)
-
-
-def _processes(head: Match[str], body: str) -> List[ProcessRow]:
-    rows = []
-    for iteration, text in _sections(_ITERATION, body):
-        for line in (line for line in text.splitlines() if line.startswith('Test ')):
-            match = _PROCESS.match(line)
-            if match is None or match.group(1) not in _OPERATIONS:
-                raise EngineError('T13', f"mdtest's results of the processes have a line that is none: '{line}'")
-            figures = tuple(Decimal(figure) for figure in match.group(2).split(','))
-            rows.append(ProcessRow(head.group(1), int(iteration.group(1)), match.group(1), figures))
-    return rows
-
-
-def _check_placement(said: MdtestSummary, point: Point) -> None:
-    if (said.tasks, len(said.nodemap)) != (point.tasks, point.tasks):
-        raise EngineError('T9', f'mdtest ran with {said.tasks} tasks instead of {point.tasks}')
-    on_first = said.nodemap.count('1')
-    if (said.nodes, on_first) != (point.nodes, point.tasks_per_node):
-        raise EngineError(
-            'T10',
-            f'mdtest saw {said.nodes} nodes with {on_first} tasks on the first, '
-            f'not {point.nodes} with {point.tasks_per_node}',
-        )
+    return MdtestRow(operation, *map(Decimal, figures[-4:]))  # before them are those of --showRankStatistics
 
 
 def _check_shift(said: MdtestSummary, phase: str, point: Point) -> None:
@@ -482,33 +392,29 @@ def _check_command(said: MdtestSummary, command: Command) -> None:
 
 
 def _only_table(said: MdtestSummary, phase: str, point: Point) -> Table:
-    tables = [table for run in said.runs for table in run.tables]
-    if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in tables] != [('rate', 1)]:
-        raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(tables)} others')
+    if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in said.tables] != [('rate', 1)]:
+        raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(said.tables)} others')
     _check_run(said.runs[0], point)
     reads = READ in phase_of(point, phase).does
     if said.opens_only != (reads and not point.tree.bytes_per_file):
         raise EngineError('P15', 'mdtest read nothing' if said.opens_only else 'mdtest read what was to be opened')
-    planned = {_METRICS[metric] for metric in operations(point, phase)}
-    ran = {row.operation for row in tables[0].rows if row.ran}
+    planned = {_operation(metric) for metric in operations(point, phase)}
+    ran = {row.operation for row in said.tables[0].rows if row.ran}
     for operation in _OPERATIONS:
         if operation in planned - ran:
             raise EngineError('P15', f'{operation} was planned, and did not run: its rate is 0.000')
         if operation in ran - planned - {_TREE.get(phase)}:
             raise EngineError('P15', f'{operation} was not planned, and mdtest reports its rate')
-    return tables[0]
+    return said.tables[0]
 
 
-def _check_run(run: MdtestRun, point: Point) -> None:
+def _check_run(run: Tuple[int, int, str], point: Point) -> None:
     there = levels_total(point, point.tasks)
     kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties)) or 'files'
     planned = (point.tasks, there.files or there.empties, kinds)
-    if (run.tasks, run.entries, run.kinds) != planned:
-        raise EngineError(
-            'P15',
-            f'mdtest worked with {run.tasks} tasks on {run.entries} {run.kinds}, '
-            f'where {planned[0]} tasks on {planned[1]} {planned[2]} were planned',
-        )
+    if run != planned:
+        said = 'mdtest worked with {} tasks on {} {}, where {} tasks on {} {} were planned'
+        raise EngineError('P15', said.format(*run, *planned))
 
 
 def _ranks(command: Command, outcome: Outcome, point: Point) -> Tuple[RankRow, ...]:
@@ -527,7 +433,8 @@ def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -
     rows = {row.operation: row for row in table.rows}
     found = []
     for metric, number in operations(point, phase).items():
-        row, operation = rows[_METRICS[metric]], _METRICS[metric]
+        operation = _operation(metric)
+        row = rows[operation]
         if {row.maximum, row.minimum, row.mean} != {row.mean} or row.deviation:
             raise EngineError('T1', f'{operation} has one value, and its maximum, minimum and mean differ')
         if not row.mean.is_finite() or row.mean < 0:

@@ -248,7 +248,7 @@ class TestVersion:
         assert caught.value.rule == 'T7'
 
     def test_another_program_is_refused(self):
-        with pytest.raises(EngineError, match='does not say'):
+        with pytest.raises(EngineError, match='is not the version of elbencho'):
             Elbencho().parse_version(TRANSCRIPTS['bad-option']['err'])
 
 

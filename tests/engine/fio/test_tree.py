@@ -457,7 +457,7 @@ def runs(request, tmp_path_factory, make_stub_fio):
 class TestOnDisk:
     def test_there_are_exactly_the_planned_entries_after_every_phase(self, runs, name):
         assert runs[name].on_disk == runs[name].planned
-        assert {size for _, size, *_ in runs[name].files['create'].values()} == {BIG[name].bytes_per_file}
+        assert {size for _, size, *_ in runs[name].files['create'].values()} == {BIG[name].tree.bytes_per_file}
 
     def test_stat_and_read_leave_every_file_as_it_was(self, runs, name):
         files = runs[name].files

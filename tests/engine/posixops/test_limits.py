@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from seatrial.engine.posixops import limits
-from seatrial.engine.posixops.guarantees import LIMITS
-from seatrial.engine.posixops.limits import OWN, RECORD, carry_out
+from seatrial.engine.posixops.limits import LIMITS, OWN, RECORD, carry_out
 from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.workload.limits import ALL_BYTES, BEYOND, OVER, QUOTA_BYTES, QUOTA_INODES, TAKEN, UNUSED, until
 from seatrial.workload.registry import hurts, resized

@@ -13,8 +13,8 @@ from seatrial import __version__
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posixops import tree as tree_task
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.guarantees import GUARANTEES
 from seatrial.engine.posixops.listing import directory_of
+from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.posixops.tree import nodes_away, share
 from seatrial.engine.posixops.work import POOL_BYTES, Data, Failure, Spec, Work, partner, rounded_up
 from seatrial.model.codec import from_json
@@ -86,8 +86,8 @@ class TestVersion:
         [
             ('Python 3.5.10\n', 'is too old'),
             ('Python 2.7.18\n', 'is too old'),
-            ('', 'is not the version of a Python'),
-            ('pyenv: python3: command not found\n', 'is not the version of a Python'),
+            ('', 'is not the version of python3'),
+            ('pyenv: python3: command not found\n', 'is not the version of python3'),
         ],
     )
     def test_an_older_one_and_what_is_none_are_refused(self, text, why):

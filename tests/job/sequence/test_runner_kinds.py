@@ -12,7 +12,7 @@ import pytest
 from seatrial.engine.base import Command
 from seatrial.engine.base import Engine as AnyEngine
 from seatrial.engine.fio.random import FioRandom
-from seatrial.engine.posixops.guarantees import GUARANTEES
+from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.registry import Choice
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix

@@ -48,7 +48,6 @@ class Dlio(PosixOps):
     makes = FILE_NAMES
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why the point cannot be carried out exactly, as half a sentence, or None if it can."""
         data, training = point.data, point.training
         if data.interface != 'posix':
             return 'cannot read by mmap(2) as here'

@@ -24,18 +24,30 @@ import re
 import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.engine.base import UNTIMED_OPEN, Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
+from seatrial.engine.base import (
+    Command,
+    Engine,
+    EngineError,
+    Outcome,
+    ProcessTime,
+    beyond_calls,
+    check_life,
+    flat_entries,
+    immovable,
+    of_all,
+    reads_of_next_node,
+    refuse_failure,
+)
 from seatrial.engine.elbencho.task import WORD, Synced
-from seatrial.engine.ior import check_life
 from seatrial.engine.node_program import module_argv
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
-from seatrial.workload.access import LIBRARIES, file_name, writer_of
+from seatrial.workload.access import file_name, writer_of
 from seatrial.workload.base import FIND, Entries
 from seatrial.workload.registry import does, phase_of
-from seatrial.workload.tree import PHASES, levels_total, operations
+from seatrial.workload.tree import PHASES, operations
 
 OLDEST = (3, 0, 37)  # the first whose JSON says what it was told; 3.0-3, which Spack has, writes none
 CLOCK_S = 0.001
@@ -58,7 +70,6 @@ class ElbenchoPhase(NamedTuple):
     name: str
     began: float
     config: Dict[str, str]
-    first_done: PhaseDone
     last_done: PhaseDone
 
 
@@ -79,14 +90,13 @@ class Elbencho(Engine):
     declines = {'random': 'counts latencies in bins that are 19 % wide'}  # noqa: RUF012
     programs = ('elbencho',)
     how_to_get = 'from github.com/breuner/elbencho (3.0-37 or later)'
+    says_version = re.compile(r'^elbencho\n \* Version: (\d+\.\d+-\d+)$', re.MULTILINE)
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why elbencho cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if point.data.interface in LIBRARIES:
-            return f'cannot do {LIBRARIES[point.data.interface]}'
-        if point.data.opening:
-            return UNTIMED_OPEN
+        beyond = beyond_calls(point)
+        if beyond is not None:
+            return beyond
         if point.data.order == 'random':
             return 'cannot go through a file once in random order: its reads choose each offset anew'
         if point.data.files == 'single' and point.nodes > 1:
@@ -97,23 +107,14 @@ class Elbencho(Engine):
         """Segments of a shared file."""
         return point.data.extent == 'segment'
 
-    def version_argv(self, program: str) -> List[str]:
-        """The command that makes elbencho say its version."""
-        return [program, '--version']
-
     def parse_version(self, text: str) -> str:
-        """'3.1-10'; raises EngineError: E1 if the text is not elbencho's, T7 if its JSON says too little."""
-        match = re.search(r'^elbencho\n \* Version: (\d+)\.(\d+)-(\d+)$', text, re.MULTILINE)
-        if match is None:
-            raise EngineError('E1', 'the program does not say which version of elbencho it is')
-        version = '{}.{}-{}'.format(*match.groups())
-        if tuple(map(int, match.groups())) < OLDEST:
+        version = super().parse_version(text)
+        if tuple(map(int, re.split('[.-]', version))) < OLDEST:
             raise EngineError('T7', f'the JSON of elbencho {version} does not say what it was told; take 3.0-37')
         return version
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """By writer_of, where the tasks fill node after node."""
-        return phase_of(point, phase).reads and point.nodes > 1
+        return reads_of_next_node(point, phase)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Processes with raw + '.RANK.json' each; of a shared file one with a thread a task. `seed` has no use."""
@@ -183,10 +184,7 @@ class ElbenchoFiles(Elbencho):
     data_rate = 0.0
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why elbencho cannot carry the point out exactly, as half a sentence, or None if it can.
-
-        It makes directories, too, but stats none, and lays those of each thread into one more.
-        """
+        """It makes directories, too, but stats none, and lays those of each thread into one more."""
         if point.tree.depth:
             return 'cannot make a tree of directories: here its files lie flat'
         if does(point, FIND):
@@ -198,13 +196,10 @@ class ElbenchoFiles(Elbencho):
         return None
 
     def in_threads(self, point: Point) -> bool:
-        """Each task is a process."""
         return False
 
     def entries(self, point: Point, phase: str) -> Entries:
-        """The plan's entries; the directories that the files lay in stay."""
-        planned = levels_total(point, point.tasks)
-        return Entries(planned.directories, 0, 0) if phase_of(point, phase).removes else planned
+        return flat_entries(point, phase)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Each phase goes one node further than the one before: no node comes to what it knows before the fifth."""
@@ -259,9 +254,7 @@ def parse_phase(text: str) -> ElbenchoPhase:
         data = json.loads(text)
         began = datetime.datetime.strptime(data['iso_start_date'], '%Y-%m-%dT%H:%M:%S.%f%z').timestamp()
         config = {str(name): str(value) for name, value in data['config'].items()}
-        return ElbenchoPhase(
-            str(data['phase_type']), began, config, _done(data['first_done']), _done(data['last_done'])
-        )
+        return ElbenchoPhase(str(data['phase_type']), began, config, _done(data['last_done']))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
 
@@ -280,14 +273,7 @@ def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Seq
     argvs = [
         (
             program,
-            '--nolive',
-            '--allelapsed',
-            '--jsonfile',
-            output,
-            '--csvfile',
-            _NOWHERE,
-            '--resfile',
-            _NOWHERE,
+            *('--nolive', '--allelapsed', '--jsonfile', output, '--csvfile', _NOWHERE, '--resfile', _NOWHERE),
             *own,
         )
         for output, own in zip(outputs, words)
@@ -302,18 +288,13 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
     count = len(outcome.processes)
     if count != planned or len(outcome.outputs) != count:
         raise EngineError('T9', f'{count} processes of elbencho ran instead of {planned}')
-    found: List[_Process] = []
-    failed: List[EngineError] = []
-    each = zip(command.argvs, outcome.processes, outcome.stdouts, outcome.stderrs, outcome.outputs)
-    for rank, (argv, time, stdout, stderr, output) in enumerate(each):
-        try:
-            _refuse_failure(time, stderr)
-            found.append(_process(argv, name, time, stdout, parse_phase(output or '')))
-        except EngineError as error:
-            failed.append(EngineError(error.rule, f'{_which(rank, time)} {error.sentence}'))
-    if failed:
-        raise min(failed, key=lambda error: _CAUSE.search(error.sentence) is None)
-    return found
+
+    def read(rank: int) -> _Process:
+        time, stdout = outcome.processes[rank], outcome.stdouts[rank]
+        _refuse_failure(time, outcome.stderrs[rank])
+        return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
+
+    return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
 
 
 def _which(rank: int, time: ProcessTime) -> str:
@@ -323,9 +304,7 @@ def _which(rank: int, time: ProcessTime) -> str:
 def _refuse_failure(time: ProcessTime, stderr: str) -> None:
     said = _COMPLAINT.findall(stderr)
     complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
-    if time.exit_status or complaint:
-        why = f": '{complaint}'" if complaint else ''
-        raise EngineError('E1' if time.exit_status else 'T8', f'elbencho {ending(time.exit_status)}{why}')
+    refuse_failure('elbencho', time.exit_status, complaint)
 
 
 def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:

@@ -18,7 +18,16 @@ on all nodes does not change the figure; how unlike they can have been stands in
 import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import UNTIMED_OPEN, Command, EngineError, Outcome, ProcessTime, immovable
+from seatrial.engine.base import (
+    Command,
+    EngineError,
+    Outcome,
+    ProcessTime,
+    beyond_calls,
+    immovable,
+    of_all,
+    reads_of_next_node,
+)
 from seatrial.engine.fio.process import (
     CLOCK_S,
     FioProcess,
@@ -34,7 +43,7 @@ from seatrial.engine.fio.process import (
 )
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
-from seatrial.workload.access import LIBRARIES, file_name, shared_whole, writer_of
+from seatrial.workload.access import file_name, shared_whole, writer_of
 from seatrial.workload.registry import exact_bytes, phase_of
 
 QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
@@ -81,18 +90,12 @@ class Fio(FioProcess):
     form = 'json'
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
-
-        Random order can be exact: fio's random map gives every block of a job's region once.
-        """
-        if point.data.opening:
-            return UNTIMED_OPEN
-        library = LIBRARIES.get(point.data.interface)
-        return f'cannot do {library}' if library else immovable(point)
+        """Random order can be exact: fio's random map gives every block of a job's region once."""
+        return beyond_calls(point) or immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """By writer_of, where the tasks fill node after node. A file that all read in full has nothing elsewhere."""
-        return phase_of(point, phase).reads and point.nodes > 1 and not shared_whole(point)
+        """A file that all read in full has nothing elsewhere."""
+        return reads_of_next_node(point, phase) and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
@@ -171,12 +174,9 @@ class Fio(FioProcess):
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
         does = phase_of(point, phase)
-        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
-        common.update({'direct': 1} if point.data.direct else {})
+        common = common_options(point, randseed)
         common.update({'create_on_open': 1, 'end_fsync': 1} if does.writes else {'allow_file_create': 0})
         common.update({'invalidate': 1} if does.reads else {})
-        if point.nodes > 1:
-            common['disk_util'] = 0  # else fio goes through the node's block devices before it starts
         jobs = {}
         for rank in ranks:
             share = writer_of(point, rank) if does.reads else rank
@@ -191,23 +191,38 @@ class Fio(FioProcess):
             }
         return job_file(common, jobs)
 
+    def _directions(self, phase: str, point: Point) -> List[str]:
+        """In which a job moves all of its bytes, in fio's words; the first one is that of the figure."""
+        return [phase]
+
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
-        """What each job moved, in the order of ranks."""
+        """What each job moved, in the order of ranks; what it moved in two directions counts once."""
         exact, size = exact_bytes(point), point.data.transfer_size
-        done = [field(job, phase, dict) for job in jobs]
-        moved = [moved_of(each, job, rank, exact) for rank, (each, job) in enumerate(zip(done, jobs))]
-        for rank, each in enumerate(done):
-            transfers = field(each, 'total_ios', int)
-            if exact is not None and transfers * size != exact:
-                raise EngineError(
-                    'T1',
-                    f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {size}',
-                )
-        return moved
+        found = []
+        for rank, job in enumerate(jobs):
+            done = [field(job, direction, dict) for direction in self._directions(phase, point)]
+            moved = [moved_of(each, job, rank, exact) for each in done]
+            for each in done:
+                transfers = field(each, 'total_ios', int)
+                if exact is not None and transfers * size != exact:
+                    raise EngineError(
+                        'T1', f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {size}'
+                    )
+            found.append(max(moved, key=lambda own: own.seconds))
+        return found
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
-        done = [field(job, phase, dict) for job in jobs]
+        done = [field(job, self._directions(phase, point)[0], dict) for job in jobs]
         return (bandwidth(phase, sum(field(each, 'io_bytes', int) for each in done), seconds, figure_of(done)),)
+
+
+def common_options(point: Point, randseed: int) -> Dict[str, Any]:
+    """Of all jobs that move data."""
+    options: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
+    options.update({'direct': 1} if point.data.direct else {})
+    if point.nodes > 1:
+        options['disk_util'] = 0  # else fio goes through the node's block devices before it starts
+    return options
 
 
 def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
@@ -256,40 +271,27 @@ def _task_times(moved: List[Moved], starts_s: Optional[List[float]], host: str) 
 
 
 def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
-    """Those of all processes, in the order of ranks; of several that failed, the error that explains most is raised.
-
-    A launcher ends the others when one fails: they say so, or nothing.
-    """
+    """Those of all processes, in the order of ranks."""
     count = len(outcome.processes)
     if count != point.tasks:
         raise EngineError('T9', f'{count} processes of fio ran instead of {point.tasks}')
-    reports: List[Any] = []
-    failed: List[EngineError] = []
-    each = zip(outcome.processes, outcome.stdouts, outcome.stderrs, outcome.outputs)
-    for rank, (process, stdout, stderr, output) in enumerate(each):
-        try:
-            reports.append(report_of(Outcome((process,), (stdout,), (stderr,), (output,))))
-        except EngineError as error:
-            failed.append(EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}'))
-    if failed:
-        raise min(failed, key=lambda error: (_TERMINATED in error.sentence, "'" not in error.sentence))
-    return reports
-
-
-_TERMINATED = 'fio: terminating on signal'
+    return of_all(
+        outcome.processes,
+        lambda rank: report_of(outcome.of(rank)),
+        lambda sentence: ('fio: terminating on signal' in sentence, "'" not in sentence),
+    )
 
 
 def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[TaskTime, ...]:
     first_s = min(process.start_s for process in processes)
-    times = []
-    for rank, (each, process) in enumerate(zip(moved, processes)):
+
+    def window(rank: int) -> TaskTime:
+        process, seconds = processes[rank], moved[rank].seconds
+        check_clock(seconds, process)
         start_s = process.start_s - first_s
-        try:
-            check_clock(each.seconds, process)
-        except EngineError as error:
-            raise EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}') from error
-        times.append(TaskTime(rank, process.host, each.bytes, start_s, start_s + each.seconds))
-    return tuple(times)
+        return TaskTime(rank, process.host, moved[rank].bytes, start_s, start_s + seconds)
+
+    return tuple(of_all(processes, window, lambda sentence: 0))
 
 
 def _unknown_s(times: Tuple[TaskTime, ...], processes: Tuple[ProcessTime, ...]) -> float:

@@ -21,7 +21,7 @@ from seatrial.engine.fio.process import (
     randseed_of,
     report_of,
 )
-from seatrial.engine.fio.reuse import MAX_LOGGED
+from seatrial.engine.fio.reuse import MAX_LOGGED, log_of, updates_of
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
@@ -37,7 +37,6 @@ class FioBonnie(FioProcess):
     kinds = ('bonnie',)
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can."""
         if point.data.transfers > MAX_LOGGED:
             return f'cannot update {point.data.transfers} transfers: its log would have more than {MAX_LOGGED}'
         return immovable(point)
@@ -47,7 +46,7 @@ class FioBonnie(FioProcess):
         data = point.data
         randseed, name, size = randseed_of(seed, raw), file_name(point, 0), data.bytes_per_task
         common = {'ioengine': 'psync', 'bs': data.transfer_size, 'randseed': randseed}
-        logs = {f'{raw}.iolog': _log(point, _updates(point))}
+        logs = {f'{raw}.iolog': log_of(name, updates_of(point))}
         jobs: Dict[int, Dict[str, Any]] = {
             WRITE: {'filename': name, 'size': size, 'rw': 'write', 'create_on_open': 1, 'end_fsync': 1},
             UPDATE: {**AFTER, 'read_iolog': f'{raw}.iolog', 'end_fsync': 1},
@@ -55,7 +54,7 @@ class FioBonnie(FioProcess):
         }
         own = _seeks(point, random.Random(randseed))
         for rank, lines in enumerate(own, SEEK):
-            logs[f'{raw}.{rank}.iolog'] = _log(point, lines)
+            logs[f'{raw}.{rank}.iolog'] = log_of(name, lines)
             jobs[rank] = {**AFTER, 'read_iolog': f'{raw}.{rank}.iolog', 'end_fsync': 1}
             if rank > SEEK:
                 del jobs[rank]['stonewall']
@@ -112,12 +111,6 @@ def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
     return found
 
 
-def _updates(point: Point) -> List[str]:
-    size = point.data.transfer_size
-    offsets = range(0, point.data.bytes_per_task, size)
-    return [f'{does} {offset} {size}' for offset in offsets for does in ('read', 'write')]
-
-
 def _seeks(point: Point, rng: random.Random) -> List[List[str]]:
     """Of each seeker; it reads at a random place, and writes one in UPDATED back."""
     size = point.data.transfer_size
@@ -129,9 +122,3 @@ def _seeks(point: Point, rng: random.Random) -> List[List[str]]:
         if rng.randrange(UPDATED) == 0:
             lines.append(f'write {offset} {size}')
     return own
-
-
-def _log(point: Point, lines: List[str]) -> str:
-    name = file_name(point, 0)
-    own = ''.join(f'{name} {line}\n' for line in lines)
-    return f'fio version 2 iolog\n{name} add\n{name} open\n{own}{name} close\n'

@@ -3,12 +3,11 @@
 It is told not to invalidate their caches: the ioctl(2) BLKFLSBUF by which it does so writes what is dirty first.
 """
 
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Any, Dict, Iterable, List
 
 from seatrial.engine.base import Command
-from seatrial.engine.fio.access import Fio, Moved, figure_of
-from seatrial.engine.fio.process import field, job_file
-from seatrial.model.metric import Metric, bandwidth
+from seatrial.engine.fio.access import Fio
+from seatrial.engine.fio.process import job_file
 from seatrial.model.point import Point
 from seatrial.workload.base import READ
 from seatrial.workload.devices import DEVICE, part_of
@@ -41,13 +40,5 @@ class FioDevices(Fio):
             jobs[rank] = {'filename': device, 'offset': offset, 'size': own, 'io_size': own}
         return job_file(common, jobs)
 
-    def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
-        return super()._moved_by(jobs, _direction(phase), point)
-
-    def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
-        done = [field(job, _direction(phase), dict) for job in jobs]
-        return (bandwidth(phase, point.bytes_moved, seconds, figure_of(done)),)
-
-
-def _direction(phase: str) -> str:
-    return {DEVICE: READ}.get(phase, phase)
+    def _directions(self, phase: str, point: Point) -> List[str]:
+        return [{DEVICE: READ}.get(phase, phase)]

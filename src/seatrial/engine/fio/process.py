@@ -9,7 +9,7 @@ import os
 import re
 from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar
 
-from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, ending
+from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, ending, only_process
 
 T = TypeVar('T')
 
@@ -33,17 +33,7 @@ class FioProcess(Engine):
     name = 'fio'
     programs = ('fio',)
     how_to_get = 'apt-get install fio, dnf install fio, or from spack-env/'
-
-    def version_argv(self, program: str) -> List[str]:
-        """The command that makes fio say its version."""
-        return [program, '--version']
-
-    def parse_version(self, text: str) -> str:
-        """'3.33' from 'fio-3.33'; raises EngineError E1 if the text is not fio's."""
-        match = re.match(r'fio-(\d\S*)\s*\Z', text)
-        if match is None:
-            raise EngineError('E1', f"'{text.strip()}' is not the version of fio")
-        return match.group(1)
+    says_version = re.compile(r'^fio-(\d\S*)\s*\Z')
 
 
 def fio_argv(program: str, raw: str, form: str, *more: str) -> Tuple[str, ...]:
@@ -77,8 +67,7 @@ def report_of(outcome: Outcome) -> Any:
     open fio says nothing: only its JSON has the error (both seen with 3.33).
     Raises EngineError: T9 not one process; E1 fio failed, or its JSON is not whole.
     """
-    if len(outcome.processes) != 1:
-        raise EngineError('T9', f'fio is one process, and the launch has {len(outcome.processes)}')
+    only_process('fio', outcome)
     text = outcome.outputs[0] or ''
     start = text.find('{\n')
     said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()

@@ -29,7 +29,6 @@ class FioRandom(Fio):
     form = 'json+'
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can."""
         if point.data.queue_depth > 1 and not point.data.direct:
             return f'cannot keep {point.data.queue_depth} transfers in flight without O_DIRECT'
         if point.data.read_share not in {percent / 100 for percent in range(100)}:

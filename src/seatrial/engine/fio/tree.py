@@ -34,7 +34,7 @@ import os
 import re
 from typing import Any, Dict, Optional, Tuple
 
-from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, percentiles_of
+from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, flat_entries, percentiles_of
 from seatrial.engine.fio.process import (
     CLOCK_S,
     FioProcess,
@@ -71,11 +71,8 @@ class FioFiles(FioProcess):
     checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
-
-        Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end to sync
-        them a second time (both seen).
-        """
+        """Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end, to
+        sync them a second time (both seen)."""
         tree = point.tree
         if tree.depth:
             directories = levels_total(point, point.tasks).directories
@@ -97,7 +94,6 @@ class FioFiles(FioProcess):
         return None
 
     def parse_version(self, text: str) -> str:
-        """'3.33' from 'fio-3.33'; raises EngineError: E1 if the text is not fio's, T7 if it cannot remove files."""
         version = super().parse_version(text)
         numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
         if numbers < OLDEST:
@@ -125,9 +121,7 @@ class FioFiles(FioProcess):
         return 'fio looks every name up before its clock starts'
 
     def entries(self, point: Point, phase: str) -> Entries:
-        """The plan's entries; nothing removes the directories that the files lay in."""
-        planned = levels_total(point, point.tasks)
-        return Entries(planned.directories, 0, 0) if phase_of(point, phase).removes else planned
+        return flat_entries(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What fio said of its jobs. Raises EngineError:

@@ -16,8 +16,8 @@ from typing import Dict, Iterator, List, Tuple
 from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.interactive import remove_tree
 from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.tree import nodes_away
-from seatrial.engine.posixops.work import Data, Failure, Report, Spec, Work, partner, write_all
+from seatrial.engine.posixops.tree import owner
+from seatrial.engine.posixops.work import NEW, Data, Failure, Report, Spec, Work, opened, write_all
 from seatrial.model.metric import Fact, Measurement, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.ageing import FILES, FILL, Batch, batches, counted_in, histograms, of_task, total
@@ -29,10 +29,8 @@ LOOK = 10  # files between two looks at what is free
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Raises Failure and OSError."""
     later, act = {FILL: (STAT, _age), REMOVE: (REMOVE, _remove)}[spec.phase]
-    away = nodes_away(later, len(set(work.hosts)))
-    act(work, spec.point, partner(work.rank, work.hosts, away) if away else work.rank)
+    act(work, spec.point, owner(work, later))
     return ()
 
 
@@ -84,16 +82,14 @@ def _fill(root: str, mine: List[Batch], data: Data, fsync: bool) -> int:
 
 
 def _make(path: str, data: memoryview, fsync: bool) -> None:
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
-        write_all(descriptor, data)
-        if fsync:
-            os.fsync(descriptor)
+        with opened(path, NEW, 0o666) as descriptor:
+            write_all(descriptor, data)
+            if fsync:
+                os.fsync(descriptor)
     except OSError as error:
         error.filename = path
         raise
-    finally:
-        os.close(descriptor)
 
 
 def _survey(work: Work, point: Point, rank: int) -> None:

@@ -23,7 +23,7 @@ from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import training
 from seatrial.engine.posixops.part import NEVER, Part
 from seatrial.engine.posixops.training import Reader, batches_in
-from seatrial.engine.posixops.work import Data, Report, Spec, Work, write_all
+from seatrial.engine.posixops.work import NEW, Data, Report, Spec, Work, opened, write_all
 from seatrial.model.metric import Fact, Measurement, Metric, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
@@ -35,7 +35,6 @@ BUSY, WINDOW, READ = 'busy_ns', 'window_ns', 'read_bytes'
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Raises Failure and OSError."""
     if phase_of(spec.point, spec.phase).makes:
         return training.carry_out(work, spec)
     trains, _ = halves(work.tasks)
@@ -75,14 +74,11 @@ def _save(work: Work, point: Point) -> None:
 
     def write() -> int:
         left = point.data.bytes_per_task
-        descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        try:
+        with opened(name, NEW, 0o666) as descriptor:
             for number in range(pieces):
                 write_all(descriptor, data.of(number)[:left])
                 left -= MIB
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
         return pieces
 
     def take(how: str) -> float:

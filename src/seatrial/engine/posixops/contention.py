@@ -20,8 +20,7 @@ import os
 import resource
 from typing import Callable, Dict, List, Optional, Tuple
 
-from seatrial.engine.posixops.guarantees import CONTENDED
-from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.part import Guarantee, Part
 from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
@@ -29,6 +28,15 @@ from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, c
 
 SHARED = 'data'
 SPARE = 64  # descriptors that a task has open beside its files, or may need
+
+
+CONTENDED: Dict[str, Guarantee] = {
+    APPEND: Guarantee(
+        'appends_whole', 'records that all tasks append at once are all there, whole', 2, 'POSIX.1 write(), O_APPEND'
+    ),
+    LOCK: Guarantee('locks_exclude', 'what tasks change under a lock of fcntl loses no change', 2, 'POSIX.1 fcntl()'),
+}
+"""The fact beside the figures of each phase that has one."""
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:

@@ -36,30 +36,26 @@ class PosixOps(Engine):
     kinds: Tuple[str, ...] = tuple(PARTS)
     programs = ('python3',)
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
+    says_version = re.compile(r'^Python (\d+\.\d+\S*)$')
     makes: Tuple[str, ...] = (*FILE_NAMES, *(name for part in PARTS.values() for name in part.makes))
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why the point cannot be carried out exactly, as half a sentence, or None if it can."""
         longest = _longest_path(point)
         too_long = f'cannot handle paths of {longest} characters' if longest > MAX_PATH else None
         return PARTS[point.kind].cannot(point) or too_long
 
     def needs(self, point: Point) -> Tuple[str, ...]:
-        """Programs that it runs beside the interpreter."""
         return PARTS[point.kind].needs.get(point.phases[0], ())
 
     def version_argv(self, program: str) -> List[str]:
-        """The command that makes the interpreter say its version."""
         return [program, '-I', '-S', '--version']
 
     def parse_version(self, text: str) -> str:
-        """'0.1.0, Python 3.6.8'; raises EngineError E1 for an interpreter that is too old, or is none."""
-        match = re.match(r'Python ((\d+)\.(\d+)\S*)$', text.strip())
-        if match is None:
-            raise EngineError('E1', f"'{text.strip()[:80]}' is not the version of a Python")
-        if (int(match.group(2)), int(match.group(3))) < OLDEST:
-            raise EngineError('E1', f'Python {match.group(1)} is too old; posixops wants 3.6 or later')
-        return f'{__version__}, Python {match.group(1)}'
+        """'0.1.0, Python 3.6.8'."""
+        version = super().parse_version(text)
+        if tuple(map(int, re.findall(r'\d+', version)[:2])) < OLDEST:
+            raise EngineError('E1', f'Python {version} is too old; posixops wants 3.6 or later')
+        return f'{__version__}, Python {version}'
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase, whose tasks read raw + '.spec.json'. What they write is random anyway."""
@@ -70,7 +66,6 @@ class PosixOps(Engine):
         return Command('task', tuple(argvs), {path: spec}, outputs, own_barrier=True)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """Whether the node works on entries that it has neither made nor seen in an earlier phase."""
         return PARTS[point.kind].elsewhere(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:

@@ -13,9 +13,9 @@ import os
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, Tuple
 
-from seatrial.engine.posixops.guarantees import WAYS_TO_WRITE
-from seatrial.engine.posixops.work import Failure, Work, write_all
-from seatrial.engine.proof.task import damage, data_of, differs, opened, read_there, window_of
+from seatrial.engine.posixops.part import Guarantee, declared
+from seatrial.engine.posixops.work import Failure, Work, opened, write_all
+from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.model.units import MIB
 from seatrial.workload.semantics import INTEGRITY as ROOT
@@ -70,7 +70,6 @@ class Pattern:
         return Fact(self._name, holds, seen)
 
     def path(self, name: str = 'f') -> str:
-        """Of a file of this pattern."""
         return f'{self._directory}/{name}'
 
     def data(self, size: int, what: object = '') -> bytes:
@@ -142,13 +141,25 @@ class Pattern:
         os.rmdir(self._directory)
 
 
+Attempt = Callable[[Pattern], None]
+WAYS_TO_WRITE: List[Guarantee] = []
+"""The facts that are tried here. Data that differ are no fact that does not hold, but a failure (rule F2)."""
+
+PATTERNS: Dict[str, Attempt] = {}
+"""By their names, and in their order, which is that of the functions."""
+
+
+def _way(words: str, source: str) -> Callable[[Attempt], Attempt]:
+    return declared(WAYS_TO_WRITE, PATTERNS, words, source)
+
+
 def carry_out(work: Work) -> Tuple[Fact, ...]:
     """Every pattern. Raises OSError, Failure and BarrierError."""
     key = work.barrier.exchange('agree on a key', os.urandom(16).hex() if work.rank == 0 else '')[0]
     root = f'{ROOT}.{key[:12]}'
     if work.rank == 0:
         os.mkdir(root)
-    facts = tuple(Pattern(work, key, each.name).carry_out(PATTERNS[each.name]) for each in WAYS_TO_WRITE)
+    facts = tuple(Pattern(work, key, name).carry_out(attempt) for name, attempt in PATTERNS.items())
     if work.rank == 0:
         os.rmdir(root)
     return facts
@@ -168,6 +179,7 @@ def _pieces(data: bytes, size: int, first: int = 0, stride: int = 1) -> List[Tup
     return [(at, data[at : at + size]) for at in range(first * size, len(data), stride * size)]
 
 
+@_way('files of 1 B to 64 KiB are read back as they were written', 'POSIX.1 write()')
 def _small_files(pattern: Pattern) -> None:
     def write() -> None:
         for size in SMALL:
@@ -178,12 +190,14 @@ def _small_files(pattern: Pattern) -> None:
         pattern.compare(pattern.data(size, size), name=f'f{size}')
 
 
+@_way('a file of 16 MiB is read back as it was written', 'POSIX.1 write()')
 def _large_file(pattern: Pattern) -> None:
     data = pattern.data(LARGE)
     pattern.write('write a large file', lambda: _put(pattern.path(), _pieces(data, MIB)))
     pattern.compare(data)
 
 
+@_way('a file of unaligned transfers is read back as it was written', 'POSIX.1 write()')
 def _unaligned(pattern: Pattern) -> None:
     data = pattern.data(20 * ODD + 1)
     backwards = _pieces(data, ODD)[::-1]
@@ -191,6 +205,7 @@ def _unaligned(pattern: Pattern) -> None:
     pattern.compare(data)
 
 
+@_way('a file that tasks write at once is read back as it was written', 'POSIX.1 write()')
 def _shared_file(pattern: Pattern) -> None:
     tasks = len(pattern.together)
     data = pattern.data(tasks * SEGMENTS * SEGMENT)
@@ -200,6 +215,7 @@ def _shared_file(pattern: Pattern) -> None:
     pattern.compare(data)
 
 
+@_way('files that tasks write at once are read back as written', 'POSIX.1 write()')
 def _separate_files(pattern: Pattern) -> None:
     pattern.write_together(
         'write files of their own', lambda place: _put(pattern.path(f'f{place}'), [(0, pattern.data(MIDDLE, place))])
@@ -208,6 +224,7 @@ def _separate_files(pattern: Pattern) -> None:
         pattern.compare(pattern.data(MIDDLE, place), name=f'f{place}')
 
 
+@_way('what tasks append one after the other follows each other', 'POSIX.1 write(), O_APPEND')
 def _appends(pattern: Pattern) -> None:
     # Each writer once, or the only one again: no node has an older end of the file in its cache.
     parts = [pattern.data(ODD, turn) for turn in range(TEAM - 1)]
@@ -216,6 +233,7 @@ def _appends(pattern: Pattern) -> None:
     pattern.compare(b''.join(parts))
 
 
+@_way('what was cut off a file does not come back when it grows', 'POSIX.1 ftruncate()')
 def _truncates(pattern: Pattern) -> None:
     data, kept = pattern.data(MIDDLE), MIDDLE // 3
 
@@ -230,6 +248,7 @@ def _truncates(pattern: Pattern) -> None:
     pattern.compare(data[:kept] + bytes(MIDDLE - kept))
 
 
+@_way('overwritten parts are new, and what lies between them is old', 'POSIX.1 write()')
 def _overwrites(pattern: Pattern) -> None:
     old, new = pattern.data(MIDDLE, 'old'), pattern.data(MIDDLE, 'new')
     parts = _pieces(new, 5003, first=1, stride=3)
@@ -241,6 +260,7 @@ def _overwrites(pattern: Pattern) -> None:
     pattern.compare(bytes(whole))
 
 
+@_way('what was written through a shared mapping is in the file', 'POSIX.1 msync()')
 def _mapped(pattern: Pattern) -> None:
     data = pattern.data(MIDDLE)
 
@@ -256,6 +276,7 @@ def _mapped(pattern: Pattern) -> None:
     pattern.compare(data)
 
 
+@_way('a file that was renamed over another has its own data', 'POSIX.1 rename()')
 def _renamed(pattern: Pattern) -> None:
     old, new = pattern.data(MIDDLE, 'old'), pattern.data(MIDDLE, 'new')
 
@@ -268,6 +289,7 @@ def _renamed(pattern: Pattern) -> None:
     pattern.compare(new)
 
 
+@_way('writers that keep each other out leave the data of one', 'POSIX.1 fcntl()')
 def _locked_writers(pattern: Pattern) -> None:
     """All write all of the file, in pieces, each as a whole under one lock: it must hold the data of one of them.
 
@@ -317,18 +339,3 @@ def _locked_writers(pattern: Pattern) -> None:
     pattern.write_together('write under a lock', write)
     last = ROUNDS - 1
     pattern.compare(*(pattern.data(MIDDLE, f'{place} {last}') for place in range(len(pattern.together))))
-
-
-PATTERNS: Dict[str, Callable[[Pattern], None]] = {
-    'small_files': _small_files,
-    'large_file': _large_file,
-    'unaligned': _unaligned,
-    'shared_file': _shared_file,
-    'separate_files': _separate_files,
-    'appends': _appends,
-    'truncates': _truncates,
-    'overwrites': _overwrites,
-    'mapped': _mapped,
-    'renamed': _renamed,
-    'locked_writers': _locked_writers,
-}

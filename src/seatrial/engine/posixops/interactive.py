@@ -14,29 +14,21 @@ On several nodes find and du are of a tree that a task of the next node has made
 import io
 import os
 import tarfile
-from typing import Callable, List
+from functools import partial
+from typing import List
 
-from seatrial.engine.posixops.tree import nodes_away, share
-from seatrial.engine.posixops.work import Data, Failure, Work, partner
+from seatrial.engine.posixops.tree import owner, share
+from seatrial.engine.posixops.work import Data, Failure, Work
 from seatrial.model.point import Point
 
 
 def carry_out(work: Work, point: Point) -> None:
     """One task's part, but for those of programs.py. Leaves nothing behind. Raises Failure and OSError."""
-
-    def tree_of(phase: str) -> str:
-        away = nodes_away(phase, len(set(work.hosts)))
-        return f'tree.{partner(work.rank, work.hosts, away) if away else work.rank}'
-
     packed = _archive(point, work.rank)
-    work.together('untar', lambda: _unpack(packed))
+    work.together('untar', lambda: unpack(packed))
     work.together('import', lambda: _import('tree.0', point.tree.bytes_per_file))
     for step, phase, act in (('find', 'stat', _find), ('du', 'stat', _du), ('rm', 'remove', remove_tree)):
-        work.together(step, _bound(act, tree_of(phase)))
-
-
-def _bound(act: Callable[[str], int], root: str) -> Callable[[], int]:
-    return lambda: act(root)
+        work.together(step, partial(act, f'tree.{owner(work, phase)}'))
 
 
 def _archive(point: Point, rank: int) -> bytes:
@@ -44,25 +36,29 @@ def _archive(point: Point, rank: int) -> bytes:
     data = Data(point.tree.bytes_per_file, len(mine.directories) * len(mine.files))
     with tarfile.open(fileobj=packed, mode='w') as archive:
         for number, directory in enumerate(mine.directories):
-            archive.addfile(_entry(directory, 0o755, tarfile.DIRTYPE, 0))
+            archive.addfile(archive_entry(directory, 0o755, 0, kind=tarfile.DIRTYPE))
             for place, name in enumerate(mine.files):
-                entry = _entry(directory + name, 0o644, tarfile.REGTYPE, point.tree.bytes_per_file)
+                entry = archive_entry(directory + name, 0o644, point.tree.bytes_per_file)
                 archive.addfile(entry, io.BytesIO(data.of(number * len(mine.files) + place)))
     return packed.getvalue()
 
 
-def _entry(name: str, mode: int, kind: bytes, size: int) -> tarfile.TarInfo:
+def archive_entry(
+    name: str, mode: int, size: int, mtime: int = 1000000000, kind: bytes = tarfile.REGTYPE
+) -> tarfile.TarInfo:
+    """Of an archive, owned by who runs this; mtime: in Unix time."""
     entry = tarfile.TarInfo(name)
-    entry.type, entry.mode, entry.size, entry.mtime = kind, mode, size, 1000000000
+    entry.type, entry.mode, entry.size, entry.mtime = kind, mode, size, mtime
     entry.uid, entry.gid = os.getuid(), os.getgid()
     return entry
 
 
-def _unpack(packed: bytes) -> int:
+def unpack(packed: bytes, directory: str = '.') -> int:
+    """Extract a whole archive; how many entries that were."""
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         # Newer versions warn, or change modes, unless they are told that the archive is trusted.
         archive.extraction_filter = getattr(tarfile, 'fully_trusted_filter', None)
-        archive.extractall('.', numeric_owner=True)
+        archive.extractall(directory, numeric_owner=True)
         return len(archive.getmembers())
 
 

@@ -14,11 +14,10 @@ import os
 import time
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
-from seatrial.engine.posixops.guarantees import LIMITS
-from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.part import Guarantee, Part
 from seatrial.engine.posixops.semantics import counted
-from seatrial.engine.posixops.work import Failure, Spec, Work
-from seatrial.engine.proof.task import damage, data_of, differs, opened, read_there, window_of
+from seatrial.engine.posixops.work import Failure, Spec, Work, opened
+from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 
@@ -26,6 +25,18 @@ RECORD = 1_000_003  # bytes: in step with nothing, so that the limit lies within
 OWN = {'bytes': 1 << 20, 'inodes': 8}  # that the run directory has taken since the limit was asked
 AGAIN_S = 60.0  # in which what was removed can be used: some file systems free it later
 REFUSALS = (errno.EDQUOT, errno.ENOSPC)
+
+
+LIMITS: Tuple[Guarantee, ...] = (
+    Guarantee(
+        'refused', 'what a limit does not allow is refused, with its errno', 1, 'POSIX.1 write(), EDQUOT, ENOSPC'
+    ),
+    Guarantee('within', 'no more is acknowledged than the limit leaves', 1, 'quotactl(2), dqb_bhardlimit'),
+    Guarantee('reached', 'nothing is refused that the limit allows', 1, 'quotactl(2), dqb_bhardlimit'),
+    Guarantee('nothing_behind', 'behind what was acknowledged lies nothing that nobody wrote', 1, 'POSIX.1 write()'),
+    Guarantee('again', 'what was removed can be used again', 1, 'POSIX.1 unlink()'),
+)
+"""The facts of a limit that was reached. What was acknowledged and is not whole is a failure (rule F2)."""
 
 
 class Taken(NamedTuple):

@@ -1,16 +1,45 @@
 """What each file of this folder says of its kind of workload, for the table that the engine and its tasks ask."""
 
 import sys
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar
 
 from seatrial.engine.base import Outcome
-from seatrial.engine.posixops.guarantees import Guarantee
 from seatrial.engine.posixops.work import Report, Spec, Work
 from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
 
 NEVER = sys.maxsize
 ROW = '['  # how the lines of a course begin, which tasks say beside their reports
+
+
+T = TypeVar('T', bound=Callable[..., object])
+
+
+class Guarantee(NamedTuple):
+    """What POSIX guarantees of a file system, or Linux beside it: a fact that is tried.
+
+    name: its stable id; words: what holds, for people; tasks: how many it takes to try it
+    source: an interface or a section of POSIX.1-2017 (IEEE Std 1003.1-2017), or a page of the Linux manual
+    """
+
+    name: str
+    words: str
+    tasks: int
+    source: str
+
+
+def declared(
+    rows: List[Guarantee], trials: Dict[str, T], words: str, source: str, tasks: int = 1
+) -> Callable[[T], T]:
+    """The decorator of a function that tries a guarantee of its name: both are entered where they belong."""
+
+    def enter(trial: T) -> T:
+        name = trial.__name__[len('_') :]
+        rows.append(Guarantee(name, words, tasks, source))
+        trials[name] = trial
+        return trial
+
+    return enter
 
 
 class Part(NamedTuple):

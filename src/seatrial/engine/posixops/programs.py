@@ -31,8 +31,8 @@ from seatrial.engine.base import ending
 from seatrial.engine.posixops import interactive
 from seatrial.engine.posixops.interactive import entries_in, remove_tree
 from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.tree import nodes_away, share
-from seatrial.engine.posixops.work import Failure, Spec, Work, partner
+from seatrial.engine.posixops.tree import owner, share
+from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
@@ -68,9 +68,7 @@ def _in_programs(steps: Callable[[Work, Point, str, str], None], work: Work, spe
     missing = [name for name in NEEDS.get(phase, ()) if shutil.which(name) is None]
     if missing:
         raise Failure('E1', f'{missing[0]} is not installed on this node')
-    away = nodes_away('stat', len(set(work.hosts)))
-    other = partner(work.rank, work.hosts, away) if away else work.rank
-    own, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, other))
+    own, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, owner(work, 'stat')))
     work.untimed('begin', None)  # nobody writes where a program is missing
     work.untimed('make the directory', lambda: os.makedirs(f'{own}/tmp'))
     steps(work, point, own, others)
@@ -80,15 +78,12 @@ def _in_programs(steps: Callable[[Work, Point, str, str], None], work: Work, spe
 def _git(work: Work, point: Point, own: str, others: str) -> None:
     files = len(_names(point))
     work.untimed('make a repository', lambda: _make_repository(own, point))
-    work.together(
-        'git_clone', _doing(files, own, 'git', 'clone', '--quiet', '--no-local', f'{others}/repository', 'clone')
-    )
+    clone = ('git', 'clone', '--quiet', '--no-local', f'{others}/repository', 'clone')
+    _together(work, 'git_clone', files, own, *clone)
     work.untimed('compare the clone', lambda: _compare(others, point))
-    said: List[str] = []
-    clone = f'{others}/clone'
-    work.together('git_status', _doing(files, own, 'git', '-C', clone, 'status', '--porcelain', said=said))
-    if said != ['']:
-        raise Failure('E1', f'git status finds changes in a clone that nobody changed: {said[0][:80].strip()}')
+    said = _together(work, 'git_status', files, own, 'git', '-C', f'{others}/clone', 'status', '--porcelain')
+    if said:
+        raise Failure('E1', f'git status finds changes in a clone that nobody changed: {said[:80].strip()}')
 
 
 def _make_repository(own: str, point: Point) -> None:
@@ -116,21 +111,19 @@ def _compare(others: str, point: Point) -> None:
 
 
 def _package(work: Work, point: Point, own: str, others: str) -> None:
-    python, total = 'environment/bin/python', sum(range(len(_names(point))))
+    python, modules = 'environment/bin/python', len(_names(point))
+    total = sum(range(modules))
     pip = ('-I', '-m', 'pip', '--isolated', '--disable-pip-version-check', '--quiet', 'install', '--no-cache-dir')
     wheel = f'{PACKAGE}-1.0-py3-none-any.whl'
     work.untimed('make a wheel', lambda: _make_wheel(f'{own}/{wheel}', point))
-    work.together('venv_create', _doing(1, own, sys.executable, '-I', '-m', 'venv', f'{own}/environment'))
-    work.together(
-        'pip_install',
-        _doing(len(_names(point)), own, f'{own}/{python}', *pip, '--no-index', '--no-deps', f'{others}/{wheel}'),
-    )
-    said: List[str] = []
+    _together(work, 'venv_create', 1, own, sys.executable, '-I', '-m', 'venv', f'{own}/environment')
+    installed = ('--no-index', '--no-deps', f'{others}/{wheel}')
+    _together(work, 'pip_install', modules, own, f'{own}/{python}', *pip, *installed)
     code = f'from {PACKAGE}.all import TOTAL; print(TOTAL)'
     first = f'{os.path.dirname(own)}/{ROOT}.0/{python}'
-    work.together('package_import', _doing(len(_names(point)), own, first, '-I', '-B', '-c', code, said=said))
-    if said != [f'{total}\n']:
-        raise Failure('E1', f"the package that was installed says '{said[0][:80].strip()}', not {total}")
+    said = _together(work, 'package_import', modules, own, first, '-I', '-B', '-c', code)
+    if said != f'{total}\n':
+        raise Failure('E1', f"the package that was installed says '{said[:80].strip()}', not {total}")
 
 
 def _make_wheel(path: str, point: Point) -> None:
@@ -161,7 +154,7 @@ def _digest(text: str) -> str:
 def _build(work: Work, point: Point, own: str, others: str) -> None:
     total = sum(range(len(_names(point))))
     work.untimed('make the sources', lambda: _make_sources(f'{own}/build', point))
-    work.together('compile', _doing(len(_names(point)), own, 'make', '-C', f'{own}/build'))
+    _together(work, 'compile', len(_names(point)), own, 'make', '-C', f'{own}/build')
     said: List[str] = []
     work.untimed('run what was built', lambda: said.append(_run(own, f'{others}/build/main')))
     if said != [f'{total}\n']:
@@ -204,16 +197,16 @@ def _names(point: Point) -> List[str]:
     return [(each + name).partition('/')[2].replace('f.0.', 'f') for each in tree.directories for name in tree.files]
 
 
-def _doing(operations: int, home: str, *argv: str, said: Optional[List[str]] = None) -> Callable[[], int]:
-    """The act that runs a program, which is so many operations; said: is given what it prints."""
+def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -> str:
+    """Run a program, which is so many operations, when all tasks begin theirs; what it prints. Raises as _run."""
+    said: List[str] = []
 
     def act() -> int:
-        text = _run(home, *argv)
-        if said is not None:
-            said.append(text)
+        said.append(_run(home, *argv))
         return operations
 
-    return act
+    work.together(metric, act)
+    return said[0]
 
 
 def _run(home: str, *argv: str, feed: bytes = b'') -> str:

@@ -65,8 +65,7 @@ class _Record:
     def acknowledged(self, began_s: float, size: int) -> None:
         """An operation that began then has ended well."""
         now = self._turned()
-        if now - self._acknowledged_s >= GAP_S:
-            self._gaps.append((round(self._acknowledged_s, 3), round(now, 3)))
+        self._note_gap(now)
         self._acknowledged_s = now
         took_s = now - began_s
         self._operations += 1
@@ -83,9 +82,12 @@ class _Record:
     def end(self) -> None:
         """The load is over: what is not acknowledged by now is a gap."""
         now = self._turned()
+        self._note_gap(now)
+        self._write(now)
+
+    def _note_gap(self, now: float) -> None:
         if now - self._acknowledged_s >= GAP_S:
             self._gaps.append((round(self._acknowledged_s, 3), round(now, 3)))
-        self._write(now)
 
     def _turned(self) -> float:
         """Now; what is before the row that this belongs to is written."""

@@ -79,7 +79,6 @@ class Totals(NamedTuple):
 
 
 def file_of(rank: int) -> str:
-    """The name of a task's file."""
     return f'course.{rank}'
 
 
@@ -109,14 +108,12 @@ def row_of(line: str) -> ScenarioRow:
         raise ValueError('no row')
     row = ScenarioRow(*values, *empty[len(values) :])
     numbers = (row.at_s, row.length_s, row.operations, row.bytes_moved, row.longest_s)
-    counts = [*row.errors.values(), *row.latencies.values()] if _are_counts(row) else [None]
+    if not isinstance(row.errors, dict) or not isinstance(row.latencies, dict):
+        raise ValueError('no row')
+    counts = (*row.errors.values(), *row.latencies.values())
     if not all(type(each) in (int, float) for each in (*numbers, *counts)):
         raise ValueError('no row')
     return row._replace(gaps=tuple((float(start), float(end)) for start, end in row.gaps))
-
-
-def _are_counts(row: ScenarioRow) -> bool:
-    return isinstance(row.errors, dict) and isinstance(row.latencies, dict)
 
 
 def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Totals:

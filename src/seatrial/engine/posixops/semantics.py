@@ -12,12 +12,13 @@ import mmap
 import os
 import tarfile
 import time
-from typing import Callable, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import integrity
-from seatrial.engine.posixops.guarantees import GUARANTEES, WAYS_TO_WRITE
-from seatrial.engine.posixops.part import Part
+from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
+from seatrial.engine.posixops.interactive import archive_entry, unpack
+from seatrial.engine.posixops.part import Guarantee, Part, declared
 from seatrial.engine.posixops.task_pair import ROOT, Pair, Seen, Step
 from seatrial.engine.posixops.work import Report, Spec, Work
 from seatrial.model.metric import Fact, Measurement, Metric
@@ -35,6 +36,17 @@ LONG_AGO = 1000000000.0
 HOLE = 1 << 24  # bytes
 PAGE = 4096
 NOBODY = 65534
+
+
+Attempt = Callable[[Pair], Seen]
+GUARANTEES: List[Guarantee] = []
+TRIALS: Dict[str, Attempt] = {}
+"""By the names of the guarantees, and in their order, which is that of the functions."""
+
+
+def _guarantee(words: str, source: str, tasks: int = 1) -> Callable[[Attempt], Attempt]:
+    """What the function tries, as of Guarantee, which has its name."""
+    return declared(GUARANTEES, TRIALS, words, source, tasks)
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
@@ -58,10 +70,9 @@ def _probe(work: Work) -> Tuple[Fact, ...]:
     facts = []
     for guarantee in GUARANTEES:
         work.doing = guarantee.name
-        if guarantee.tasks > work.tasks:
-            facts.append(Fact(guarantee.name, None, ALONE))
-        else:
-            facts.append(pair.trial(guarantee.name, TRIALS[guarantee.name]))
+        tried = guarantee.tasks <= work.tasks
+        name = guarantee.name
+        facts.append(pair.trial(name, TRIALS[name]) if tried else Fact(name, None, ALONE))
     if work.rank == 0:
         os.rmdir(ROOT)
     return tuple(facts)
@@ -69,6 +80,11 @@ def _probe(work: Work) -> Tuple[Fact, ...]:
 
 def _judge(holds: bool, good: str, bad: str) -> Seen:
     return holds, good if holds else bad
+
+
+def _saw(pair: Pair, holds: bool, good: str, bad: str) -> Seen:
+    """What the other task saw, or did: 'another task on another node saw 0640'."""
+    return holds, f'{pair.other_one} {good if holds else bad}'
 
 
 @contextlib.contextmanager
@@ -85,6 +101,20 @@ def _write(path: str, data: bytes, flags: int = os.O_TRUNC) -> None:
         os.write(descriptor, data)
 
 
+def _written(pair: Pair, data: bytes, doing: str = 'write a file') -> str:
+    """The path of a file that the first task has written."""
+    path = pair.path('f')
+    pair.first(doing, lambda: _write(path, data))
+    return path
+
+
+def _known(pair: Pair, data: bytes) -> str:
+    """The same of a file that the other task has read, too."""
+    path = _written(pair, data)
+    pair.other('read it', lambda: len(_read(path)))
+    return path
+
+
 def _read(path: str) -> bytes:
     with _opened(path, os.O_RDONLY) as descriptor:
         return os.read(descriptor, 1 << 20)
@@ -99,42 +129,33 @@ def _shown(text: str) -> str:
 
 
 def _found(pair: Pair, seen: str, wanted: str) -> Seen:
-    return _judge(
-        seen == wanted,
-        f'{pair.other_one} read what was written',
-        f'{pair.other_one} read {_shown(seen)} instead of {_shown(wanted)}',
-    )
+    return _saw(pair, seen == wanted, 'read what was written', f'read {_shown(seen)} instead of {_shown(wanted)}')
 
 
+@_guarantee('another task reads what one has written and closed', 'POSIX.1 write()', tasks=2)
 def _read_after_close(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'written'))
+    path = _written(pair, b'written')
     return _found(pair, pair.other('read it', lambda: _text(path)), 'written')
 
 
+@_guarantee('another task reads what one has written, before it closes', 'POSIX.1 write()', tasks=2)
 def _read_before_close(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'before'))
-    pair.other('read it', lambda: _text(path))
-    pair.first('write to it without closing it', lambda: _write_open(pair, path, b'behind'))
+    path = _known(pair, b'before')
+    pair.first('write to it without closing it', lambda: os.write(pair.keep(os.open(path, os.O_WRONLY)), b'behind'))
     return _found(pair, pair.other('read it again', lambda: _text(path)), 'behind')
 
 
-def _write_open(pair: Pair, path: str, data: bytes) -> None:
-    os.write(pair.keep(os.open(path, os.O_WRONLY)), data)
-
-
+@_guarantee('another task reads bytes that were overwritten', 'POSIX.1 write()', tasks=2)
 def _overwrite_in_place(pair: Pair) -> Seen:
-    path = pair.path('f')
+    path = _known(pair, b'a' * 2 * PAGE)
     wanted = 'a' * PAGE + 'b' * 100 + 'a' * (PAGE - 100)
-    pair.first('write a file', lambda: _write(path, b'a' * 2 * PAGE))
-    pair.other('read it', lambda: len(_read(path)))
     pair.first('overwrite a part of it', lambda: _write_at(path, b'b' * 100, PAGE))
     length, changed = pair.other('read it again', lambda: _compared(path, wanted.encode()))
-    return _judge(
+    return _saw(
+        pair,
         length == len(wanted) and not changed,
-        f'{pair.other_one} read the new bytes between the old ones',
-        f'{pair.other_one} read {length} B, {changed} of them wrong',
+        'read the new bytes between the old ones',
+        f'read {length} B, {changed} of them wrong',
     )
 
 
@@ -148,23 +169,20 @@ def _compared(path: str, wanted: bytes) -> Tuple[int, int]:
     return len(seen), sum(one != other for one, other in zip(seen, wanted))
 
 
+@_guarantee('appended records follow each other, whoever appends', 'POSIX.1 write(), O_APPEND', tasks=2)
 def _append(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'one '))
+    path = _written(pair, b'one ')
     pair.other('append to it', lambda: _write(path, b'two ', os.O_APPEND))
     pair.first('append to it', lambda: _write(path, b'three', os.O_APPEND))
     return _found(pair, pair.other('read it', lambda: _text(path)), 'one two three')
 
 
+@_guarantee('two tasks that append at once lose no record', 'POSIX.1 write(), O_APPEND', tasks=2)
 def _append_at_once(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('make a file', lambda: _write(path, b''))
+    path = _written(pair, b'', 'make a file')
     pair.at_once('append to it', lambda: _append_records(path, 'a'), lambda: _append_records(path, 'b'))
     wanted = {_record(who, number) for who in 'ab' for number in range(RECORDS)}
-    lost = [
-        pair.first('read it', lambda: _missing(path, wanted)),
-        pair.other('read it', lambda: _missing(path, wanted)),
-    ]
+    lost = [reads('read it', lambda: _missing(path, wanted)) for reads in (pair.first, pair.other)]
     return _judge(
         not any(lost),
         f'all {len(wanted)} records are there, whole',
@@ -186,15 +204,12 @@ def _missing(path: str, wanted: Set[bytes]) -> int:
     return len(wanted - set(_read(path).splitlines(True)))
 
 
+@_guarantee('two tasks that write records between each other lose none', 'POSIX.1 write()', tasks=2)
 def _write_at_once(pair: Pair) -> Seen:
-    path = pair.path('f')
+    path = _written(pair, b'', 'make a file')
     wanted = b''.join(_block(number) for number in range(2 * BLOCKS))
-    pair.first('make a file', lambda: _write(path, b''))
     pair.at_once('write its records', lambda: _write_blocks(path, 0), lambda: _write_blocks(path, 1))
-    seen = [
-        pair.first('read it', lambda: _compared(path, wanted)),
-        pair.other('read it', lambda: _compared(path, wanted)),
-    ]
+    seen = [reads('read it', lambda: _compared(path, wanted)) for reads in (pair.first, pair.other)]
     wrong = max(len(wanted) - length + changed for length, changed in seen)
     return _judge(
         not wrong,
@@ -213,19 +228,17 @@ def _write_blocks(path: str, which: int) -> None:
             os.pwrite(descriptor, _block(number), number * BLOCK)
 
 
+@_guarantee('another task finds a file empty that was emptied by O_TRUNC', 'POSIX.1 open()', tasks=2)
 def _truncate_on_open(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'written'))
-    pair.other('read it', lambda: _text(path))
+    path = _known(pair, b'written')
     pair.first('empty it', lambda: _write(path, b''))
     size = pair.other('stat it', lambda: max(os.stat(path).st_size, len(_read(path))))
     return _judge(size == 0, f'it is empty to {pair.other_one}', f'{pair.other_one} found {size} B in it')
 
 
+@_guarantee('another task reads what was written through a shared mapping', 'POSIX.1 msync()', tasks=2)
 def _mmap_shared(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'o' * 2 * PAGE))
-    pair.other('read it', lambda: len(_read(path)))
+    path = _known(pair, b'o' * 2 * PAGE)
     pair.first('map it and write to the mapping', lambda: _write_mapped(path, b'new'))
     seen = pair.other('read it again', lambda: _text(path)[PAGE : PAGE + 3])
     return _found(pair, seen, 'new')
@@ -238,6 +251,7 @@ def _write_mapped(path: str, data: bytes) -> None:
         mapping.flush()
 
 
+@_guarantee('another task finds the new file after a rename over the old one', 'POSIX.1 rename()', tasks=2)
 def _rename_over(pair: Pair) -> Seen:
     old, new = pair.path('f'), pair.path('new')
     pair.first('write two files', lambda: _write(old, b'old'), lambda: _write(new, b'new'))
@@ -249,16 +263,17 @@ def _rename_over(pair: Pair) -> Seen:
     return _found(pair, seen, 'new')
 
 
+@_guarantee('a name is never missing while it is renamed over', 'POSIX.1 rename()', tasks=2)
 def _rename_without_gap(pair: Pair) -> Seen:
-    path, new = pair.path('f'), pair.path('new')
-    pair.first('write a file', lambda: _write(path, b'whole'))
+    path, new = _written(pair, b'whole'), pair.path('new')
     renames, (opens, missed) = pair.at_once(
         'rename over a file that is being opened', lambda: _rename_again(new, path), lambda: _open_again(path)
     )
-    return _judge(
+    return _saw(
+        pair,
         renames > 0 and opens > 0 and missed == 0,
-        f'{pair.other_one} found the whole file in each of {opens} opens during {renames} renames',
-        f'{pair.other_one} missed it in {missed} of {opens} opens during {renames} renames',
+        f'found the whole file in each of {opens} opens during {renames} renames',
+        f'missed it in {missed} of {opens} opens during {renames} renames',
     )
 
 
@@ -282,18 +297,17 @@ def _open_again(path: str) -> Tuple[int, int]:
     return number, missed
 
 
+@_guarantee('a name that was missing is found once it is made', 'POSIX.1 open()', tasks=2)
 def _name_after_miss(pair: Pair) -> Seen:
     path = pair.path('f')
     early = pair.other('look a name up', lambda: os.path.lexists(path))
     pair.first('make a file', lambda: _write(path, b'there'))
     late = pair.other('look it up again', lambda: os.path.lexists(path))
-    return _judge(
-        late and not early,
-        f'{pair.other_one} found it as soon as it was there',
-        f'{pair.other_one} did not find it' if not late else f'{pair.other_one} found it before it was made',
-    )
+    bad = 'found it before it was made' if late else 'did not find it'
+    return _saw(pair, late and not early, 'found it as soon as it was there', bad)
 
 
+@_guarantee('a listing shows what another task has made and removed', 'POSIX.1 readdir()', tasks=2)
 def _listing(pair: Pair) -> Seen:
     directory = pair.path('d')
     path = f'{directory}/f'
@@ -303,13 +317,15 @@ def _listing(pair: Pair) -> Seen:
     seen.append(pair.other('list it again', lambda: os.listdir(directory)))
     pair.first('remove the file', lambda: os.unlink(path))
     seen.append(pair.other('list it a third time', lambda: os.listdir(directory)))
-    return _judge(
+    return _saw(
+        pair,
         seen == [[], ['f'], []],
-        f'{pair.other_one} listed the file while it was there',
-        f'{pair.other_one} listed {seen[0]}, then {seen[1]} with the file there, then {seen[2]}',
+        'listed the file while it was there',
+        f'listed {seen[0]}, then {seen[1]} with the file there, then {seen[2]}',
     )
 
 
+@_guarantee('another task finds all that was just unpacked, as it was packed', 'POSIX.1 stat()', tasks=2)
 def _untar(pair: Pair) -> Seen:
     directory = pair.path('d')
     pair.first('unpack an archive', lambda: _unpack(directory))
@@ -336,20 +352,8 @@ def _unpack(directory: str) -> None:
     with tarfile.open(fileobj=packed, mode='w') as archive:
         for number in range(NAMES):
             name, data, mode, mtime = _packed(number)
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode, entry.mtime, entry.uid, entry.gid = (
-                len(data),
-                mode,
-                mtime,
-                os.getuid(),
-                os.getgid(),
-            )
-            archive.addfile(entry, io.BytesIO(data))
-    packed.seek(0)
-    with tarfile.open(fileobj=packed) as archive:
-        # Newer versions warn, or change modes, unless they are told that the archive is trusted.
-        archive.extraction_filter = getattr(tarfile, 'fully_trusted_filter', None)
-        archive.extractall(directory, numeric_owner=True)
+            archive.addfile(archive_entry(name, mode, len(data), mtime), io.BytesIO(data))
+    unpack(packed.getvalue(), directory)
 
 
 def _differences(directory: str) -> List[str]:
@@ -364,6 +368,7 @@ def _differences(directory: str) -> List[str]:
     return wrong
 
 
+@_guarantee('of two tasks that create a name with O_EXCL one succeeds', 'POSIX.1 open()', tasks=2)
 def _exclusive_create(pair: Pair) -> Seen:
     paths = [pair.path(f'f{number}') for number in range(NAMES)]
     one, other = pair.at_once('create the same names', lambda: _created(paths), lambda: _created(paths))
@@ -386,10 +391,9 @@ def _created(paths: List[str]) -> List[int]:
     return won
 
 
+@_guarantee('what is synced and renamed is whole (no crash is tried)', 'POSIX.1 fsync()', tasks=2)
 def _fsync_and_rename(pair: Pair) -> Seen:
-    path, new = pair.path('f'), pair.path('new')
-    pair.first('write a file', lambda: _write(path, b'old'))
-    pair.other('read it', lambda: _text(path))
+    path, new = _known(pair, b'old'), pair.path('new')
     pair.first('write a new one and sync it', lambda: _write_synced(new, b'new'))
     pair.first('rename it and sync the directory', lambda: os.rename(new, path), lambda: _sync(pair.path('.')))
     return _found(pair, pair.other('read it again', lambda: _text(path)), 'new')
@@ -406,20 +410,9 @@ def _sync(directory: str) -> None:
         os.fsync(descriptor)
 
 
+@_guarantee('an open file stays readable when another task removes it', 'POSIX.1 unlink()', tasks=2)
 def _unlink_by_another(pair: Pair) -> Seen:
-    path = pair.path('f')
-    held: List[int] = []
-    pair.first('write a file and keep it open', lambda: held.append(_open_synced(pair, path)))
-    pair.other('remove it', lambda: os.unlink(path))
-    return _still_readable(pair, path, held)
-
-
-def _unlink_of_open_file(pair: Pair) -> Seen:
-    path = pair.path('f')
-    held: List[int] = []
-    pair.first('write a file and keep it open', lambda: held.append(_open_synced(pair, path)))
-    pair.first('remove it', lambda: os.unlink(path))
-    return _still_readable(pair, path, held)
+    return _still_readable(pair, pair.other)
 
 
 def _open_synced(pair: Pair, path: str) -> int:
@@ -430,7 +423,11 @@ def _open_synced(pair: Pair, path: str) -> int:
     return descriptor
 
 
-def _still_readable(pair: Pair, path: str, held: List[int]) -> Seen:
+def _still_readable(pair: Pair, remove: Callable[[str, Step], Any]) -> Seen:
+    path = pair.path('f')
+    held: List[int] = []
+    pair.first('write a file and keep it open', lambda: held.append(_open_synced(pair, path)))
+    remove('remove it', lambda: os.unlink(path))
     seen = pair.first('read what it has open', lambda: os.pread(held[0], 100, 0).decode('ascii', 'replace'))
     there = pair.first('look the name up', lambda: os.path.lexists(path))
     if there:
@@ -438,21 +435,17 @@ def _still_readable(pair: Pair, path: str, held: List[int]) -> Seen:
     return _judge(seen == 'kept', 'it was read after its removal', f'it read {_shown(seen)} after its removal')
 
 
+@_guarantee('flock keeps another task out until it is released', 'flock(2)', tasks=2)
 def _flock(pair: Pair) -> Seen:
-    def lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    return _excludes(pair, lock, lambda descriptor: fcntl.flock(descriptor, fcntl.LOCK_UN))
+    return _excludes(pair, fcntl.flock)
 
 
+@_guarantee('a lock of fcntl keeps another task out until it is released', 'POSIX.1 fcntl()', tasks=2)
 def _fcntl_lock(pair: Pair) -> Seen:
-    def lock(descriptor: int) -> None:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    return _excludes(pair, lock, lambda descriptor: fcntl.lockf(descriptor, fcntl.LOCK_UN))
+    return _excludes(pair, fcntl.lockf)
 
 
-def _excludes(pair: Pair, lock: Callable[[int], None], unlock: Callable[[int], None]) -> Seen:
+def _excludes(pair: Pair, lock: Callable[[int, int], None]) -> Seen:
     path = pair.path('f')
     mine: List[int] = []
 
@@ -462,9 +455,9 @@ def _excludes(pair: Pair, lock: Callable[[int], None], unlock: Callable[[int], N
     pair.first('make a file', lambda: _write(path, b'locked'))
     pair.first('open it', open_it)
     pair.other('open it', open_it)
-    pair.first('lock it', lambda: lock(mine[0]))
+    pair.first('lock it', lambda: lock(mine[0], fcntl.LOCK_EX | fcntl.LOCK_NB))
     early = pair.other('try to lock it', lambda: _granted(lock, mine[0]))
-    pair.first('unlock it', lambda: unlock(mine[0]))
+    pair.first('unlock it', lambda: lock(mine[0], fcntl.LOCK_UN))
     late = pair.other('lock it then', lambda: _granted(lock, mine[0]))
     return _judge(
         late and not early,
@@ -473,9 +466,9 @@ def _excludes(pair: Pair, lock: Callable[[int], None], unlock: Callable[[int], N
     )
 
 
-def _granted(lock: Callable[[int], None], descriptor: int) -> bool:
+def _granted(lock: Callable[[int, int], None], descriptor: int) -> bool:
     try:
-        lock(descriptor)
+        lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False
@@ -483,26 +476,22 @@ def _granted(lock: Callable[[int], None], descriptor: int) -> bool:
     return True
 
 
+@_guarantee('another task sees a changed mode', 'POSIX.1 chmod()')
 def _chmod(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b''))
+    path = _written(pair, b'')
     pair.other('stat it', lambda: os.stat(path).st_mode)
     pair.first('change its mode to 0640', lambda: os.chmod(path, 0o640))
     mode = pair.other('stat it again', lambda: os.stat(path).st_mode & 0o7777)
-    return _judge(mode == 0o640, f'{pair.other_one} saw 0640', f'{pair.other_one} saw {mode:04o} instead of 0640')
+    return _saw(pair, mode == 0o640, 'saw 0640', f'saw {mode:04o} instead of 0640')
 
 
+@_guarantee('another task sees the owner and the group that were set', 'POSIX.1 chown()')
 def _chown(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b''))
+    path = _written(pair, b'')
     pair.other('stat it', lambda: os.stat(path).st_uid)
     wanted, how = pair.first('set its owner and group', lambda: _given_away(path))
     seen = pair.other('stat it again', lambda: _owners(path))
-    return _judge(
-        seen == wanted,
-        f'{pair.other_one} saw {how}',
-        f'{pair.other_one} saw {seen[0]}:{seen[1]} instead of {wanted[0]}:{wanted[1]}',
-    )
+    return _saw(pair, seen == wanted, f'saw {how}', f'saw {seen[0]}:{seen[1]} instead of {wanted[0]}:{wanted[1]}')
 
 
 def _owners(path: str) -> List[int]:
@@ -523,9 +512,9 @@ def _given_away(path: str) -> Tuple[List[int], str]:
     return [NOBODY, NOBODY], 'the file given to nobody'
 
 
+@_guarantee('a write changes mtime, and a change of the mode ctime', 'POSIX.1 4.9, File Times Update')
 def _times(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'1'))
+    path = _written(pair, b'1')
     pair.first('set its times back', lambda: os.utime(path, (LONG_AGO, LONG_AGO)))
     before = pair.other('stat it', lambda: os.stat(path).st_mtime)
     pair.first('append to it', lambda: _write(path, b'2', os.O_APPEND))
@@ -536,9 +525,7 @@ def _times(pair: Pair) -> Seen:
     seen = pair.other('stat it once more', lambda: os.stat(path).st_ctime_ns)
     if not new > old:
         return False, f'ctime did not change in {COARSEST_S} s of changes of the mode'
-    return _judge(
-        seen == new, f'{pair.other_one} saw both', f'{pair.other_one} saw the ctime before a change of the mode'
-    )
+    return _saw(pair, seen == new, 'saw both', 'saw the ctime before a change of the mode')
 
 
 def _changed(path: str) -> Tuple[int, int]:
@@ -551,9 +538,9 @@ def _changed(path: str) -> Tuple[int, int]:
     return old, new
 
 
+@_guarantee('a second name is the same file, and counted', 'POSIX.1 link()')
 def _hard_links(pair: Pair) -> Seen:
-    path, link = pair.path('f'), pair.path('link')
-    pair.first('write a file', lambda: _write(path, b'linked'))
+    path, link = _written(pair, b'linked'), pair.path('link')
     pair.other('stat it', lambda: os.stat(path).st_nlink)
     pair.first('give it a second name', lambda: os.link(path, link))
     count, same = pair.other('stat both', lambda: (os.stat(path).st_nlink, os.path.samefile(path, link)))
@@ -566,9 +553,10 @@ def _hard_links(pair: Pair) -> Seen:
     )
 
 
+@_guarantee('a symbolic link can be read and followed', 'POSIX.1 symlink()')
 def _symlinks(pair: Pair) -> Seen:
-    path, link = pair.path('f'), pair.path('link')
-    pair.first('write a file', lambda: _write(path, b'there'))
+    _written(pair, b'there')
+    link = pair.path('link')
     pair.first('link to it', lambda: os.symlink('f', link))
     leads, text = pair.other('follow the link', lambda: (os.readlink(link), _text(link)))
     return _judge(
@@ -578,21 +566,27 @@ def _symlinks(pair: Pair) -> Seen:
     )
 
 
+@_guarantee('an open file stays readable when it is removed', 'POSIX.1 unlink()')
+def _unlink_of_open_file(pair: Pair) -> Seen:
+    return _still_readable(pair, pair.first)
+
+
+@_guarantee('a directory that is not empty is not removed', 'POSIX.1 rmdir()')
 def _full_directory(pair: Pair) -> Seen:
     directory = pair.path('d')
     pair.first('make a directory with a file', lambda: os.mkdir(directory), lambda: _write(f'{directory}/f', b''))
     refused = pair.other('remove it', lambda: _refused(lambda: os.rmdir(directory), errno.ENOTEMPTY, errno.EEXIST))
-    return _judge(refused, f'{pair.other_one} was refused', f'{pair.other_one} removed it')
+    return _saw(pair, refused, 'was refused', 'removed it')
 
 
+@_guarantee('a file without permissions is not opened', 'POSIX.1 4.5, File Access Permissions')
 def _permissions(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'secret'))
+    path = _written(pair, b'secret')
     pair.first('take all permissions away', lambda: os.chmod(path, 0))
     root, refused = pair.other('open it', lambda: (os.geteuid() == 0, _refused(lambda: _read(path), errno.EACCES)))
     if root and not refused:
         return None, 'root may read every file'
-    return _judge(refused, f'{pair.other_one} was refused', f'{pair.other_one} read it')
+    return _saw(pair, refused, 'was refused', 'read it')
 
 
 def _refused(step: Step, *errnos: int) -> bool:
@@ -605,6 +599,7 @@ def _refused(step: Step, *errnos: int) -> bool:
     return False
 
 
+@_guarantee('a hole in a file takes no space and reads as zeros', 'POSIX.1 lseek(); stat(2)')
 def _sparse_files(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first(
@@ -624,20 +619,16 @@ def _hole(path: str) -> Tuple[int, int, bool]:
     return seen.st_size, seen.st_blocks * 512, _read(path) == bytes(min(1 << 20, HOLE))
 
 
+@_guarantee('what is added when a file is made longer reads as zeros', 'POSIX.1 ftruncate()')
 def _zero_fill(pair: Pair) -> Seen:
-    path = pair.path('f')
-    pair.first('write a file', lambda: _write(path, b'x' * 10))
-    pair.other('read it', lambda: _text(path))
+    path = _known(pair, b'x' * 10)
     pair.first('make it shorter', lambda: os.truncate(path, 5))
     pair.first('make it longer', lambda: os.truncate(path, 100))
     length, wrong = pair.other('read it again', lambda: _compared(path, b'x' * 5 + bytes(95)))
-    return _judge(
-        (length, wrong) == (100, 0),
-        f'{pair.other_one} read zeros',
-        f'{pair.other_one} read {length} B of 100 B, {wrong} of them wrong',
-    )
+    return _saw(pair, (length, wrong) == (100, 0), 'read zeros', f'read {length} B of 100 B, {wrong} of them wrong')
 
 
+@_guarantee('space can be reserved for a file', 'POSIX.1 posix_fallocate()')
 def _fallocate(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first('reserve space', lambda: _reserved(path))
@@ -656,6 +647,7 @@ def _reserved(path: str) -> None:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), path) from None
 
 
+@_guarantee("a file keeps its user's extended attributes", 'xattr(7)')
 def _xattr(pair: Pair) -> Seen:
     path, name = pair.path('f'), 'user.seatrial'
     pair.first('write a file', lambda: _write(path, b''))
@@ -668,17 +660,15 @@ def _xattr(pair: Pair) -> Seen:
     return _found(pair, text, 'kept')
 
 
+@_guarantee('a name can have 255 bytes', 'NAME_MAX of the Linux kernel, limits.h')
 def _names_of_255_bytes(pair: Pair) -> Seen:
     name = 'n' * 255
     pair.first('make a file', lambda: _write(pair.path(name), b''))
     seen = pair.other('list the directory', lambda: os.listdir(pair.path('.')))
-    return _judge(
-        seen == [name],
-        f'{pair.other_one} listed it',
-        f'{pair.other_one} listed names of {[len(each) for each in seen]} bytes',
-    )
+    return _saw(pair, seen == [name], 'listed it', f'listed names of {[len(each) for each in seen]} bytes')
 
 
+@_guarantee('f and F are two files', 'POSIX.1 3.170, Filename')
 def _case_of_letters(pair: Pair) -> Seen:
     lower, upper = pair.path('f'), pair.path('F')
     pair.first('make two files', lambda: _write(lower, b'lower'), lambda: _write(upper, b'upper'))
@@ -686,6 +676,7 @@ def _case_of_letters(pair: Pair) -> Seen:
     return _judge(texts == ['lower', 'upper'], 'f and F are two files', 'f and F are one file')
 
 
+@_guarantee('a file can be written and read with O_DIRECT', 'open(2)')
 def _direct_io(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first(
@@ -709,46 +700,9 @@ def _direct(path: str, flags: int, move: Callable[[int, mmap.mmap], int]) -> int
             return move(descriptor, page)
 
 
-TRIALS: Dict[str, Callable[[Pair], Seen]] = {
-    'read_after_close': _read_after_close,
-    'read_before_close': _read_before_close,
-    'overwrite_in_place': _overwrite_in_place,
-    'append': _append,
-    'append_at_once': _append_at_once,
-    'write_at_once': _write_at_once,
-    'truncate_on_open': _truncate_on_open,
-    'mmap_shared': _mmap_shared,
-    'rename_over': _rename_over,
-    'rename_without_gap': _rename_without_gap,
-    'name_after_miss': _name_after_miss,
-    'listing': _listing,
-    'untar': _untar,
-    'exclusive_create': _exclusive_create,
-    'fsync_and_rename': _fsync_and_rename,
-    'unlink_by_another': _unlink_by_another,
-    'flock': _flock,
-    'fcntl_lock': _fcntl_lock,
-    'chmod': _chmod,
-    'chown': _chown,
-    'times': _times,
-    'hard_links': _hard_links,
-    'symlinks': _symlinks,
-    'unlink_of_open_file': _unlink_of_open_file,
-    'full_directory': _full_directory,
-    'permissions': _permissions,
-    'sparse_files': _sparse_files,
-    'zero_fill': _zero_fill,
-    'fallocate': _fallocate,
-    'xattr': _xattr,
-    'names_of_255_bytes': _names_of_255_bytes,
-    'case_of_letters': _case_of_letters,
-    'direct_io': _direct_io,
-}
-
-
 PART = Part(
     carry_out,
-    facts={PHASE: GUARANTEES, INTEGRITY: WAYS_TO_WRITE},
+    facts={PHASE: tuple(GUARANTEES), INTEGRITY: tuple(WAYS_TO_WRITE)},
     measured=counted,
     makes=(  # a directory for each guarantee, and what is tried in it
         '|'.join((ROOT, *(each.name for each in GUARANTEES))),

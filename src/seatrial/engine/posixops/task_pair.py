@@ -41,7 +41,6 @@ class Pair:
         self._opened: List[int] = []
 
     def trial(self, name: str, attempt: Callable[['Pair'], Seen]) -> Fact:
-        """One guarantee, tried."""
         self._directory = f'{ROOT}/{name}'
         if self._rank == 0:
             os.mkdir(self._directory)
@@ -59,7 +58,6 @@ class Pair:
         return Fact(name, holds, seen)
 
     def path(self, name: str) -> str:
-        """Of a file of this trial."""
         return f'{self._directory}/{name}'
 
     def keep(self, descriptor: int) -> int:

@@ -22,7 +22,7 @@ from typing import Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Outcome
 from seatrial.engine.posixops.part import NEVER, Part
-from seatrial.engine.posixops.work import Data, Failure, Report, Span, Spec, Work, read_all, write_all
+from seatrial.engine.posixops.work import NEW, Data, Failure, Report, Span, Spec, Work, opened, read_all, write_all
 from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import writer_of
@@ -47,7 +47,6 @@ class Ahead(NamedTuple):
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Raises Failure and OSError."""
     phase, point = spec.phase, spec.point
     if phase_of(point, phase).makes:
         work.together(phase, lambda: _write(point, work.rank))
@@ -115,14 +114,11 @@ def _write(point: Point, rank: int) -> int:
     files = files_of(point, rank)
     data = Data(point.data.transfer_size, len(files) * point.training.samples_per_file)
     for file in files:
-        descriptor = os.open(_name(file), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        try:
+        with opened(_name(file), NEW, 0o666) as descriptor:
             for _ in range(point.training.samples_per_file):
                 write_all(descriptor, data.of(number))
                 number += 1
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
     return number
 
 
@@ -234,7 +230,6 @@ class _Source:
         os.posix_fadvise(self._descriptor, sample.offset, self._size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
-        """Close the file, if one is open."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._name, self._descriptor = '', -1

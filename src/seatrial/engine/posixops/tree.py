@@ -40,8 +40,7 @@ class TreeShare(NamedTuple):
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     """One task's part in one phase of a tree. Raises Failure and OSError."""
     phase, point = spec.phase, spec.point
-    away = nodes_away(phase, len(set(work.hosts)))
-    mine = share(point, spec.directory, partner(work.rank, work.hosts, away) if away else work.rank)
+    mine = share(point, spec.directory, owner(work, phase))
     planned = operations(point, phase)
     for entry, act in _acts(phase, point, mine, work.rank):
         metric = f'{entry}_{phase}'
@@ -58,6 +57,12 @@ def nodes_away(phase: str, nodes: int) -> int:
     """How many nodes further a phase works: never on its own node's entries if there is another node."""
     later = _LATER[phase]
     return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
+
+
+def owner(work: Work, phase: str) -> int:
+    """The task on whose entries this one works in a phase. Raises Failure."""
+    away = nodes_away(phase, len(set(work.hosts)))
+    return partner(work.rank, work.hosts, away) if away else work.rank
 
 
 def share(point: Point, root: str, rank: int) -> TreeShare:

@@ -1,11 +1,12 @@
 """What the tasks of posixops share: acts that all of them do at one time, timed, and the report of a task."""
 
 import array
+import contextlib
 import gc
 import math
 import os
 import time
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.barrier import TaskBarrier
 from seatrial.model.metric import Fact
@@ -14,6 +15,7 @@ from seatrial.model.point import Point
 POOL_BYTES = 1 << 25  # of random data that a task keeps
 STRIDE = 20735879  # from one file's data to the next one's: odd, and near the golden section of the pool
 NANOSECOND = 1e-9
+NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 DIGITS = 3  # that are kept of the time of a single call
 
 
@@ -163,6 +165,16 @@ class Data:
         """The bytes of the task's file of that number."""
         start = number * self._stride % POOL_BYTES
         return self._pool[start : start + self.size]
+
+
+@contextlib.contextmanager
+def opened(name: str, flags: int, mode: int = 0o600) -> Iterator[int]:
+    """A file whose name leads nowhere else. Raises OSError."""
+    descriptor = os.open(name, flags | os.O_NOFOLLOW, mode)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, data: memoryview) -> None:

@@ -6,7 +6,7 @@ It measures nothing and is no engine of a site. One process of the node's python
 import json
 from typing import List, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, reads_of_next_node
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.proof.task import ProofReport, ProofSpec, damage
 from seatrial.model.codec import from_json, to_json
@@ -52,8 +52,7 @@ class Proof(Engine):
         return Command('task', argvs, {path: json.dumps(to_json(spec)) + '\n'}, ())
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """By writer_of, where the tasks fill node after node."""
-        return phase_of(point, phase).reads and point.nodes > 1
+        return reads_of_next_node(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What the tasks have written or compared. Raises EngineError: F2 where a file is not as it was written, E1

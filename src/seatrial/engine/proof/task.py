@@ -5,7 +5,7 @@ with a part of a random pool (SHAKE128 of the key, FIPS 202) from a byte that th
 another place, is of an earlier run, is zeroed or changed in one bit is not what is expected there.
 """
 
-import contextlib
+import errno
 import functools
 import hashlib
 import json
@@ -13,11 +13,11 @@ import mmap
 import os
 import socket
 import time
+from fcntl import F_GETFL, F_SETFL, fcntl
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import DIRECT_BYTES
-from seatrial.engine.posixops.work import write_all
-from seatrial.engine.uncached_read import read_past_cache
+from seatrial.engine.posixops.work import opened, write_all
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
@@ -177,6 +177,30 @@ def window_of(size: int) -> mmap.mmap:
     return mmap.mmap(-1, -(-size // DIRECT_BYTES) * DIRECT_BYTES + 2 * DIRECT_BYTES)
 
 
+def read_past_cache(descriptor: int, offset: int, window: memoryview) -> Tuple[int, bool]:
+    """Read into the window until it is full or the file ends: how many bytes are there, and whether all by O_DIRECT.
+
+    offset, window: aligned and sized in DIRECT_BYTES. Where that is refused, the cache may answer. Raises OSError.
+    """
+    flags, there, past = fcntl(descriptor, F_GETFL), 0, True
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    try:
+        fcntl(descriptor, F_SETFL, flags | os.O_DIRECT)
+        there = os.readv(descriptor, [window])
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # of tmpfs, and where transfers must be larger
+            raise
+        past = False
+    finally:
+        fcntl(descriptor, F_SETFL, flags)
+    while there < len(window) and (not past or there % DIRECT_BYTES == 0):
+        more = os.readv(descriptor, [window[there:]])
+        if not more:
+            break
+        there, past = there + more, False
+    return there, past
+
+
 def read_there(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tuple[bytes, bool]:
     """What the file has there, less where it ends before, and whether it was read past the cache."""
     before = offset % DIRECT_BYTES
@@ -208,13 +232,3 @@ def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]
         'reader': reader,
     }
     return sentence, evidence
-
-
-@contextlib.contextmanager
-def opened(name: str, flags: int) -> Iterator[int]:
-    """A file whose name leads nowhere else. Raises OSError."""
-    descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
