@@ -15,6 +15,7 @@ from seatrial.judge.relations import Relation
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.telemetry import ServerLook, read_telemetry
 from seatrial.report.terminal import console, marked, table_of
+from seatrial.workload.words import by_key
 
 SOURCE = 'Dai et al. 2019'
 ALIKE = 0.05
@@ -98,17 +99,15 @@ def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]
     """By server, of a file that has the MDS and another one among them; none without a file. Raises UsageError."""
     if (monitors is None) != (mds is None):
         raise click.UsageError('--monitors and --mds go together')
-    found: dict[str, list[ServerLook]] = {}
     if monitors is None:
-        return found
+        return {}
     try:
         with monitors.open(encoding='utf-8', errors='replace') as stream:
             telemetry = read_telemetry(stream)
     except OSError as error:
         raise click.UsageError(f'{monitors}: {os.strerror(error.errno or 0)}') from None
-    found.update({each.server: [] for each in telemetry.server_gaps})
-    for look in telemetry.server_looks:
-        found.setdefault(look.server, []).append(look)
+    silent = {each.server: list[ServerLook]() for each in telemetry.server_gaps}
+    found = {**silent, **by_key((look.server, look) for look in telemetry.server_looks)}
     if mds not in found or len(found) < 2:
         has = ', '.join(found) or 'none; it takes monitors in trial.yaml'
         raise click.UsageError(f'{monitors}: --mds is one of two servers or more that it has seen: {has}')

@@ -26,7 +26,7 @@ from seatrial.site.error import SiteError, problem
 from seatrial.site.load import answering, partitions_in
 from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
-from seatrial.workload.words import counted, joined
+from seatrial.workload.words import by_key, counted, joined
 
 _SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
 
@@ -66,10 +66,8 @@ def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, C
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
     if len(systems) > 1:
         raise click.UsageError(_SEVERAL.format('|'.join(systems)))
-    reasons: dict[str, list[str]] = {}
-    for each in declared.values():
-        for case, why in not_applicable(session, each).items():
-            reasons.setdefault(why, []).append(case.name)
+    missing = (pair for each in declared.values() for pair in not_applicable(session, each).items())
+    reasons = by_key((why, case.name) for case, why in missing)
     if not cases:
         said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
         remedy = _other_profiles(session, declared)

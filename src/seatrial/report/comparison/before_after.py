@@ -26,7 +26,7 @@ from seatrial.report.session.page import jinja
 from seatrial.report.words import clean, listed
 from seatrial.workload.registry import KINDS
 from seatrial.workload.sweep import AXES
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 FAMILIES = ('data write', 'data read', 'metadata', 'node', 'target', 'guarantees')
 """In the order in which they are shown."""
@@ -225,9 +225,7 @@ def _side(rows: pl.DataFrame, asked: str) -> Side:
 
 def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange]) -> list[FamilyRow]:
     """By file system, in the order of FAMILIES."""
-    own: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        own.setdefault((row.file_system, row.family), []).append(row.change.verdict)
+    own = by_key(((row.file_system, row.family), row.change.verdict) for row in rows)
     return [
         FamilyRow(
             file_system,

@@ -18,6 +18,7 @@ from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.relations import FAILS, HOLDS
 from seatrial.judge.verdict import Verdict, worst
 from seatrial.model.plan import Case
+from seatrial.workload.words import by_key
 
 START_GRACE = timedelta(hours=2)
 """A run that has not begun so long after it was due is missed: longer than the queue of a small partition."""
@@ -286,9 +287,7 @@ def _besides(
     cases: Mapping[str, Verdict], criteria: Mapping[VerdictKey, Judged]
 ) -> Iterator[tuple[VerdictKey, Judged]]:
     """What else each case was judged by, beside its metrics and expectations."""
-    by_case: dict[str, list[Verdict]] = {}
-    for key, judged in criteria.items():
-        by_case.setdefault(key.case, []).append(judged.verdict)
+    by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
     for name, verdict in cases.items():
         yield VerdictKey(name, ''), _rest(verdict, by_case[name])
 

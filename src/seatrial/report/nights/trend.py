@@ -24,6 +24,7 @@ from seatrial.report.comparison.before_after import (
     ratio_words,
 )
 from seatrial.report.words import cut
+from seatrial.workload.words import by_key
 
 NEAR = 14
 """Nights on each side of a change, at most, from which its size is taken: others may have changes of their own."""
@@ -226,9 +227,7 @@ def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]
         .agg(pl.col('good').mean())
         .sort('session')
     )
-    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for file_system, family, session, good in nights.iter_rows():
-        found.setdefault((file_system, family), []).append((session, good))
+    found = by_key((row[:2], row[2:]) for row in nights.iter_rows())
     return dict(sorted(found.items(), key=lambda item: (item[0][0], FAMILIES.index(item[0][1]))))
 
 
