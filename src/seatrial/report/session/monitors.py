@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seatrial.model.telemetry import ServerGap, ServerLook
 from seatrial.report.drawing.plot import Chart, Curve, Stroke, round_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, common_unit
+from seatrial.report.figures import common_unit
+from seatrial.workload.words import by_key
 
 MOST_LINES = 6
 """More servers than these are in the table alone, but for the busiest."""
@@ -40,24 +42,13 @@ class ServerRow:
         return self.missing > MISSING
 
 
-@dataclass(frozen=True)
-class Monitored:
-    """All servers of a case, the busiest first. unit: of their rates; words: how busy each was."""
-
-    rows: Sequence[ServerRow]
-    unit: Unit
-    words: str
-    chart: Chart | None
-
-
-def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
-    """What was seen of the servers; None where the site names none."""
+def monitored(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
+    """What was seen of the servers, the busiest first; None where the site names none. unit: of their rates"""
     telemetry = evidence.telemetry
     if telemetry is None or not (telemetry.server_looks or telemetry.server_gaps):
         return None
-    looks: dict[str, list[ServerLook]] = {each.server: [] for each in telemetry.server_gaps}
-    for look in telemetry.server_looks:
-        looks.setdefault(look.server, []).append(look)
+    silent = {each.server: list[ServerLook]() for each in telemetry.server_gaps}
+    looks = {**silent, **by_key((look.server, look) for look in telemetry.server_looks)}
     begin = telemetry.watch.time if telemetry.watch else min(each.time for each in telemetry.server_looks)
     ends = [each.time for each in telemetry.server_looks] + [each.time for each in telemetry.server_gaps]
     end = max([*ends, telemetry.ended.time if telemetry.ended else begin, begin + 1])
@@ -74,12 +65,12 @@ def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
         height=122,
         words=said,
     )
-    return Monitored(
-        rows=rows,
-        unit=common_unit([high for row in rows for _, high in row.rates.values()], 'B/s', system),
-        words=said,
-        chart=drawn if telemetry.server_looks else None,
-    )
+    return {
+        'rows': rows,
+        'unit': common_unit([high for row in rows for _, high in row.rates.values()], 'B/s', system),
+        'words': said,
+        'chart': drawn if telemetry.server_looks else None,
+    }
 
 
 def _busy_words(looks: Sequence[ServerLook]) -> str:

@@ -44,10 +44,10 @@ def markdown(evidence: SessionEvidence) -> str:
         ),
         *_listed(
             [
-                f'- {escaped(each.case.name)}: {escaped(choice.sentence)}'
+                f'- {escaped(each["case"].name)}: {escaped(choice["sentence"])}'
                 for each in recommendations(evidence.cases, evidence.units)
-                for choice in each.choices
-                if not each.unjudged
+                for choice in each['choices']
+                if not each['unjudged']
             ]
         ),
         *_listed(
