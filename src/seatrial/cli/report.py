@@ -12,8 +12,8 @@ from seatrial.cli.options import checks_option, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import cut
+from seatrial.session.after_session import write_report
 from seatrial.session.evidence import FAULTS_SHOWN, case_folder, judged_anew, judging, session_folder
-from seatrial.session.report_files import write_report
 from seatrial.site.load import answering
 
 
