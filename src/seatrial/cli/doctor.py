@@ -69,10 +69,11 @@ def doctor(site_folder: Path, checks: Path) -> int:
     needed = _kinds_needed(site, checks)
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
     file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
-    state = _state(site)
+    state, commit = _state(site), commit_of()
+    own_version = f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
     settings = _settings(site)
     rows = [
-        (True, 'seatrial', _seatrial()),
+        (True, 'seatrial', own_version),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         *_place(site),
@@ -134,11 +135,6 @@ def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
         if any(site.cases(each.name, each.family, profile) for profile in PROFILES)
     }
     return [kind for name, kind in KINDS.items() if name in asked]
-
-
-def _seatrial() -> str:
-    commit = commit_of()
-    return f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
 
 
 def _settings(site: Site) -> list[Row]:

@@ -28,7 +28,6 @@ class Unit:
         return in_base(1.0, self.name).value
 
     def of(self, value: float) -> float:
-        """The value in this unit."""
         return in_unit(value, self.name)
 
     def figure(self, value: float) -> str:

@@ -235,12 +235,10 @@ def machines(evidence: SessionEvidence) -> str:
 
 
 def kernels(evidence: SessionEvidence) -> list[str]:
-    """The kernels of the hosts that ran a job."""
     return sorted({f'Linux {start.kernel}' for start in _starts(evidence)})
 
 
 def memories(evidence: SessionEvidence) -> list[str]:
-    """The memory of the hosts that ran a job."""
     return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in _starts(evidence)))
 
 

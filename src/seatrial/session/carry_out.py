@@ -43,7 +43,6 @@ from seatrial.workload.words import counted
 
 POLL_S = 0.5
 
-
 REFRAME_END_S = 90.0
 """How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
 

@@ -146,7 +146,6 @@ def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:
 
 
 def _summary(found: Sequence[ThroughputSpan], pauses: Sequence[Pause], unit: Unit) -> str:
-    """The drawing in words."""
     if not found:
         return 'no throughput'
     read, written = (unit.words(max(getattr(piece, way) for piece in found)) for way in ('read', 'write'))

@@ -68,7 +68,6 @@ class Night:
 
     @property
     def completed(self) -> bool:
-        """Whether all that was planned ran."""
         return Verdict.INCOMPLETE not in self.cases.values()
 
 
@@ -85,17 +84,6 @@ class Standing(NamedTuple):
 
 
 Standings = Mapping[VerdictKey, Standing]
-
-
-class Difference(NamedTuple):
-    """What is different between the standings after two nights.
-
-    new:  what stands worse or differently now
-    ended: what stands well again, or is not tested any more
-    """
-
-    new: tuple[VerdictKey, ...]
-    ended: tuple[VerdictKey, ...]
 
 
 class Unfinished(NamedTuple):
@@ -196,10 +184,10 @@ def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[Verd
     }
 
 
-def difference(before: Standings, after: Standings) -> Difference:
-    """What is different, in the order of the criteria."""
+def difference(before: Standings, after: Standings) -> tuple[list[VerdictKey], list[VerdictKey]]:
+    """What stands worse or differently now, and what stands well again or is not tested any more."""
     new = [key for key, standing in after.items() if key not in before or before[key].verdict != standing.verdict]
-    return Difference(tuple(new), tuple(key for key in before if key not in after))
+    return new, [key for key in before if key not in after]
 
 
 def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
@@ -208,7 +196,6 @@ def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
 
 
 def passed(night: Night) -> bool:
-    """Whether it is a PASS."""
     return night.verdict is Verdict.PASS
 
 

@@ -73,7 +73,6 @@ class TrialWatch:
 
     @property
     def last(self) -> Night | None:
-        """The last session that ended."""
         return self.nights[-1] if self.nights else None
 
     @property
@@ -83,7 +82,6 @@ class TrialWatch:
 
     @property
     def missed(self) -> list[datetime]:
-        """The runs that were due and were missed."""
         return [run.due for run in self.runs if run.state == MISSED]
 
     @property

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 import polars as pl
 
 from seatrial.history.provenance import differences
-from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY, summary
+from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY
 from seatrial.history.store import Annotation
 from seatrial.judge.compare import SAME, MetricChange
 from seatrial.judge.trend import changes
@@ -127,11 +127,6 @@ def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]
     # As one piece each: a filter would go through a piece for each session.
     began, means = (pl.concat(each, rechunk=True) for each in zip(*parts, strict=True))
     return Nights(began.sort('session'), means, rows_of)
-
-
-def nights_in(rows: pl.DataFrame) -> Nights:
-    """Of rows that are in memory."""
-    return gathered([summary(rows)], lambda names: rows.filter(pl.col('session').is_in(names)))
 
 
 def trend(

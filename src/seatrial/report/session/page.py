@@ -45,7 +45,6 @@ DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 
 def page(evidence: SessionEvidence) -> str:
-    """The page of a session."""
     template = jinja().get_template('page.html')
     cases = [_case(each, f'case-{number}', evidence.units) for number, each in enumerate(evidence.cases, 1)]
     common, where = words.where(evidence.cases)
@@ -96,7 +95,6 @@ _MET = {FAILS: 'missed', UNDECIDED: 'undecided', HOLDS: 'met'}
 
 
 def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
-    """One case as the template needs it."""
     plan, result = evidence.plan, evidence.result
     guarantees = _guarantees(evidence) if result.facts or words.only_counts(plan) else []
     units = units_of(result.metrics, system)
@@ -167,7 +165,6 @@ def _outranking(verdict: Verdict) -> int:
 
 
 def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> dict[str, Any]:
-    """The table of the metrics of a case."""
     metrics = evidence.result.metrics
     took = listings(evidence.plan, evidence.result)
     timed = [seconds for each in metrics for seconds in each.percentiles_s.values()]

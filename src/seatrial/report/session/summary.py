@@ -63,7 +63,6 @@ def markdown(evidence: SessionEvidence) -> str:
 
 
 def _table(overview: Overview) -> list[str]:
-    """What the cases of one overview can be compared by."""
     heads = [' '.join(part for part in (role.name, role.unit.name) if part) for role in overview.roles]
     rows = []
     for case in overview.cases:
