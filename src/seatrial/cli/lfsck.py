@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import click
 
+from seatrial.cli.options import PATH
 from seatrial.filesystem.lustre.lfsck import TYPES, LfsckRun, parse_lfsck
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.judge.expectations import ExpectationResult
@@ -43,10 +44,10 @@ class _LfsckOutput(NamedTuple):
 
 
 @click.command()
-@click.argument('files', metavar='FILE...', type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument('files', metavar='FILE...', type=PATH, nargs=-1, required=True)
 @click.option(
     '--monitors',
-    type=click.Path(path_type=Path),
+    type=PATH,
     help='The telemetry.jsonl of a case with `monitors` that ran meanwhile: disks and packets of the servers.',
 )
 @click.option('--mds', help='Which of its servers is the MDS; all others are OSS.')

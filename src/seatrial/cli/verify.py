@@ -18,7 +18,7 @@ from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import RESULTS, contract_of, left_out_of, session_folders
 from seatrial.check.verified import Verified
-from seatrial.cli.options import checks_option, site_option
+from seatrial.cli.options import THERE, checks_option, site_option
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.foreign import NotReadable, read_json
@@ -46,9 +46,7 @@ CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
 
 @click.command()
 @click.argument('session', required=False, metavar='[SESSION | BUNDLE]')
-@click.option(
-    '--signers', type=click.Path(path_type=Path, exists=True), help='Allowed signers, one of whom signed the BUNDLE.'
-)
+@click.option('--signers', type=THERE, help='Allowed signers, one of whom signed the BUNDLE.')
 @checks_option
 @site_option
 def verify(session: str | None, signers: Path | None, checks: Path, site_folder: Path) -> int:

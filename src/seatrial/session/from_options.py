@@ -22,7 +22,7 @@ from seatrial.model.quoted_value import show as shown
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
 from seatrial.site.contract import CONTRACT_FILE
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import SiteError, problem, raise_any
 from seatrial.site.load import answering, partitions_in
 from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
@@ -48,9 +48,7 @@ def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, C
     if asked.system is not None and asked.system not in existing:
         raise click.UsageError(f"'{asked.system}' is no system of trial.yaml; {choice(asked.system, existing)}")
     check_destructive(site, asked.destructive)
-    fault = state_fault(site)
-    if fault:
-        raise SiteError([fault])
+    raise_any([state_fault(site)])
     session_id = new_id()
     session = Session(
         session_id,
@@ -74,9 +72,7 @@ def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, C
         raise NoCases(
             [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {asked.profile}{said}{remedy}')]
         )
-    refused = settings_fault(site, systems[0])
-    if refused:
-        raise SiteError([refused])
+    raise_any([settings_fault(site, systems[0])])
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
