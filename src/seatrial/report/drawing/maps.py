@@ -74,14 +74,18 @@ def fields(
 def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
     """The maps of every case over file sizes and transfer sizes or numbers of tasks, with what it does."""
     drawn = ((each, _maps(each, system)) for each in cases)
-    return [{'case': each.plan.case, 'sentence': words.sentence(each), 'maps': maps} for each, maps in drawn if maps]
+    return [
+        {'case': each.plan.case, 'sentence': words.sentence(each), 'maps': maps}
+        for each, maps in drawn
+        if maps is not None
+    ]
 
 
-def _maps(evidence: CaseEvidence, system: str) -> list[Map]:
+def _maps(evidence: CaseEvidence, system: str) -> list[Map] | None:
     plan, result = evidence.plan, evidence.result
     grid = next((found for found in (_grid(plan, *each) for each in _COLUMNS) if found), None)
     if grid is None:
-        return []
+        return None
     by, more, places = grid
     units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
     maps = []
