@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.history.rows import COLUMNS, SCHEMA
+from seatrial.history.rows import COLUMNS, SCHEMA, summary
+from seatrial.report.nights.trend import Nights, gathered
 from seatrial.site.calendar import Calendar
 
 CASE = {'partition': 'lab:io', 'file_system': 'scratch', 'layout': 'default', 'nodes': 2}
@@ -171,3 +172,8 @@ def _night(rng: random.Random, number: int) -> pl.DataFrame:
         for name, share in times.items()
     ]
     return pl.concat(tables)
+
+
+def nights_in(rows: pl.DataFrame) -> Nights:
+    """What is gathered of rows that are in memory."""
+    return gathered([summary(rows)], lambda names: rows.filter(pl.col('session').is_in(names)))

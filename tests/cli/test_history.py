@@ -11,8 +11,8 @@ from seatrial.cli import history as history_module
 from seatrial.history.rows import Kept, table
 from seatrial.history.store import read, write
 from seatrial.rules.case import measured
+from seatrial.session.after_session import remember
 from seatrial.session.evidence import judged_anew
-from seatrial.session.history_rows import remember
 from seatrial.site.load import load
 from seatrial.workload.registry import planned_metrics
 

@@ -17,8 +17,8 @@ from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.nfs import Nfs
 from seatrial.filesystem.posix import Posix
 from seatrial.model.units import GIB, MIB
+from seatrial.session.after_session import remember
 from seatrial.session.evidence import judged_anew
-from seatrial.session.history_rows import remember
 from seatrial.site.load import load
 
 LAST_LAUNCH = 1795230465

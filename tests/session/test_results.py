@@ -24,7 +24,6 @@ from seatrial.model.plan import NodeGroup
 from seatrial.model.record import Finding
 from seatrial.model.state import Change
 from seatrial.model.units import MIB
-from seatrial.report.session.file_systems import FileSystemState
 from seatrial.rules.registry import RULES
 from seatrial.session import after_session
 from seatrial.session.results import show, write_results
@@ -308,8 +307,8 @@ def test_a_small_figure_is_not_shown_as_nothing(compared, value, shown):
 
 
 def test_a_setting_that_changed_in_mid_session_is_said_on_the_console(monkeypatch, tmp_path):
-    changed = FileSystemState('scratch', {}, [Change('default layout', 'c1.S4M', 'c4.S4M')], [], '')
-    steady = FileSystemState('home', {}, [], [], '')
+    changed = {'name': 'scratch', 'changed': [Change('default layout', 'c1.S4M', 'c4.S4M')]}
+    steady = {'name': 'home', 'changed': []}
     monkeypatch.setattr(after_session, 'states', lambda cases: [changed, steady])
     for name in ('write_results', 'write_report', 'remember'):
         monkeypatch.setattr(after_session, name, lambda *ignored: None)

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
@@ -30,21 +31,16 @@ from seatrial.workload.words import counted
 SUMS, SIGNATURE = 'SHA256SUMS', 'SHA256SUMS.sig'
 """The manifest, in the form of sha256sum(1), and its signature by ssh-keygen(1)."""
 
-
 _ROW = re.compile('([0-9a-f]{64})  (.+)')
 
 ZIP = '.zip'
 
-
 NAMESPACE = 'seatrial'
 """Of the signature: one that was made for something else is none here."""
 
-
 KEYGEN_S = 60.0
 
-
 CHUNK = 1 << 20
-
 
 MAX_FILES = 100_000
 """Of a bundle: each takes a kilobyte of memory when it is read."""
@@ -90,14 +86,7 @@ class Folder:
         found = (each for each in folder.rglob('*') if each.is_file() and not each.is_symlink())
         self._sizes = {each.relative_to(folder).as_posix(): each.stat().st_size for each in found}
 
-    def __enter__(self) -> 'Folder':
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
     def namelist(self) -> list[str]:
-        """Of all its files."""
         return list(self._sizes)
 
     def size(self, name: str) -> int:
@@ -157,7 +146,7 @@ def unpacked(bundle: Path, folder: Path, signers: Path | None) -> list[str]:
     asks for no signature
     """
     try:
-        with Folder(bundle) if bundle.is_dir() else Archive(bundle) as archive:
+        with nullcontext(Folder(bundle)) if bundle.is_dir() else Archive(bundle) as archive:
             return list(_faults(archive, folder, signers))
     except NotReadable as error:
         return [str(error)]

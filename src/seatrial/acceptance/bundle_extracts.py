@@ -3,8 +3,8 @@
 import io
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -19,13 +19,12 @@ from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.model.foreign import LARGEST, NotReadable, read_bytes, read_json
 from seatrial.model.quoted_value import printable
 from seatrial.model.record import PLAN
-from seatrial.report.acceptance.bundle_page import BundleSession, front
-from seatrial.report.acceptance.protocol import Protocol
+from seatrial.report.acceptance.protocol import Protocol, front
 from seatrial.report.acceptance.results import SCHEMA, results, results_schema, summary
 from seatrial.report.junit import junit_of_criteria
 from seatrial.report.openmetrics import openmetrics_of_criteria
+from seatrial.session.after_session import kept_of
 from seatrial.session.evidence import UNREADABLE, ReadCase, judging
-from seatrial.session.history_rows import kept_of
 
 RESULTS, PARQUET = 'results.json', 'samples.parquet'
 FRONT = 'index.html'
@@ -44,19 +43,20 @@ FILES = {
 
 def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
     """The files by their names at the top of a bundle, of the sessions that can be read."""
-    sessions = list[_Session]()
+    sessions = list[tuple[Path, str, SessionResult, list[Kept]]]()
     for folder in contract_folders(state, read)[0]:
         with suppress(*UNREADABLE), judging(folder):
-            sessions += filter(None, [_session(folder, read)])
+            sessions += _session(folder, read)
     tables = [
-        table(each.id, began(each.id), page.site, each.result.verdict.value, each.kept, label=each.state)
-        for each in sessions
+        table(result.session, began(result.session), page.site, result.verdict.value, kept, label=of_system)
+        for _, of_system, result, kept in sessions
     ]
+    shown = [_shown(page, folder, of_system, result) for folder, of_system, result, _ in sessions]
     rows, parquet, csv = pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), io.BytesIO(), io.BytesIO()
     rows.write_parquet(parquet)
     rows.write_csv(csv)
     texts = {
-        FRONT: front(page, [_bundle_session(page, each) for each in sessions], FILES, f'{FOLDER}/{PAGE}'),
+        FRONT: front(page, shown, FILES, f'{FOLDER}/{PAGE}'),
         RESULTS: results(page),
         'results.schema.json': results_schema(),
         'summary.md': summary(page),
@@ -106,44 +106,30 @@ def _same_rows(one: bytes, other: bytes) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class _Session:
-    """One that was begun for the contract; kept: what the history keeps of its cases."""
+def _session(folder: Path, read: ReadCase) -> Iterator[tuple[Path, str, SessionResult, list[Kept]]]:
+    """Judged anew by what it was begun with, behind the state of the system, and before what the history keeps of it.
 
-    id: str
-    state: str
-    result: SessionResult
-    kept: list[Kept]
-    report: str
-
-
-def _session(folder: Path, read: ReadCase) -> _Session | None:
-    """Judged anew by what it was begun with; None for one without a case."""
-    procedure = contract_of(folder)
+    Nothing for one without a case.
+    """
+    of_system = contract_of(folder)['state']
     cases = [(each.plan, each.records) for each in map(read, sorted(folder.glob(f'cases/*/{PLAN}')))]
     criteria = {plan.case: criteria_of_allocation(folder, plan) for plan, _ in cases}
     judged = judge_cases(cases, criteria)
-    if not judged:
-        return None
-    report = folder / REPORT / REPORT_PAGE
-    return _Session(
-        folder.name,
-        procedure['state'],
-        judge_session(folder.name, cases[0][0].profile, judged, criteria),
-        [kept_of(*each, result) for each, result in zip(cases, judged, strict=True)],
-        f'{SESSIONS}/{folder.name}/{REPORT}/{REPORT_PAGE}' if report.is_file() else '',
-    )
+    if judged:
+        kept = [kept_of(*each, result) for each, result in zip(cases, judged, strict=True)]
+        yield folder, of_system, judge_session(folder.name, cases[0][0].profile, judged, criteria), kept
 
 
-def _bundle_session(page: Protocol, session: _Session) -> BundleSession:
-    cases, reasons = session.result.cases, [why for each in session.result.cases for why in each.reasons]
-    return BundleSession(
-        session=session.id,
-        began=began(session.id),
-        verdict=session.result.verdict,
-        measured=', '.join(each.case.name for each in cases),
-        state=session.state,
-        criteria=[row.criterion.id for row in page.rows if session.id in {each.session for each in row.attempts}],
-        why=reasons[0] if reasons else '',
-        report=session.report,
-    )
+def _shown(page: Protocol, folder: Path, state: str, result: SessionResult) -> dict[str, Any]:
+    """A row of the first page."""
+    id, report = result.session, folder / REPORT / REPORT_PAGE
+    return {
+        'session': id,
+        'began': began(id),
+        'verdict': result.verdict,
+        'measured': ', '.join(each.case.name for each in result.cases),
+        'state': state,
+        'criteria': [row.criterion.id for row in page.rows if id in {each.session for each in row.attempts}],
+        'why': next((why for each in result.cases for why in each.reasons), ''),
+        'report': f'{SESSIONS}/{id}/{REPORT}/{REPORT_PAGE}' if report.is_file() else '',
+    }

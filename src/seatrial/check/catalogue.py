@@ -10,6 +10,7 @@ from typing import NamedTuple
 from seatrial.check.declared import CheckError, Declared
 from seatrial.engine.registry import ENGINES, cannot
 from seatrial.workload.sweep import examples
+from seatrial.workload.words import by_key
 
 _BOITO, _CALDERON, _GOVORUN = 'Boito et al. 2009', 'Calderon, HLRS', 'Belyakov et al.'
 _FERMILAB, _LFSCK = 'Garzoglio and Chadwick 2011', 'Dai et al. 2019'
@@ -144,9 +145,7 @@ def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
 
 
 def _by(checks: Iterable[Declared]) -> str:
-    by_engines: dict[str, list[str]] = {}
-    for check in checks:
-        by_engines.setdefault(', '.join(_engines(check)), []).append(check.name)
+    by_engines = by_key((', '.join(_engines(check)), check.name) for check in checks)
     return '; '.join(f'{", ".join(names)} ({engines})' for engines, names in by_engines.items())
 
 

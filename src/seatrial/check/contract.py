@@ -31,7 +31,7 @@ from seatrial.site.contract import (
     Workload,
     place,
 )
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import problem, raise_any
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides, Site, TrialEntry
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.site.references import STATISTICS
@@ -133,8 +133,7 @@ def acceptance_tests(site: Site, checks: Mapping[str, Declared], contract: Contr
         if base and base.metric and own and base.metric.unit != own.unit:
             sentence = f'{entry.metric} is no part of {base.entry.metric}: their units differ; take another one'
             problems.append(problem(CONTRACT_FILE, place(number, _key(entry)), sentence))
-    if problems:
-        raise SiteError(problems)
+    raise_any(problems)
     return _sharing(found)
 
 

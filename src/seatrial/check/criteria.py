@@ -10,7 +10,7 @@ from seatrial.check.session import Session, references_of, saved_references
 from seatrial.judge.expectations import GuaranteeHolds, Limited
 from seatrial.judge.verdict import Criteria
 from seatrial.model.plan import Case, TrialPlan, metric
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import problem, raise_any
 from seatrial.site.model import TRIAL_FILE
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import REFERENCES_FILE, Measured, load_references, references_file
@@ -46,8 +46,7 @@ def with_references(
         for each in own
         if checks[case.check].axis.equals == 'node' and not each.metric.endswith(f'@{ALL_NODES}')
     ]
-    if refused:
-        raise SiteError(refused)
+    raise_any(refused)
     return replace(session, references=references)
 
 
@@ -76,8 +75,7 @@ def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
             fault = None if limit is None else replace(limited[id_], limit=limit).limit_fault()
             if fault:
                 problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
-    if problems:
-        raise SiteError(problems)
+    raise_any(problems)
 
 
 def criteria_of_allocation(folder: Path, plan: TrialPlan) -> Criteria:

@@ -25,7 +25,7 @@ from seatrial.rules.before import KEPT_BYTES, KEPT_INODES, Offer, held, offers, 
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import submits, time_limits_s
 from seatrial.scheduler.queue import QueueError
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import problem, raise_any
 from seatrial.site.model import TRIAL_FILE, Site, lies_in
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, phase_of, resized, share_words
@@ -433,6 +433,5 @@ def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[
 def refuse(site: Site, plans: Sequence[TrialPlan], more: Sequence[str] = ()) -> list[str]:
     """Raise SiteError if the cases do not fit, or for more problems; else what could not be seen, a sentence each."""
     problems, notes = shortfalls(site, forecasts(site, plans))
-    if problems or more:
-        raise SiteError([*problems, *more])
+    raise_any([*problems, *more])
     return notes

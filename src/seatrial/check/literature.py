@@ -1,6 +1,7 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from seatrial.engine.posixops import contention, integrity, limits, semantics
 from seatrial.engine.posixops.part import Guarantee
@@ -28,52 +29,45 @@ CALDERON = 'Calderon (On evaluating GPFS, HLRS)'
 POSIX_2017 = 'POSIX.1-2017 (IEEE Std 1003.1)'
 FERMILAB_2011 = 'Garzoglio and Chadwick (Investigation of storage options, Fermilab, 2011)'
 
+_fair = partial(Fair, metric='read', source=FERMILAB_2011)
+_alike = partial(GroupsAlike, source=FERMILAB_2011)
+
 FAIRNESS = (
-    Fair(
-        metric='read',
+    _fair(
         figure='time_ratio',
         limit=1.77,
         id='FN-08a',
         words='the slowest of 49 tasks that read takes 1.77 times as long as the fastest',
-        source=FERMILAB_2011,
     ),
-    Fair(
-        metric='read',
+    _fair(
         figure='mean_ratio',
         limit=1.48,
         id='FN-08b',
         words='tasks that read take 1.41 to 1.48 times as long as the fastest on average',
-        source=FERMILAB_2011,
     ),
-    Fair(
-        metric='read',
+    _fair(
         figure='time_cv',
         limit=0.20,
         id='FN-08c',
         words='tasks that read are served alike within 20 %',
-        source=FERMILAB_2011,
     ),
-    Fair(
-        metric='read',
+    _fair(
         figure='time_ratio',
         between='nodes',
         limit=1.77,
         id='FN-08d',
         words='the slowest of 49 virtual machines that read takes 1.77 times as long as the fastest',
-        source=FERMILAB_2011,
     ),
-    GroupsAlike(
+    _alike(
         metric='read',
         limit=1.05,
         id='FN-08e',
         words='of two groups of clients that read at once one has no more than 5 % less on average',
-        source=FERMILAB_2011,
     ),
-    GroupsAlike(
+    _alike(
         limit=1.15,
         id='FN-04',
         words='clients on the machines of the servers have within 15 % of what others have',
-        source=FERMILAB_2011,
     ),
 )
 

@@ -20,7 +20,7 @@ from seatrial.model.action import Action
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, metric, read_plan
-from seatrial.model.point import Point
+from seatrial.model.point import Allocation, Point
 from seatrial.model.record import PLAN
 from seatrial.rules.before import KEPT_BYTES
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
@@ -74,7 +74,7 @@ class ResolvedCase:
 
 def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     """The case as this session would measure it. Raises Unplannable."""
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    overrides, largest = _largest(session, declared, case)
     kind, effort = kind_of(declared.workload.kind), session.profile.effort_for(declared.axis)
     share = overrides.share(declared.workload)
     asked = labels(
@@ -87,7 +87,6 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
         point for point in placed if kind.fits(point, effort, share) and session.points in ((), (point.label,))
     ]
     if not fitting:
-        largest = session.site.allocation(case, overrides)
         values = ', '.join(asked) or declared.axis.plural
         if placed and share and kind.moves_data:
             said = f'bytes_per_task: {exact_size(share)} a task are no whole number of transfers of {values}'
@@ -120,15 +119,20 @@ def _within_limits(points: list[Point], limit: int) -> list[Point]:
 
 def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     """The points of the sweep in the allocation, with what the trial of the site fixes."""
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    overrides, largest = _largest(session, declared, case)
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
-    largest = session.site.allocation(case, overrides)
     workload = _with_devices(session, declared.workload, case, largest.tasks).changed(**fixed)
     if declared.axis.equals == 'node' and case.layout == DEFAULT_LAYOUT:
         # Else the node whose files lie on a slow target is the slow one.
         workload = workload._replace(layout=by_type(session.site.file_system(case.file_system).type).alike)
     return expand(sweep, workload, largest, _where(session, declared, case))
+
+
+def _largest(session: Session, declared: Declared, case: Case) -> tuple[Overrides, Allocation]:
+    """What the trials of the site fix for a case, and its largest launch."""
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    return overrides, session.site.allocation(case, overrides)
 
 
 def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
@@ -212,8 +216,7 @@ def _no_devices(session: Session, declared: Declared, case: Case) -> str:
         return f'its raw devices are not named, or no node has them; to read them, and never more, write {where}'
     if case.nodes > 1:
         return 'raw devices are read on one node; write nodes: [1] in its trial'
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
-    tasks = session.site.allocation(case, overrides).tasks
+    tasks = _largest(session, declared, case)[1].tasks
     if tasks < len(devices):
         wanted = f'raise tasks_per_node under partitions.{case.partition}'
         return f'{counted(tasks, "task")} cannot read {counted(len(devices), "device")} at once; {wanted}'
@@ -248,8 +251,7 @@ def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
 def _misfit(session: Session, declared: Declared, case: Case) -> str:
     if not declared.axis.named or _placed(session, declared, case):
         return ''
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
-    largest = session.site.allocation(case, overrides)
+    overrides, largest = _largest(session, declared, case)
     tasks = counted(declared.workload.tasks, 'task') if declared.workload.tasks else 'a task on each node'
     cap = ', or max_tasks of its trial' if overrides.max_tasks else ''
     return (
@@ -265,8 +267,10 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     named = {each.name for point in found.points for each in point.actions}
     actions = tuple(each for each in _actions(session, declared, case) if each.name in named)
     # What an action takes away is not there for longer than any failover takes.
-    target = target._replace(recovery_limit_s=target.recovery_limit_s + _away_s(found, actions))
-    once = kind_of(found.points[0].kind).once
+    away_s = max((each.for_s for point in found.points for each in point.actions), default=0.0)
+    away_s += max((2 * each.timeout_s for each in actions), default=0.0)
+    target = target._replace(recovery_limit_s=target.recovery_limit_s + away_s)
+    once, launch_s = kind_of(found.points[0].kind).once, max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found))
     return TrialPlan(
         schema=SCHEMA,
         seatrial=seatrial.__version__,
@@ -282,8 +286,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         state=str(site.state),
         stopping=_stopping(session, found, case),
         sizing=found.sizing,
-        launch_limit_s=target.recovery_limit_s
-        + (LAUNCH_FLOOR_S if once else max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found))),
+        launch_limit_s=target.recovery_limit_s + (LAUNCH_FLOOR_S if once else launch_s),
         left_out=found.left_out,
         commit=commit_of(),
         reframe=reframe_version(),
@@ -295,11 +298,6 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         groups=site.groups(case.partition),
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
-
-
-def _away_s(found: ResolvedCase, actions: tuple[Action, ...]) -> float:
-    longest_s = max((each.for_s for point in found.points for each in point.actions), default=0.0)
-    return longest_s + max((2 * each.timeout_s for each in actions), default=0.0)
 
 
 def _floors(session: Session, found: ResolvedCase, case: Case) -> dict[str, float]:

@@ -100,13 +100,14 @@ def save(session: Session) -> Path:
     """
     file = session.folder / FILE
     data = {each.name: getattr(session, each.name) for each in fields(session) if each.name not in _NOT_SAVED}
+    data |= {'site': str(session.site.folder), 'profile': session.profile.name}
     data['references'] = [[*key, *astuple(each)] for key, own in session.references.items() for each in own]
     references = references_file(session.site.folder)
     if session.contract:
         (session.folder / REFERENCES_FILE).write_text(as_reframe_reads(session.references))
     elif references is not None:
         shutil.copyfile(references, session.folder / REFERENCES_FILE)
-    file.write_text(json.dumps(data, indent=1, default=_in_json) + '\n')
+    file.write_text(json.dumps(data, indent=1) + '\n')
     return file
 
 
@@ -209,10 +210,6 @@ def _read(file: Path) -> Session:
     if not session.contract:
         return session
     return replace(session, site=session.site.with_trials([TrialEntry.model_validate(session.contract['trial'])]))
-
-
-def _in_json(value: Site | Profile) -> str:
-    return value.name if isinstance(value, Profile) else str(value.folder)
 
 
 def _plain(value: Any) -> Any:

@@ -21,6 +21,7 @@ from seatrial.site.profile import PROFILES
 from seatrial.site.yaml_file import parse
 from seatrial.workload.registry import hurts, kind_of, metrics_at
 from seatrial.workload.sweep import examples
+from seatrial.workload.words import by_key
 
 ENGINE = 'engine'
 SETTABLE = (ENGINE, *Overrides.model_fields)
@@ -66,11 +67,11 @@ class Variant(NamedTuple):
 
 def variants_of(session: Session, declared: Declared) -> list[Variant]:
     """Those of the session's profile; of plain ReFrame those of every profile, which choose by their tags."""
-    found = dict[tuple[str, str, str, int], list[str]]()
-    for profile in PROFILES.values() if session.plain else (session.profile,):
-        for case in cases_of(replace(session, profile=profile), declared):
-            partitions = found.setdefault((profile.name, case.file_system, case.layout, case.nodes), [])
-            partitions.append(case.partition)
+    found = by_key(
+        ((profile.name, case.file_system, case.layout, case.nodes), case.partition)
+        for profile in (PROFILES.values() if session.plain else (session.profile,))
+        for case in cases_of(replace(session, profile=profile), declared)
+    )
     return [Variant(*key, tuple(partitions)) for key, partitions in found.items()]
 
 

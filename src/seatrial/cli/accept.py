@@ -26,7 +26,7 @@ from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
 from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
-from seatrial.site.error import SiteError
+from seatrial.site.error import raise_any
 from seatrial.site.load import answering
 from seatrial.site.model import Site
 from seatrial.workload.registry import hurts
@@ -139,9 +139,7 @@ def _measure(
     states = sorted({each.entry.state for each in tests if each.entry.state})
     if state and state not in states:
         raise click.UsageError(f"no criterion is measured in the state '{state}'; {choice(state, states)}")
-    fault = state_fault(site)
-    if fault:
-        raise SiteError([fault])
+    raise_any([state_fault(site)])
     for each in chosen:
         wanted = each.procedure.state if each.procedure else state
         if wanted != state:
@@ -158,9 +156,7 @@ def _measure(
             said = f'it {does} {name}; if that is meant, seatrial accept --destructive {name}'
             screen.print(f'{ids}: not now; {said}', soft_wrap=True)
             continue
-        refused = settings_fault(site, procedure.case.partition.partition(':')[0])
-        if refused:
-            raise SiteError([refused])
+        raise_any([settings_fault(site, procedure.case.partition.partition(':')[0])])
         for number in range(needed):
             session = contract_session(new_id(), site, procedure, contract.date, tests)
             site.make_directories()

@@ -8,7 +8,7 @@ import click
 from seatrial.acceptance.bundle import contract_folders, files_of, pack
 from seatrial.acceptance.bundle_extracts import extracts
 from seatrial.acceptance.campaign import protocol_again
-from seatrial.cli.options import site_option
+from seatrial.cli.options import PATH, THERE, site_option
 from seatrial.model.owned import private_folder
 from seatrial.report.terminal import console
 from seatrial.session.evidence import read_case
@@ -16,15 +16,8 @@ from seatrial.site.load import answering
 
 
 @click.command()
-@click.option(
-    '--output',
-    type=click.Path(path_type=Path),
-    required=True,
-    help='File to write, *.zip, or folder, that is not there yet.',
-)
-@click.option(
-    '--sign', 'key', type=click.Path(path_type=Path, exists=True), help='Private key for ssh-keygen -Y sign.'
-)
+@click.option('--output', type=PATH, required=True, help='File to write, *.zip, or folder, that is not there yet.')
+@click.option('--sign', 'key', type=THERE, help='Private key for ssh-keygen -Y sign.')
 @site_option
 def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     """Pack the protocol of the contract, the files of the site, and every session that was begun for it.

@@ -10,7 +10,7 @@ import click
 import polars as pl
 from rich.console import Console
 
-from seatrial.cli.options import effect_option, site_option
+from seatrial.cli.options import FILE, effect_option, site_option
 from seatrial.judge.choice import choice, quantity_of, requirement
 from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
@@ -38,9 +38,7 @@ _SIZE = re.compile(r'([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)', re.ASCII)
 @effect_option
 @click.option('--paired', is_flag=True, help='The sides were measured in turn, as by `seatrial run --ab`.')
 @click.option('--json', 'as_json', is_flag=True, help='Print all of it as JSON, in base units.')
-@click.option(
-    '--html', type=click.Path(path_type=Path, dir_okay=False), help='Write it as a page into this file too.'
-)
+@click.option('--html', type=FILE, help='Write it as a page into this file too.')
 @click.option('--fail-on', type=click.Choice([WORSE]), help='Exit code 10 where a metric or a family is worse.')
 @click.option('--require', multiple=True, metavar='COLUMN>=FIGURE', help='What it must have: "capacity>=2500TB".')
 @click.option('--maximise', type=click.Choice([each.name for each in COLUMNS if each.better == HIGHER]))
@@ -82,7 +80,10 @@ def compare(
     if choosing or len(sides) > 2:
         _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
         return 0
-    rounds = _rounds(rows) if paired else None
+    try:
+        rounds = rounds_of(*rows) if paired else None
+    except ValueError as error:
+        raise click.UsageError(f'{error}; leave out --paired, or name the sessions of the rounds') from None
     found = comparison(rows[0], rows[1], (sides[0], sides[1]), effect / 100, site.units, rounds)
     if html is not None:
         try:
@@ -149,10 +150,3 @@ def _capacity(text: str, sides: Mapping[str, pl.DataFrame]) -> tuple[str, float]
     if name not in sides or match is None:
         raise ValueError(f"--capacity '{text}': write a configuration that you compare, = and a size: raidz2=2400TB")
     return name, quantity_of(match[1], match[2], 'B')
-
-
-def _rounds(sides: list[pl.DataFrame]) -> dict[str, str]:
-    try:
-        return rounds_of(sides[0], sides[1])
-    except ValueError as error:
-        raise click.UsageError(f'{error}; leave out --paired, or name the sessions of the rounds') from None

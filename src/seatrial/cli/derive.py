@@ -7,7 +7,7 @@ import click
 
 from seatrial.check.darshan import LogError, read_logs
 from seatrial.check.derived import Underivable, ageing_text, check_text, file_sizes, shape_of, trial_text
-from seatrial.cli.options import site_option
+from seatrial.cli.options import PATH, site_option
 from seatrial.site.load import answering
 from seatrial.workload.access import OPERATIONS
 
@@ -17,11 +17,11 @@ _NAME = re.compile(r'[A-Z][A-Za-z0-9]{0,39}\Z', re.ASCII)
 
 
 @click.command()
-@click.argument('logs', metavar='LOG...', nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument('logs', metavar='LOG...', nargs=-1, required=True, type=PATH)
 @click.option('--name', help=f'Name of the check; {REPLAYED} or {AGED} without it.')
 @click.option('--operation', type=click.Choice(OPERATIONS), help='Replay this operation alone.')
 @click.option('--ageing', is_flag=True, help='Fill trees with files of the sizes in the logs instead.')
-@click.option('--output', type=click.Path(path_type=Path), help='Write the check into this new file.')
+@click.option('--output', type=PATH, help='Write the check into this new file.')
 @site_option
 def derive(
     logs: tuple[Path, ...],

@@ -4,7 +4,7 @@ import contextlib
 import os
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -42,7 +42,7 @@ from seatrial.site.modules import Modules, modules_in
 from seatrial.site.profile import PROFILES
 from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
-from seatrial.workload.words import joined
+from seatrial.workload.words import by_key, joined
 
 WRONG = 'wrong'
 _MARKS: dict[bool | str | None, tuple[str, str]] = {
@@ -69,10 +69,11 @@ def doctor(site_folder: Path, checks: Path) -> int:
     needed = _kinds_needed(site, checks)
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
     file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
-    state = _state(site)
+    state, commit = _state(site), commit_of()
+    own_version = f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
     settings = _settings(site)
     rows = [
-        (True, 'seatrial', _seatrial()),
+        (True, 'seatrial', own_version),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         *_place(site),
@@ -136,11 +137,6 @@ def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
     return [kind for name, kind in KINDS.items() if name in asked]
 
 
-def _seatrial() -> str:
-    commit = commit_of()
-    return f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
-
-
 def _settings(site: Site) -> list[Row]:
     systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
     faults = dict.fromkeys(settings_fault(site, system) for system in systems)
@@ -150,9 +146,8 @@ def _settings(site: Site) -> list[Row]:
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
     """The partitions of the trials that have the same modules and the same binaries, together."""
     known = modules_in(site.folder / SETTINGS_FILE)
-    groups = dict[tuple[Modules, tuple[tuple[str, str], ...]], list[str]]()
-    for name, partition in site.trial_file.partitions.items():
-        groups.setdefault((known[name], tuple(sorted(partition.programs.items()))), []).append(name)
+    partitions = site.trial_file.partitions.items()
+    groups = by_key(((known[name], tuple(sorted(own.programs.items()))), name) for name, own in partitions)
     return [(names, modules) for (modules, _), names in groups.items()]
 
 
@@ -162,7 +157,7 @@ def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
         with loaded(modules):
             choices = site.on_partition(partitions[0], site.engine_choices())
             rows = [_engine(site, choice, partitions) for choice in choices]
-            libraries = [row for own in _by_library(site, partitions) for row in _library(site, choices, own)]
+            libraries = list(_libraries(site, choices, partitions))
             names = os.environ.get('LOADEDMODULES', '').replace(':', ', ')
     except NotLoaded as error:
         return [(False, f'modules{where}', str(error))]
@@ -174,18 +169,13 @@ def _where(site: Site, partitions: list[str]) -> str:
     return f' in {", ".join(partitions)}' if len(partitions) < len(site.trial_file.partitions) else ''
 
 
-def _by_library(site: Site, partitions: list[str]) -> list[list[str]]:
-    """Those of the partitions that name a Darshan library, together where it is the same."""
-    groups = dict[str, list[str]]()
-    for name in partitions:
-        groups.setdefault(site.darshan(name), []).append(name)
-    return [own for library, own in groups.items() if library]
-
-
-def _library(site: Site, choices: Sequence[EngineChoice], partitions: list[str]) -> list[Row]:
-    """The Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
-    said, faults = examined(site.darshan(partitions[0]), [found for choice in choices for found in _of_data(choice)])
-    return [(not faults, f'darshan{_where(site, partitions)}', said), *((None, '', fault) for fault in faults)]
+def _libraries(site: Site, choices: Sequence[EngineChoice], partitions: list[str]) -> Iterator[Row]:
+    """Each Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
+    for library, own in by_key((site.darshan(name), name) for name in partitions).items():
+        if library:
+            said, faults = examined(library, [found for choice in choices for found in _of_data(choice)])
+            yield not faults, f'darshan{_where(site, own)}', said
+            yield from ((None, '', fault) for fault in faults)
 
 
 def _of_data(choice: EngineChoice) -> list[Program]:

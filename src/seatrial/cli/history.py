@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.check.session import contract_of
-from seatrial.cli.options import site_option
+from seatrial.cli.options import FILE, PATH, site_option
 from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
 from seatrial.history.store import (
@@ -122,12 +122,7 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
 
 
 @history.command()
-@click.option(
-    '--output',
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help='File to write; its end decides the form: .csv or .parquet.',
-)
+@click.option('--output', type=FILE, required=True, help='File to write; its end decides the form: .csv or .parquet.')
 @site_option
 def export(output: Path, site_folder: Path) -> None:
     """Write every measured launch of all sessions to one file that is not there yet.
@@ -169,7 +164,7 @@ def _one_parquet(packed: Sequence[IO[bytes]]) -> bytes:
 
 
 @history.command('import')
-@click.argument('files', nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument('files', nargs=-1, required=True, type=PATH)
 @site_option
 def import_(files: tuple[Path, ...], site_folder: Path) -> None:
     """Take the sessions in FILES into the history: files of another history, or what `export` wrote (.parquet).

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from seatrial.check.job_environment import available
+from seatrial.cli.options import PATH
 from seatrial.engine.registry import NAMES, engines_called
 from seatrial.filesystem.base import tightest
 from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
@@ -30,7 +31,7 @@ TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
 
 
 @click.command()
-@click.argument('folder', type=click.Path(path_type=Path))
+@click.argument('folder', type=PATH)
 def init(folder: Path) -> int:
     """Write a first site for this machine into FOLDER: partitions, file systems, engines and sizes that were found.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import click
 
+from seatrial.cli.options import PATH
 from seatrial.filesystem.lustre.lfsck import TYPES, LfsckRun, parse_lfsck
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.judge.expectations import ExpectationResult
@@ -15,6 +16,7 @@ from seatrial.judge.relations import Relation
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.telemetry import ServerLook, read_telemetry
 from seatrial.report.terminal import console, marked, table_of
+from seatrial.workload.words import by_key
 
 SOURCE = 'Dai et al. 2019'
 ALIKE = 0.05
@@ -42,10 +44,10 @@ class _LfsckOutput(NamedTuple):
 
 
 @click.command()
-@click.argument('files', metavar='FILE...', type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument('files', metavar='FILE...', type=PATH, nargs=-1, required=True)
 @click.option(
     '--monitors',
-    type=click.Path(path_type=Path),
+    type=PATH,
     help='The telemetry.jsonl of a case with `monitors` that ran meanwhile: disks and packets of the servers.',
 )
 @click.option('--mds', help='Which of its servers is the MDS; all others are OSS.')
@@ -98,17 +100,15 @@ def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]
     """By server, of a file that has the MDS and another one among them; none without a file. Raises UsageError."""
     if (monitors is None) != (mds is None):
         raise click.UsageError('--monitors and --mds go together')
-    found: dict[str, list[ServerLook]] = {}
     if monitors is None:
-        return found
+        return {}
     try:
         with monitors.open(encoding='utf-8', errors='replace') as stream:
             telemetry = read_telemetry(stream)
     except OSError as error:
         raise click.UsageError(f'{monitors}: {os.strerror(error.errno or 0)}') from None
-    found.update({each.server: [] for each in telemetry.server_gaps})
-    for look in telemetry.server_looks:
-        found.setdefault(look.server, []).append(look)
+    silent = {each.server: list[ServerLook]() for each in telemetry.server_gaps}
+    found = {**silent, **by_key((look.server, look) for look in telemetry.server_looks)}
     if mds not in found or len(found) < 2:
         has = ', '.join(found) or 'none; it takes monitors in trial.yaml'
         raise click.UsageError(f'{monitors}: --mds is one of two servers or more that it has seen: {has}')

@@ -1,7 +1,6 @@
 """`seatrial list`: what would run where."""
 
 import shutil
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from seatrial.session.from_options import open_session, say_not_applicable
 from seatrial.site.contract import load_contract
 from seatrial.site.load import answering
 from seatrial.workload.registry import kind_of
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 
 @click.command('list')
@@ -53,7 +52,7 @@ def list_(asked: SessionOptions, catalogue: bool) -> None:
     )
     table = table_of('check', 'workload', 'where', 'points', 'engine')
     missing = dict[str, str]()
-    for group in _grouped(plans):
+    for group in by_key((plan.case._replace(layout=''), plan) for plan in plans).values():
         first = group[0]
         words = kind_of(first.kind).title_of(first.points[0])
         chosen = choose(first.engines, first.points, shutil.which, partial(unfit, first))
@@ -96,14 +95,6 @@ def _at_risk(plans: list[TrialPlan]) -> str:
         f'after {duration(limit)} plus ten times the time it should take; Slurm drains nodes whose processes '
         'cannot be killed.'
     )
-
-
-def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
-    groups: dict[tuple[object, ...], list[TrialPlan]] = {}
-    for plan in plans:
-        case = plan.case
-        groups.setdefault((case.check, case.partition, case.file_system, case.nodes), []).append(plan)
-    return list(groups.values())
 
 
 def _points(plan: TrialPlan) -> str:

@@ -19,7 +19,6 @@ from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
-
 COMMANDS = {
     'init': 'Write a first site for this machine.',
     'doctor': 'Show what this host has: engines, file systems, free space.',

@@ -15,10 +15,14 @@ from seatrial.site.profile import PROFILES
 
 F = TypeVar('F', bound=Callable[..., Any])
 
+PATH = click.Path(path_type=Path)
+THERE = click.Path(path_type=Path, exists=True)
+FILE = click.Path(path_type=Path, dir_okay=False)
+
 site_option = click.option(
     '--site',
     'site_folder',
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path('site-config/local'),
     show_default=True,
     help='Folder of the site: settings.py and trial.yaml.',
@@ -32,11 +36,7 @@ def _checks_folder() -> Path:
 
 
 checks_option = click.option(
-    '--checks',
-    type=click.Path(path_type=Path),
-    default=_checks_folder,
-    show_default='checks',
-    help='Folder of the check files.',
+    '--checks', type=PATH, default=_checks_folder, show_default='checks', help='Folder of the check files.'
 )
 
 

@@ -21,7 +21,7 @@ from seatrial.report.terminal import console
 from seatrial.scheduler.order import beyond_schedule
 from seatrial.session.from_options import NoCases, open_session
 from seatrial.site.contract import CONTRACT_FILE
-from seatrial.site.error import SiteError
+from seatrial.site.error import raise_any
 from seatrial.site.load import answering
 from seatrial.site.profile import ACCEPTANCE
 from seatrial.workload.words import counted, grouped, listed
@@ -84,8 +84,7 @@ def plan(asked: SessionOptions, as_json: bool) -> int:
         for line in action_lines(plan_):
             screen.print(line, soft_wrap=True)
     _say_total(screen, found)
-    if problems:
-        raise SiteError(problems)
+    raise_any(problems)
     return 0
 
 

@@ -12,18 +12,16 @@ from seatrial.cli.options import checks_option, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import cut
+from seatrial.session.after_session import write_report
 from seatrial.session.evidence import FAULTS_SHOWN, case_folder, judged_anew, judging, session_folder
-from seatrial.session.report_files import write_report
 from seatrial.site.load import answering
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
 @click.argument('session', required=False)
-@click.option(
-    '--output',
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the report; in the session's own folder without it.",
-)
+@click.option('--output', type=FOLDER, help="Folder for the report; in the session's own folder without it.")
 @checks_option
 @site_option
 def report(session: str | None, output: Path | None, checks: Path, site_folder: Path) -> int:

@@ -11,7 +11,7 @@ import click
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
 from seatrial.check.session import SessionOptions
-from seatrial.cli.options import checks_option, profile_option, site_option
+from seatrial.cli.options import PATH, checks_option, profile_option, site_option
 from seatrial.nights.scheduled_job import night
 from seatrial.report.terminal import console
 from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, remove
@@ -29,7 +29,7 @@ from seatrial.site.model import parse_duration
 @click.option('--at', metavar='HH:MM', help="Time of day, where it is not trial.yaml's.")
 @click.option('--as', 'form', type=click.Choice(FORMS), help='Without it scrontab if this Slurm has it, else sbatch.')
 @click.option('--due', hidden=True, help='Of a job of the script: when it was due.')
-@click.option('--series', type=click.Path(path_type=Path), hidden=True, help='Of a job of the script: its files.')
+@click.option('--series', type=PATH, hidden=True, help='Of a job of the script: its files.')
 @click.option('--deadline', hidden=True, help='With --now: after this duration the session is asked to end.')
 @profile_option('nightly', 'How much is measured.')
 @checks_option

@@ -18,7 +18,7 @@ from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import RESULTS, contract_of, left_out_of, session_folders
 from seatrial.check.verified import Verified
-from seatrial.cli.options import checks_option, site_option
+from seatrial.cli.options import THERE, checks_option, site_option
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.foreign import NotReadable, read_json
@@ -38,7 +38,7 @@ from seatrial.session.evidence import (
 )
 from seatrial.session.results import plain_results
 from seatrial.site.load import answering
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
 """What the cases of the session in a folder are judged by."""
@@ -46,9 +46,7 @@ CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
 
 @click.command()
 @click.argument('session', required=False, metavar='[SESSION | BUNDLE]')
-@click.option(
-    '--signers', type=click.Path(path_type=Path, exists=True), help='Allowed signers, one of whom signed the BUNDLE.'
-)
+@click.option('--signers', type=THERE, help='Allowed signers, one of whom signed the BUNDLE.')
 @checks_option
 @site_option
 def verify(session: str | None, signers: Path | None, checks: Path, site_folder: Path) -> int:
@@ -171,7 +169,7 @@ def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) ->
         return [], []
     except NotReadable as error:
         return [str(error)], []
-    there, judged = (_by_name(_parts(each)) for each in (said, json.loads(json.dumps(plain_results(whole)))))
+    there, judged = (by_key(_parts(each)) for each in (said, json.loads(json.dumps(plain_results(whole)))))
     found, verdicts = [], []
     today = {plan.seatrial for plan in plans} == {seatrial.__version__}
     for name in dict.fromkeys([*judged, *there]):
@@ -219,27 +217,21 @@ def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sorted((each['id'], each['relation']['sentence']) for each in all_ if each['enforced'])
 
 
-def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, Mapping[str, Any]]]]:
     """What results.json says of the session, of each case and of each metric: name, verdict, and all else.
 
     Not of expectations, for the checks may have others today.
     Raises KeyError, TypeError or AttributeError.
     """
-    yield 'the session', results['verdict'], {key: results.get(key) for key in ('profile', 'scores', 'left_out')}
-    yield 'the number of cases by verdict', results['counts'], {}
+    of_all = {key: results.get(key) for key in ('profile', 'scores', 'left_out')}
+    yield 'the session', (results['verdict'], of_all)
+    yield 'the number of cases by verdict', (results['counts'], {})
     for case in results['cases']:
         name = case['case']['name']
-        yield name, case['verdict'], _without(case, 'verdict', 'metrics', 'expectations')
+        yield name, (case['verdict'], _without(case, 'verdict', 'metrics', 'expectations'))
         for metric in case['metrics']:
-            yield f'{name}: {metric["metric"]}', metric['verdict'], _without(metric, 'verdict')
+            yield f'{name}: {metric["metric"]}', (metric['verdict'], _without(metric, 'verdict'))
 
 
 def _without(data: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key not in keys}
-
-
-def _by_name(found: Iterator[tuple[str, Any, Mapping[str, Any]]]) -> dict[str, list[tuple[Any, Mapping[str, Any]]]]:
-    own: dict[str, list[tuple[Any, Mapping[str, Any]]]] = {}
-    for name, verdict, rest in found:
-        own.setdefault(name, []).append((verdict, rest))
-    return own

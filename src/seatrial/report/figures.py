@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from seatrial.judge.verdict import MetricResult, Verdict
 from seatrial.model.units import BINARY, in_base, in_unit, unit_for
+from seatrial.workload.words import by_key
 
 NARROW_SPACE = '\u202f'
 
@@ -27,7 +28,6 @@ class Unit:
         return in_base(1.0, self.name).value
 
     def of(self, value: float) -> float:
-        """The value in this unit."""
         return in_unit(value, self.name)
 
     def figure(self, value: float) -> str:
@@ -59,9 +59,7 @@ def common_unit(values: Iterable[float], base: str, system: str) -> Unit:
 
 def units_of(metrics: Iterable[MetricResult], system: str) -> dict[str, Unit]:
     """The unit for the means of these metrics, by the base unit of their dimension."""
-    means: dict[str, list[float]] = {}
-    for metric in metrics:
-        means.setdefault(metric.unit, []).append(metric.summary.mean if metric.summary else 0.0)
+    means = by_key((metric.unit, metric.summary.mean if metric.summary else 0.0) for metric in metrics)
     return {base: common_unit(values, base, system) for base, values in means.items()}
 
 

@@ -19,7 +19,7 @@ from seatrial.model.units import BINARY, DECIMAL, approximate_size, in_base
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import Unit, common_unit, percent, seconds
 from seatrial.workload.registry import kind_of, metrics_at, share_words
-from seatrial.workload.words import counted, exact_size, grouped, span
+from seatrial.workload.words import by_key, counted, exact_size, grouped, span
 
 PLACES_SHOWN = 3
 STOPPED = {
@@ -76,11 +76,8 @@ def banded(keys: Sequence[str], maximum: int) -> list[Sequence[str]]:
 
 def by_environment(cases: Sequence[str]) -> list[str]:
     """Names of cases, each environment once: 'OstBandwidth, MdtRates on cluster:compute/scratch/default/1n'."""
-    found: dict[str, list[str]] = {}
-    for name in cases:
-        check, _, where = name.partition('/')
-        found.setdefault(where, []).append(check)
-    return [f'{", ".join(checks)} on {where}' for where, checks in found.items()]
+    checks = by_key(name.partition('/')[::-2] for name in cases)
+    return [f'{", ".join(own)} on {where}' for where, own in checks.items()]
 
 
 def point_value(axis: Axis, point: Point) -> str:
@@ -216,12 +213,9 @@ def engines(session: SessionResult) -> list[tuple[str, str]]:
 def skipped(session: SessionResult) -> list[str]:
     """Why engines that were preferred did not measure, an engine each: its first reason, and how many more it has."""
     reasons = dict.fromkeys(reason for case in session.cases for reason in case.skipped)
-    by_engine: dict[str, list[str]] = {}
-    for reason in reasons:
-        by_engine.setdefault(reason.partition(':')[0], []).append(reason)
     return [
         f'{own[0]}; and {counted(len(own) - 1, "reason")} more, in the cases' if len(own) > 1 else own[0]
-        for own in by_engine.values()
+        for own in by_key((reason.partition(':')[0], reason) for reason in reasons).values()
     ]
 
 
@@ -241,12 +235,10 @@ def machines(evidence: SessionEvidence) -> str:
 
 
 def kernels(evidence: SessionEvidence) -> list[str]:
-    """The kernels of the hosts that ran a job."""
     return sorted({f'Linux {start.kernel}' for start in _starts(evidence)})
 
 
 def memories(evidence: SessionEvidence) -> list[str]:
-    """The memory of the hosts that ran a job."""
     return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in _starts(evidence)))
 
 
@@ -354,12 +346,9 @@ def caveats(session: SessionResult) -> list[tuple[str, int, int]]:
 
     Most cases first. Where cases differ in figures alone, the sentence has their range.
     """
-    by_rule: dict[str, list[tuple[str, str]]] = {}
-    for case in session.cases:
-        for label in case.labels:
-            by_rule.setdefault(label.partition(':')[0], []).append((case.case.name, label))
+    labels = [(case.case.name, label) for case in session.cases for label in case.labels]
     found = []
-    for said in by_rule.values():
+    for said in by_key((own[1].partition(':')[0], own) for own in labels).values():
         label, cases = max(ranged(said).items(), key=lambda own: len(own[1]))
         found.append((label, len(cases), len({name for name, _ in said} - set(cases))))
     return sorted(found, key=lambda own: -own[1] - own[2])

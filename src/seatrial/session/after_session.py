@@ -1,21 +1,29 @@
-"""What a session leaves for people once its verdict stands: results, report, history, and the page of the nights."""
+"""What a session leaves once its verdict stands: results, report, history, and the page of the nights."""
 
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
 
-from seatrial.check.session import REPORT, Session
+from seatrial.check.session import PAGE, REPORT, Session
+from seatrial.history.rows import Kept, table
+from seatrial.history.store import folder_of, write
 from seatrial.judge.session import SessionResult
+from seatrial.judge.verdict import CaseResult
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records
 from seatrial.nights.past import LATER, write_year
+from seatrial.report.evidence import SessionEvidence
+from seatrial.report.junit import junit
 from seatrial.report.session.file_systems import changed_words, states
+from seatrial.report.session.page import page
+from seatrial.report.session.summary import markdown
+from seatrial.rules.case import measured
 from seatrial.session.evidence import evidence_of
-from seatrial.session.history_rows import remember
-from seatrial.session.report_files import write_report
 from seatrial.session.results import write_results
 from seatrial.site.profile import SMOKE
 
@@ -35,12 +43,8 @@ def leave(
     for changed in filter(None, map(changed_words, states(evidence.cases))):
         screen.print(f'note: {changed}', soft_wrap=True)
     again = f'seatrial report {session.id}'
-    file = tried(
-        screen,
-        session,
-        f'no report was written; try {again}',
-        lambda: write_report(evidence, session.folder / REPORT),
-    )
+    folder = session.folder / REPORT
+    file = tried(screen, session, f'no report was written; try {again}', lambda: write_report(evidence, folder))
     if file is not None:
         screen.print(f'  report:  {file}', soft_wrap=True)
     kept = tried(
@@ -51,12 +55,8 @@ def leave(
     )
     if kept is None or session.profile is SMOKE or LATER in os.environ:
         return
-    year = tried(
-        screen,
-        session,
-        'the page of the nights was not written',
-        lambda: write_year(session.site, session.profile.name),
-    )
+    site, profile = session.site, session.profile.name
+    year = tried(screen, session, 'the page of the nights was not written', lambda: write_year(site, profile))
     if year is not None:
         screen.print(f'  nights:  {year}', soft_wrap=True)
 
@@ -71,3 +71,28 @@ def tried(screen: Console, session: Session, otherwise: str, act: Callable[[], T
             said = f'{error.filename or session.folder}: {error.strerror}'
         screen.print(f'{otherwise}: {said}', soft_wrap=True)
         return None
+
+
+def kept_of(plan: TrialPlan, records: Records, result: CaseResult) -> Kept:
+    """A case that was judged."""
+    metrics = {each.metric: (each.verdict.value, each.why) for each in result.metrics}
+    return Kept(plan, records, measured(plan, records), result.verdict.value, metrics)
+
+
+def remember(
+    evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '', ended: datetime | None = None
+) -> Path:
+    """Write a session, restricted to `only`, into the history of its site; returns the file. Raises OSError."""
+    kept = [kept_of(case.plan, case.records, case.result) for case in evidence.cases]
+    result = evidence.result
+    rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only, label)
+    return write(folder_of(state), result.session, rows, ended)
+
+
+def write_report(evidence: SessionEvidence, folder: Path) -> Path:
+    """Write the three files, each whole, into the folder, which is made; returns the page. Raises OSError."""
+    texts = {PAGE: page(evidence), 'junit.xml': junit(evidence), 'summary.md': markdown(evidence)}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    return folder / PAGE

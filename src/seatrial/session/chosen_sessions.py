@@ -10,6 +10,7 @@ from rich.console import Console
 from seatrial.history.store import Skipped, folder_of, read, sessions_in, summaries
 from seatrial.session.evidence import named
 from seatrial.site.model import Site
+from seatrial.workload.words import by_key
 
 LATEST = 'latest'
 LABEL_FORM = f"write a letter, then letters, digits, '-', '_', '.' or '+'; '{LATEST}' is the newest session"
@@ -37,11 +38,13 @@ def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFr
     labelled = any(is_label(term) for own in terms for term in own)
     names = [[name for term in own if not is_label(term) for name in _named(known, term)] for own in terms]
     # Labels stand in the files alone.
-    called: dict[str, set[str]] = {}
-    for each in summaries(folder, columns=('session', 'label')) if labelled else ():
-        if not isinstance(each, Skipped):
-            for session, label in each.select('session', 'label').unique().iter_rows():
-                called.setdefault(label, set()).add(session)
+    tables = summaries(folder, columns=('session', 'label')) if labelled else ()
+    called: dict[str, list[str]] = by_key(
+        pair
+        for each in tables
+        if not isinstance(each, Skipped)
+        for pair in each.select('label', 'session').unique().iter_rows()
+    )
     asked = {name for own in (*names, *(called.get(term, ()) for own in terms for term in own)) for name in own}
     found = read(folder, named=asked)
     for each in found.skipped:

@@ -18,9 +18,7 @@ from seatrial.workload.words import counted
 
 STYLES = {WORSE: 'bold red', BETTER: 'green', SAME: ''}
 
-
 MARKS = {WORSE: 'x', BETTER: '+', SAME: '='}
-
 
 SHOWN = 20
 """Metrics of each verdict, and what is left out."""

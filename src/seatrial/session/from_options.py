@@ -22,11 +22,11 @@ from seatrial.model.quoted_value import show as shown
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
 from seatrial.site.contract import CONTRACT_FILE
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import SiteError, problem, raise_any
 from seatrial.site.load import answering, partitions_in
 from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
-from seatrial.workload.words import counted, joined
+from seatrial.workload.words import by_key, counted, joined
 
 _SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
 
@@ -48,9 +48,7 @@ def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, C
     if asked.system is not None and asked.system not in existing:
         raise click.UsageError(f"'{asked.system}' is no system of trial.yaml; {choice(asked.system, existing)}")
     check_destructive(site, asked.destructive)
-    fault = state_fault(site)
-    if fault:
-        raise SiteError([fault])
+    raise_any([state_fault(site)])
     session_id = new_id()
     session = Session(
         session_id,
@@ -66,19 +64,15 @@ def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, C
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
     if len(systems) > 1:
         raise click.UsageError(_SEVERAL.format('|'.join(systems)))
-    reasons: dict[str, list[str]] = {}
-    for each in declared.values():
-        for case, why in not_applicable(session, each).items():
-            reasons.setdefault(why, []).append(case.name)
+    missing = (pair for each in declared.values() for pair in not_applicable(session, each).items())
+    reasons = by_key((why, case.name) for case, why in missing)
     if not cases:
         said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
         remedy = _other_profiles(session, declared)
         raise NoCases(
             [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {asked.profile}{said}{remedy}')]
         )
-    refused = settings_fault(site, systems[0])
-    if refused:
-        raise SiteError([refused])
+    raise_any([settings_fault(site, systems[0])])
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases

@@ -20,12 +20,12 @@ from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
 from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
-from seatrial.report.figures import cache_words, figure
+from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.terminal import marked
 from seatrial.report.words import cut, listed, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
 from seatrial.rules.stopping import Interval
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 REASONS_SHOWN = 3
 
@@ -69,7 +69,9 @@ def plain_results(result: SessionResult) -> dict[str, Any]:
 def show(console: Console, session: Session, result: SessionResult) -> None:
     """Print a table of the cases, the reasons and labels once each, and the session's verdict last."""
     console.print(_table(session, result))
-    _say_reasons(console, result)
+    for case in result.worst_first:
+        for reason in _reasons_shown(case):
+            console.print(f'{case.case.name}: {reason}', soft_wrap=True)
     _say_labels(console, result)
     _say_expectations(console, result)
     for score in result.scores:
@@ -113,10 +115,7 @@ def _share(case: CaseResult) -> str:
 
 def _figures(case: CaseResult, system: str) -> str:
     """The means over the points from the smallest to the largest, of the valid metrics, and what a cache answered."""
-    found: dict[str, list[MetricResult]] = {}
-    for each in case.metrics:
-        if each.summary and each.verdict is not Verdict.INVALID:
-            found.setdefault(each.name, []).append(each)
+    found = by_key((each.name, each) for each in case.metrics if is_valid(each))
     shown = [f'{name} {_span(own, system)} {cache_words(own)}'.rstrip() for name, own in found.items()]
     hidden = list(found)[FIGURES_SHOWN:]
     more = f'; also {", ".join(hidden)}' if hidden else ''
@@ -131,12 +130,6 @@ def _span(metrics: list[MetricResult], system: str) -> str:
     return f'{ends[0] if ends[0] == ends[1] else "..".join(ends)} {shown}'.strip()
 
 
-def _say_reasons(console: Console, result: SessionResult) -> None:
-    for case in result.worst_first:
-        for reason in _reasons_shown(case):
-            console.print(f'{case.case.name}: {reason}', soft_wrap=True)
-
-
 def _reasons_shown(case: CaseResult) -> list[str]:
     return cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}')
 
@@ -146,14 +139,9 @@ def _say_labels(console: Console, result: SessionResult) -> None:
 
     Where a rule found other figures in each case, each stands with its own.
     """
-    by_label: dict[str, list[Case]] = {}
-    for case in result.cases:
-        for label in case.labels:
-            by_label.setdefault(label, []).append(case.case)
-    by_kind: dict[str, dict[str, list[Case]]] = {}
-    for label, cases in by_label.items():
-        by_kind.setdefault(label.split(':')[0], {})[label] = cases
-    for kind, labels in by_kind.items():
+    by_label = by_key((label, case.case) for case in result.cases for label in case.labels)
+    for kind, own in by_key((each[0].split(':')[0], each) for each in by_label.items()).items():
+        labels = dict(own)
         if len(labels) > 1 and kind in RULES:
             remedy = f'; {RULES[kind].remedy}'
             each = [

@@ -15,7 +15,7 @@ from seatrial.judge.criteria import MEAN, MEDIAN, MINIMUM
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
 from seatrial.site import yaml_file
-from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem, raise_any
 from seatrial.site.load import said
 from seatrial.site.model import (
     AnySize,
@@ -276,8 +276,7 @@ def load_contract(folder: Path) -> Contract | None:
         found = error.errors(include_url=False)[: SHOWN_PROBLEMS + 1]
         raise SiteError([said(detail, CONTRACT_FILE, Contract) for detail in found]) from None
     problems = list(_contradictions(contract))
-    if problems:
-        raise SiteError(problems)
+    raise_any(problems)
     by_id = {each.id: each for each in contract.criteria}
     return contract.model_copy(update={'criteria': tuple(_in_full(each, by_id) for each in contract.criteria)})
 

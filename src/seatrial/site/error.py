@@ -23,3 +23,10 @@ class SiteError(Exception):
 def problem(file: str, keys: Iterable[str | int], sentence: str) -> str:
     """The line 'trial.yaml: trials[0].nodes[1]: -2 is not a node count; write a whole number from 1'."""
     return ': '.join(part for part in (file, key_path(keys), sentence) if part)
+
+
+def raise_any(problems: Iterable[str]) -> None:
+    """Raise SiteError if any of them is not empty."""
+    found = [each for each in problems if each]
+    if found:
+        raise SiteError(found)

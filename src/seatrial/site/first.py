@@ -71,7 +71,6 @@ class FoundFileSystem:
 
     @property
     def limit_inodes(self) -> int:
-        """A share of what is free."""
         return max(1, min(MOST_INODES, (self.free_inodes or FREE_SHARE * MOST_INODES) // FREE_SHARE))
 
 
@@ -98,7 +97,6 @@ class FoundMachine:
 
 
 def settings_of(found: FoundMachine) -> str:
-    """The text of settings.py."""
     return _jinja().get_template('settings.py.jinja').render(_given(found))
 
 

@@ -20,7 +20,7 @@ from seatrial.model.layout import TARGETS
 from seatrial.model.owned import refusal_of_code
 from seatrial.model.quoted_value import choice, show
 from seatrial.site import yaml_file
-from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem, raise_any
 from seatrial.site.model import (
     DEFAULT_LAYOUT,
     SETTINGS_FILE,
@@ -44,16 +44,12 @@ def load(folder: str | os.PathLike[str]) -> Site:
     change it, nor trial.yaml, which names programs.
     """
     home = _folder(folder)
-    fault = refusal_of_code(
-        os.fspath(folder), [str(home / each) for each in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
-    )
-    if fault:
-        raise SiteError([fault])
+    read = [str(home / each) for each in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
+    raise_any([refusal_of_code(os.fspath(folder), read)])
     trial_file = _trial_file(yaml_file.read(home / TRIAL_FILE), home)
-    found = islice(_contradictions(trial_file, _partitions_of(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
+    found = islice(_contradictions(trial_file, partitions_in(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
     problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in found]
-    if problems:
-        raise SiteError(problems)
+    raise_any(problems)
     return Site(home, trial_file)
 
 
@@ -162,11 +158,6 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for part in typing.get_args(annotation) if (found := _model_in(part))), None)
-
-
-def _partitions_of(settings: Path) -> list[str]:
-    """Every 'system:partition' that settings.py describes. Whatever ReFrame itself would refuse is left to it."""
-    return list(partitions_in(settings))
 
 
 def _executed(settings: Path) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
 from seatrial.site.calendar import DAYS, Calendar
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import SiteError, problem, raise_any
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import INTERFACES
 from seatrial.workload.ageing import FULLEST
@@ -55,7 +55,7 @@ _DURATION = re.compile(r'([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]*)\Z', re.ASCII)
 # Together the parts of a case's slug stay below the 255 bytes of a file name.
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,39}\Z', re.ASCII)
 # fio takes a colon in a name for the end of it.
-_DEVICE = re.compile(r'/dev/[A-Za-z0-9][A-Za-z0-9_./+-]{0,200}\Z', re.ASCII)
+_DEVICE = re.compile(r'(?!.*\.\.)/dev/[A-Za-z0-9][A-Za-z0-9_./+-]{0,200}\Z', re.ASCII)
 _HOST = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,253}\Z', re.ASCII)
 _OPTION = re.compile(r'--?[A-Za-z][!-~]{0,255}\Z', re.ASCII)
 _LICENCE = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@:,-]{0,255}\Z', re.ASCII)
@@ -208,17 +208,26 @@ def _layout_name(value: Any) -> str:
     return _name(value)
 
 
-def _partition(value: Any) -> str:
-    """`system:partition`"""
-    if not isinstance(value, str) or not _PARTITION.match(value):
-        raise ValueError(f"{show(value)} is not a partition; write ReFrame's system:partition, as in cluster:compute")
-    return value
+def _form(pattern: re.Pattern[str], word: str, what: str) -> Callable[[Any], str]:
+    """What reads a text of this form, for a key of a file of the site. word: for it in the documentation."""
+
+    def text(value: Any) -> str:
+        if not isinstance(value, str) or not pattern.match(value):
+            raise ValueError(f'{show(value)} is not {what}')
+        return value
+
+    text.__doc__ = word
+    return text
 
 
-def _check(value: Any) -> str:
-    if not isinstance(value, str) or not _CHECK.match(value):
-        raise ValueError(f"{show(value)} is not a check; write a family, the class name of a check, or '*' for all")
-    return value
+_partition = _form(
+    _PARTITION, '`system:partition`', "a partition; write ReFrame's system:partition, as in cluster:compute"
+)
+_check = _form(_CHECK, 'check', "a check; write a family, the class name of a check, or '*' for all")
+_time_of_day = _form(_TIME_OF_DAY, '`HH:MM`', 'a time of day; write hours and minutes: 02:00')
+_option = _form(_OPTION, 'option', 'an option of sbatch without blanks; write it as in --partition=admin')
+_licence = _form(_LICENCE, 'licence', "a licence; write it as Slurm's --licenses does, as in tide or tide:2")
+_device = _form(_DEVICE, 'device', 'a device; write a path without colon, as in /dev/sdb')
 
 
 def one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
@@ -261,31 +270,6 @@ def _program(value: Any) -> str:
             f'{show(value)} is a relative path; write an absolute one, or a name to be found on the PATH'
         )
     return program
-
-
-def _time_of_day(value: Any) -> str:
-    """`HH:MM`"""
-    if not isinstance(value, str) or not _TIME_OF_DAY.match(value):
-        raise ValueError(f'{show(value)} is not a time of day; write hours and minutes: 02:00')
-    return value
-
-
-def _option(value: Any) -> str:
-    if not isinstance(value, str) or not _OPTION.match(value):
-        raise ValueError(f'{show(value)} is not an option of sbatch without blanks; write it as in --partition=admin')
-    return value
-
-
-def _licence(value: Any) -> str:
-    if not isinstance(value, str) or not _LICENCE.match(value):
-        raise ValueError(f"{show(value)} is not a licence; write it as Slurm's --licenses does, as in tide or tide:2")
-    return value
-
-
-def _device(value: Any) -> str:
-    if not isinstance(value, str) or not _DEVICE.match(value) or '..' in value:
-        raise ValueError(f'{show(value)} is not a device; write a path without colon, as in /dev/sdb')
-    return value
 
 
 def _hosts(value: Any) -> tuple[str, ...]:
@@ -601,12 +585,10 @@ class Combinations(Entry):
         return profile in self.profiles and self.asks_for(check, family)
 
     def asks_for(self, check: str, family: str) -> bool:
-        """Whether the trial asks for this check under any profile."""
         names = {check, family} if family in BY_NAME else {check, family, '*'}
         return not names.isdisjoint(self.checks)
 
     def gives(self, case: Case) -> bool:
-        """Whether the case is among those of its check."""
         return (
             case.partition in self.partitions
             and case.file_system in self.file_systems
@@ -682,7 +664,6 @@ class ScheduleEntry(Entry):
 
     @property
     def calendar(self) -> Calendar:
-        """When it is due."""
         return calendar_of(self.at, self.days)
 
 
@@ -733,7 +714,6 @@ class Site:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
         return self.folder.name
 
     @property
@@ -743,7 +723,6 @@ class Site:
 
     @property
     def units(self) -> str:
-        """The system of the units that it shows."""
         return self.trial_file.units
 
     @property
@@ -758,7 +737,6 @@ class Site:
         return folder
 
     def with_trials(self, trials: Sequence[TrialEntry]) -> 'Site':
-        """The site with these trials in place of its own."""
         return replace(self, trial_file=self.trial_file.model_copy(update={'trials': tuple(trials)}))
 
     def cases(self, check: str, family: str, profile: str) -> list[Case]:
@@ -784,7 +762,6 @@ class Site:
         return Allocation(case.nodes, min(most, (wanted.max_tasks or case.nodes * most) // case.nodes))
 
     def file_system(self, name: str) -> FileSystemEntry:
-        """The entry of a file system."""
         return self.trial_file.file_systems[name]
 
     def partition(self, name: str) -> Partition:
@@ -796,7 +773,8 @@ class Site:
         entry = self.file_system(file_system)
         driver = by_type(entry.type)
         same = {key: getattr(entry, key) for key in Target._fields if key in FileSystemEntry.model_fields}
-        counted = {f'{kind.lower()}s': _how_many(entry.numbers(kind)) for kind in TARGETS}
+        numbers = {f'{kind.lower()}s': entry.numbers(kind) for kind in TARGETS}
+        counted = {key: own if own is None else len(own) for key, own in numbers.items()}
         changed = {
             'storage_system': entry.storage_system or file_system,
             'limits': Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
@@ -834,12 +812,10 @@ class Site:
         return self.trial_file.schedule.get(profile, ScheduleEntry())
 
     def launcher(self, partition: str) -> Launcher:
-        """How launches reach the nodes of a partition."""
         entry = self.partition(partition).launcher
         return Launcher(entry.kind, entry.arguments)
 
     def groups(self, partition: str) -> tuple[NodeGroup, ...]:
-        """Of the nodes of a partition."""
         return tuple(NodeGroup(name, hosts) for name, hosts in self.partition(partition).groups.items())
 
     def darshan(self, partition: str) -> str:
@@ -871,8 +847,7 @@ class Site:
             for k, name in enumerate(trial.checks)
             if name != '*' and name not in names
         ]
-        if problems:
-            raise SiteError(problems)
+        raise_any(problems)
 
     def check_overrides(self, known: Mapping[str, str]) -> None:
         """Raise SiteError for trials that give the same case (of `known`, check: family) and fix it differently."""
@@ -894,8 +869,7 @@ class Site:
                     if limits[0][id_] != limits[1][id_]:
                         said = f'the limit of {id_} {sentence}'
                         problems[problem(TRIAL_FILE, ['trials', k, 'enforce'], said)] = None
-        if problems:
-            raise SiteError(list(problems))
+        raise_any(problems)
 
     def check_enforced(
         self,
@@ -924,8 +898,7 @@ class Site:
                 else:
                     continue
                 problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{show(id)} {why}'))
-        if problems:
-            raise SiteError(problems)
+        raise_any(problems)
 
     def check_state(self, inside: Iterable[str] = ()) -> None:
         """Raise SiteError if the state directory, or a path inside it, does not answer, or others may change it."""
@@ -994,10 +967,6 @@ class Site:
 
     def _giving(self, case: Case, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
-
-
-def _how_many(numbers: tuple[int, ...] | None) -> int | None:
-    return None if numbers is None else len(numbers)
 
 
 def lies_in(path: str, directory: str) -> bool:

@@ -26,7 +26,6 @@ class Modules(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is loaded, as settings.py calls it."""
         return tuple(module.name for module in self.wanted)
 
 

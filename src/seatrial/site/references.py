@@ -22,7 +22,7 @@ from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import UNITS, in_base, in_unit
 from seatrial.site import yaml_file
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import problem, raise_any
 from seatrial.site.load import said
 from seatrial.site.model import EngineName, Entry
 from seatrial.site.profile import PROFILES
@@ -122,8 +122,7 @@ def load_references(file: Path, measured: Mapping[str, Collection[Measured]], co
     """
     reading = _ReferencesReading(measured, complete)
     found = reading.document(_as_reframe_reads(file))
-    if reading.problems:
-        raise SiteError(reading.problems)
+    raise_any(reading.problems)
     return found
 
 
@@ -306,8 +305,7 @@ def _as_reframe_reads(file: Path) -> Any:
         for node, is_key in _scalars(yaml.compose(text, Loader=yaml.SafeLoader), set())
         if (sentence := _misread(node.tag.rpartition(':')[2], node.value, is_key))
     ]
-    if problems:
-        raise SiteError(problems)
+    raise_any(problems)
     return yaml.safe_load(text)
 
 

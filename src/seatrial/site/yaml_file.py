@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import yaml
 
 from seatrial.model.quoted_value import show
-from seatrial.site.error import SiteError, problem
+from seatrial.site.error import SiteError, problem, raise_any
 
 MAX_BYTES = 128 * 1024
 MAX_VALUES = 20_000
@@ -123,8 +123,7 @@ class _Reading:
 
     def document(self, root: yaml.Node) -> Any:
         value = self.value(root, ())
-        if self.problems:
-            raise SiteError(self.problems)
+        raise_any(self.problems)
         return value
 
     def value(self, node: yaml.Node, keys: tuple[str | int, ...]) -> Any:

@@ -1,8 +1,19 @@
-"""Numbers and lists in the sentences of workloads."""
+"""Numbers, lists and groups of what sentences speak of."""
 
-from typing import Iterable, Sequence
+from typing import Dict, Iterable, List, Sequence, Tuple, TypeVar
 
 from seatrial.model.units import format_size
+
+K = TypeVar('K')
+V = TypeVar('V')
+
+
+def by_key(pairs: Iterable[Tuple[K, V]]) -> Dict[K, List[V]]:
+    """All values of each key, both in the order in which they come."""
+    found: Dict[K, List[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def exact_size(size: int) -> str:

@@ -10,8 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from seatrial.judge.criteria import Attempt, Criterion, judge_contract
 from seatrial.judge.verdict import Verdict
-from seatrial.report.acceptance.bundle_page import BundleSession, front
-from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark
+from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, front
 from seatrial.report.acceptance.results import results, results_schema, summary
 from seatrial.report.junit import junit_of_criteria
 from seatrial.report.openmetrics import openmetrics_of_criteria
@@ -108,7 +107,8 @@ def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_a
 
 
 def test_the_first_page_escapes_what_comes_from_elsewhere():
-    one = BundleSession('s1', AT, Verdict.INVALID, '<b>Check', '<i>worn', ['1'], 'P16: <u>too short', '"x')
+    said = {'measured': '<b>Check', 'state': '<i>worn', 'why': 'P16: <u>too short', 'report': '"x'}
+    one = {'session': 's1', 'began': AT, 'verdict': Verdict.INVALID, 'criteria': ['1'], **said}
     text = front(page(), [one], {'a<.csv': 'rows'}, 'protocol.html')
     assert not any(tag in text for tag in ('<b>', '<i>', '<u>', 'a<.csv', 'href=""x'))
     assert 'INVALID' in text and 'too short' in text

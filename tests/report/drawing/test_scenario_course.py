@@ -23,11 +23,11 @@ def drawn(make, point, **rows):
 
 
 def boxes_of(view, label):
-    return [part for part in view.chart.parts if isinstance(part, Box) and part.label == label]
+    return [part for part in view['chart'].parts if isinstance(part, Box) and part.label == label]
 
 
 def lines_of(view):
-    return {part.label: part.strokes for part in view.chart.parts if isinstance(part, Curve)}
+    return {part.label: part.strokes for part in view['chart'].parts if isinstance(part, Curve)}
 
 
 def test_a_short_one_is_drawn_second_by_second_with_its_action_and_return(make):
@@ -38,7 +38,7 @@ def test_a_short_one_is_drawn_second_by_second_with_its_action_and_return(make):
     assert action.end == back.start < back.end
     down = [x for stroke in strokes for x, rate in stroke if rate == 0]
     assert (min(down), max(down)) == (30.0, 45.0)
-    assert [part.label for part in view.chart.parts if isinstance(part, Guide)] == ['90 % of before']
+    assert [part.label for part in view['chart'].parts if isinstance(part, Guide)] == ['90 % of before']
 
 
 def test_an_outage_of_two_minutes_is_seen_in_72_hours(make):
@@ -47,13 +47,13 @@ def test_an_outage_of_two_minutes_is_seen_in_72_hours(make):
     assert (mean, lowest) == ('written and read, mean of 12 min', 'lowest second in it')
     assert 72 * 3600 / MAX_STEPS == 720
     assert sum(rate == 0 for stroke in lines_of(view)[lowest] for _, rate in stroke) >= 2 * 6
-    assert len(view.actions) == len(boxes_of(view, 'action')) == 6
-    assert 'at least 0 MiB/s' in view.chart.words and '6 actions' in view.chart.words
+    assert len(view['actions']) == len(boxes_of(view, 'action')) == 6
+    assert 'at least 0 MiB/s' in view['chart'].words and '6 actions' in view['chart'].words
 
 
 def test_what_never_came_back_is_said_and_has_no_return(make):
     view = drawn(make, SHORT, share_after=0.5)
-    assert boxes_of(view, 'until it is back') == [] and 'not back at 90 %' in view.actions[0]
+    assert boxes_of(view, 'until it is back') == [] and 'not back at 90 %' in view['actions'][0]
 
 
 def test_the_count_of_every_launch_is_said_with_its_action(make):
@@ -68,9 +68,9 @@ def test_the_count_of_every_launch_is_said_with_its_action(make):
 
     launches = [launch(1, counted=0), launch(2, uncounted='exited with 2'), launch(0, counted=7)]
     (view,) = courses(replace(case, samples={'during': launches, 'before': launches}), BINARY)
-    assert view.actions[0].endswith('by: 7, 0, unknown (it exited with 2).')
+    assert view['actions'][0].endswith('by: 7, 0, unknown (it exited with 2).')
     (view,) = courses(case, BINARY)
-    assert 'count' not in view.actions[0]
+    assert 'count' not in view['actions'][0]
 
 
 def test_times_in_which_calls_failed_are_marked_in_the_action(make):

@@ -47,11 +47,11 @@ def test_where_nothing_was_counted_it_says_why(make, case):
 
 
 def lines_of(found):
-    return {part.style: part.strokes for part in found.chart.parts if isinstance(part, Curve)}
+    return {part.style: part.strokes for part in found['chart'].parts if isinstance(part, Curve)}
 
 
 def boxes_of(found, *kinds):
-    return [part for part in found.chart.parts if isinstance(part, Box) and part.kind in kinds]
+    return [part for part in found['chart'].parts if isinstance(part, Box) and part.kind in kinds]
 
 
 def test_the_lines_step_from_look_to_look_on_an_axis_from_zero(make, case):
@@ -61,8 +61,8 @@ def test_the_lines_step_from_look_to_look_on_an_axis_from_zero(make, case):
         (BEGIN + 1, 100 * MIB),
         (BEGIN + 1, 50 * MIB),
     ]
-    assert (found.chart.y.low, found.chart.y.label, found.step_s) == (0.0, 'MiB/s', 0.0)
-    assert found.chart.y.high > 300 * MIB and not why_none(replace(case, telemetry=make.counted([1.0])))
+    assert (found['chart'].y.low, found['chart'].y.label, found['step_s']) == (0.0, 'MiB/s', 0.0)
+    assert found['chart'].y.high > 300 * MIB and not why_none(replace(case, telemetry=make.counted([1.0])))
 
 
 def test_a_line_is_broken_where_nothing_is_known(make, case):
@@ -73,7 +73,7 @@ def test_a_line_is_broken_where_nothing_is_known(make, case):
 
 def test_every_launch_has_a_band_on_the_lane_of_its_phase(make, case):
     found = drawn(case, make.counted([100.0] * 30))
-    assert found.chart.lanes == ['write', 'read']
+    assert found['chart'].lanes == ['write', 'read']
     launches = boxes_of(found, 'launch', 'launch other')
     assert [(box.start - BEGIN, box.end - BEGIN, box.lane, box.label) for box in launches] == [
         (0.0, 10.0, 0, 'warm-up, preparation'),
@@ -86,24 +86,24 @@ def test_every_launch_has_a_band_on_the_lane_of_its_phase(make, case):
 
 def test_a_stall_is_marked_and_named_in_words(make, case):
     found = drawn(case, make.counted(STALLED))
-    assert found.pauses == [
+    assert found['pauses'] == [
         'Stall of 3.00 s, 23 s after the beginning, in read@2MiB, repetition 1: 0 MiB/s moved; usual is 100 MiB/s.'
     ]
     (box,) = boxes_of(found, 'pause stall')
     assert (box.start - BEGIN, box.end - BEGIN, box.number, box.label) == (23.0, 26.0, '1', 'stall')
-    assert '1 stall and 0 gaps' in found.chart.words
+    assert '1 stall and 0 gaps' in found['chart'].words
 
 
 def test_a_site_that_shows_decimal_units_has_them_on_the_axis(make, case):
     found = drawn(case, make.counted([100.0] * 30), DECIMAL)
-    assert (found.unit.name, found.chart.y.label) == ('MB/s', 'MB/s')
+    assert (found['unit'].name, found['chart'].y.label) == ('MB/s', 'MB/s')
 
 
 def test_a_gap_is_told_from_a_stall(make, case):
     telemetry = make.counted([100.0] * 30)
     found = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
     assert [box.label for box in boxes_of(found, 'pause gap')] == ['nothing known']
-    assert found.pauses == [
+    assert found['pauses'] == [
         'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters did not answer.'
     ]
 
@@ -111,7 +111,7 @@ def test_a_gap_is_told_from_a_stall(make, case):
 def test_a_launch_that_failed_says_so(make, case):
     failed = [sample._replace(measurement=None) for sample in case.records.samples]
     case = replace(case, records=case.records._replace(samples=failed))
-    (sentence,) = drawn(case, make.counted(STALLED)).pauses
+    (sentence,) = drawn(case, make.counted(STALLED))['pauses']
     assert 'in read@2MiB, repetition 1, which gave no figure: 0 MiB/s moved' in sentence
 
 
@@ -123,7 +123,7 @@ def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, fa
     evidence = replace(make.case(plan, make.records(plan, make.even_rates(plan))), telemetry=make.counted(rates))
     found = timeline(evidence, BINARY)
     (stroke,) = lines_of(found)['read']
-    assert len(stroke) == 2 * MAX_STEPS and found.step_s == pytest.approx(number / MAX_STEPS)
+    assert len(stroke) == 2 * MAX_STEPS and found['step_s'] == pytest.approx(number / MAX_STEPS)
     moved = [rate * (end - start) for (start, rate), (end, _) in zip(stroke[::2], stroke[1::2], strict=True)]
     assert sum(moved) == pytest.approx(sum(rates) * MIB, rel=1e-6)
 
@@ -133,8 +133,8 @@ def test_launches_of_metadata_share_one_lane_and_have_no_stalls(make):
     records = make.records(plan, make.tree_rates(plan))
     evidence = replace(make.case(plan, records), telemetry=make.counted([0.0, 50.0] * 10))
     found = timeline(evidence, BINARY)
-    assert found.chart.lanes == ['launches']
-    assert not found.flows and not found.pauses
+    assert found['chart'].lanes == ['launches']
+    assert not found['flows'] and not found['pauses']
 
 
 def test_the_page_folds_it_unless_something_stood_still(make, case, page_of):

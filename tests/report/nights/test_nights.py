@@ -16,7 +16,6 @@ from seatrial.report.nights.nights import (
     MISSED,
     RUNNING,
     START_GRACE,
-    Difference,
     Judged,
     Night,
     Unfinished,
@@ -196,7 +195,7 @@ def test_a_failing_criterion_fails_until_it_passes_or_is_none_any_more(verdicts)
     ],
 )
 def test_a_change_is_what_is_new_or_stands_differently_and_what_has_ended(verdicts, new, ended):
-    assert difference(*standings(judged(*verdicts))) == Difference(new, ended)
+    assert difference(*standings(judged(*verdicts))) == (list(new), list(ended))
 
 
 @pytest.mark.parametrize(

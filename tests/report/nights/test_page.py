@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 import polars as pl
 import pytest
 
-from nights import DEAD, DUE, FLAPPING, METADATA_WORSE, UPGRADE, WRITES_WORSE, session, year
+from nights import DEAD, DUE, FLAPPING, METADATA_WORSE, UPGRADE, WRITES_WORSE, nights_in, session, year
 from seatrial.history.store import Annotation
 from seatrial.report.nights.nights import nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.page import year_page
-from seatrial.report.nights.trend import nights_in, trend
+from seatrial.report.nights.trend import trend
 
 
 @pytest.fixture(scope='module')

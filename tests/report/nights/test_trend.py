@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 import polars as pl
 import pytest
 
-from nights import figures
+from nights import figures, nights_in
 from seatrial.judge.compare import BETTER, WORSE
-from seatrial.report.nights.trend import MAX_LEVEL, nights_in, trend
+from seatrial.report.nights.trend import MAX_LEVEL, trend
 
 BEGAN = datetime(2026, 1, 1, 2, 0, tzinfo=timezone.utc)
 

@@ -34,14 +34,14 @@ def case(make):
 )
 def test_a_change_during_a_case_is_told_with_both_values(case, after, changed):
     (state,) = states([case(BEFORE, after)])
-    assert (state.settings, [tuple(change) for change in state.changed]) == (BEFORE, changed)
+    assert (state['settings'], [tuple(change) for change in state['changed']]) == (BEFORE, changed)
     assert states([case({}, {})]) == [], 'records of an older Seatrial have no state'
 
 
 def test_a_change_between_two_cases_is_told_however_they_are_ordered(case):
     later = {**BEFORE, 'osc.max_dirty_mb': '512'}
     (state,) = states([case(later, later, started=2000.0), case(BEFORE, BEFORE)])
-    assert [tuple(change) for change in state.changed] == [('osc.max_dirty_mb', '64', '512')]
+    assert [tuple(change) for change in state['changed']] == [('osc.max_dirty_mb', '64', '512')]
 
 
 def test_a_change_is_said_in_a_line_with_both_values(case):
@@ -57,11 +57,11 @@ def test_where_the_run_directories_lay_is_no_change_of_a_setting(case):
         end = each.records.end._replace(placed=where)
         object.__setattr__(each, 'records', each.records._replace(end=end))
     (state,) = states(cases)
-    assert state.settings['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and list(state.changed) == []
+    assert state['settings']['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and list(state['changed']) == []
 
 
 def test_every_file_system_has_its_own(case):
-    assert [state.name for state in states([case(BEFORE, {}), case({'a': 'b'}, {}, name='home')])] == [
+    assert [state['name'] for state in states([case(BEFORE, {}), case({'a': 'b'}, {}, name='home')])] == [
         'scratch',
         'home',
     ]
@@ -69,12 +69,16 @@ def test_every_file_system_has_its_own(case):
 
 def test_full_and_silent_targets_are_noted(case):
     (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE))])
-    assert [(each.row.number, each.note) for each in state.targets] == [
+    assert [(each['row'].number, each['note']) for each in state['targets']] == [
         (0, ''),
         (1, 'nearly full: figures on it are lower'),
         (2, 'does not answer'),
     ]
-    assert [None if each.share is None else round(each.share, 2) for each in state.targets] == [0.4, 0.9, None]
+    assert [None if each['share'] is None else round(each['share'], 2) for each in state['targets']] == [
+        0.4,
+        0.9,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +92,7 @@ def test_full_and_silent_targets_are_noted(case):
 )
 def test_a_target_that_is_not_there_at_all_is_missed(case, listed, said):
     (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), **listed)])
-    assert state.missing == said
+    assert state['missing'] == said
 
 
 def test_the_page_shows_them(make, case):

@@ -42,15 +42,15 @@ def shown(nodes=4, factors=None, again=True, **plan):
     ],
 )
 def test_the_summary_counts_what_is_named(factors, again, said):
-    assert shown(factors=factors, again=again).summary == said
+    assert shown(factors=factors, again=again)['summary'] == said
 
 
 def test_a_healthy_system_has_no_mark_and_another_sweep_shows_nothing():
-    assert (shown().chart.words, view(None, BINARY)) == ('no place stands out', None)
+    assert (shown()['chart'].words, view(None, BINARY)) == ('no place stands out', None)
 
 
 def test_the_summary_says_that_the_places_fall_into_groups():
-    said = shown(factors={'n1': 0.5, 'n2': 0.5, 'n3': 0.5}).summary
+    said = shown(factors={'n1': 0.5, 'n2': 0.5, 'n3': 0.5})['summary']
     assert 'the nodes fall into groups: 3 (n1, n2, n3) have ' in said and 'none of' not in said
 
 
@@ -62,24 +62,24 @@ def test_a_smoke_test_says_why_it_names_nobody():
 
 def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurements():
     table = shown(factors={'n3': 0.6}, workload=BOTH)
-    assert [column.label for column in table.columns] == [
+    assert [column.label for column in table['columns']] == [
         'write, all together',
         'write, in groups',
         'read, all together',
         'read, in groups',
     ]
-    first = table.shown[0]
+    first = table['shown'][0]
     assert (first.name, first.verdict) == ('n3', 'slow')
     assert {score.slow for score in first.scores.values()} == {True}
     assert [score.effect for score in first.scores.values()] == pytest.approx([0.4] * 4, abs=0.02)
-    assert {column.unit.name for column in table.columns} == {'MiB/s'}
+    assert {column.unit.name for column in table['columns']} == {'MiB/s'}
 
 
 def test_many_places_have_rows_only_as_far_as_they_matter_and_all_that_is_named_has_one():
-    shown_ = shown(MAX_DOTS + 50, {'n17': 0.6}).shown
+    shown_ = shown(MAX_DOTS + 50, {'n17': 0.6})['shown']
     assert (len(shown_), shown_[0].name) == (MAX_ROWS, 'n17')
     slow = {f'n{number}': 0.5 for number in range(1, 2 * MAX_ROWS)}
-    assert {place.name for place in shown(300, slow).shown} == set(slow)
+    assert {place.name for place in shown(300, slow)['shown']} == set(slow)
 
 
 def parts_of(chart, kind):
@@ -88,7 +88,7 @@ def parts_of(chart, kind):
 
 @pytest.mark.parametrize(('nodes', 'dots'), [(10, 10), (MAX_DOTS, MAX_DOTS), (MAX_DOTS + 1, SLOWEST)])
 def test_of_many_places_only_quantiles_and_the_slowest_are_drawn(nodes, dots):
-    chart = shown(nodes, {'n3': 0.6}).chart
+    chart = shown(nodes, {'n3': 0.6})['chart']
     lines = parts_of(chart, Curve)
     assert len(parts_of(chart, Mark)) == dots * len(lines)
     for (stroke,) in (line.strokes for line in lines):
@@ -98,7 +98,7 @@ def test_of_many_places_only_quantiles_and_the_slowest_are_drawn(nodes, dots):
 
 @pytest.mark.parametrize(('again', 'form'), [(True, FULL), (False, OPEN)])
 def test_what_is_named_has_a_mark_of_its_own_below_the_line_of_the_effect(again, form):
-    chart = shown(factors={'n3': 0.6}, again=again).chart
+    chart = shown(factors={'n3': 0.6}, again=again)['chart']
     marked = [mark for mark in parts_of(chart, Mark) if mark.form != DOT]
     assert {(mark.form, mark.label) for mark in marked} == {(form, 'slow' if again else 'may be slow')}
     assert all(mark.figure < chart.parts[0].at and mark.words.startswith('n3, write') for mark in marked)

@@ -29,10 +29,12 @@ def role_of(overview, name):
 
 def test_all_checks_share_one_scale_and_one_unit(make):
     found = data_of(cases_of(make, 100.0, 400.0))
-    slow, fast = found.lanes.rows
+    slow, fast = found.lanes['rows']
     # 100, 200, 400 and 800 MiB/s on an axis from zero: writes, then reads.
-    zero = 2 * slow[0].low - slow[1].low
-    assert [each.low - zero for each in fast] == pytest.approx([4 * (slow[0].low - zero), 8 * (slow[0].low - zero)])
+    zero = 2 * slow[0]['low'] - slow[1]['low']
+    assert [each['low'] - zero for each in fast] == pytest.approx(
+        [4 * (slow[0]['low'] - zero), 8 * (slow[0]['low'] - zero)]
+    )
     assert [(role.name, role.unit.name) for role in found.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
     assert [role.style for role in found.roles] == ['write', 'read']
 
@@ -47,8 +49,8 @@ def test_a_lane_reaches_from_the_smallest_to_the_largest_mean(make):
     rates = make.even_rates(plan)
     rates['write@32MiB'] = [2 * rate for rate in rates['write@32MiB']]
     found = data_of([make.case(plan, make.records(plan, rates))])
-    write = found.lanes.rows[0][0]
-    assert write.high > write.low
+    write = found.lanes['rows'][0][0]
+    assert write['high'] > write['low']
     assert role_of(found, 'write').range(found.cases[0].result) == '500 \u2013 1000'
 
 
@@ -101,8 +103,10 @@ def test_a_metadata_check_has_its_figures_in_columns(tables, title, check, role,
 def test_the_hint_says_which_metrics_stand_in_a_column_and_each_has_a_lane(tables):
     assert 'remove is file_remove, directory_remove or unlink' in tables['Metadata'].hint
     assert tables['Data'].hint == ''
-    (row, *_) = tables['Metadata'].lanes.rows
-    assert [lane.y for lane in row] == sorted({lane.y for lane in row}) and len({lane.style for lane in row}) == 4
+    (row, *_) = tables['Metadata'].lanes['rows']
+    assert [lane['y'] for lane in row] == sorted({lane['y'] for lane in row}) and len(
+        {lane['style'] for lane in row}
+    ) == 4
 
 
 def test_what_is_counted_has_no_lanes(tables):
@@ -116,7 +120,7 @@ def test_lanes_share_no_scale_between_two_dimensions(make):
     )
     found = data_of([replace(case, result=replace(case.result, metrics=metrics))])
     assert [role.unit.name for role in found.roles] == ['MiB/s', 'op/s']
-    assert [lane.style for lane in found.lanes.rows[0]] == ['write']
+    assert [lane['style'] for lane in found.lanes['rows'][0]] == ['write']
 
 
 @pytest.mark.parametrize(('cache', 'said'), [('cold', ''), ('cached', 'cached'), ('unknown', 'cache unknown')])

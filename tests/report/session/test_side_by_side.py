@@ -34,14 +34,14 @@ def trees_on(make, factors, check='FileMetadata', type='posix', **more):
 def cells_of(band, group=0):
     """By place and column."""
     return {
-        (place.name, column): cell
-        for place, cells in band.groups[group].rows
-        for column, cell in zip(band.columns, cells, strict=True)
+        (place['name'], column): cell
+        for place, cells in band['groups'][group]['rows']
+        for column, cell in zip(band['columns'], cells, strict=True)
     }
 
 
 def test_only_checks_that_ran_on_several_file_systems_are_compared(make, session):
-    assert [each.check for each in beside(session.cases, BINARY)] == [
+    assert [each['check'] for each in beside(session.cases, BINARY)] == [
         'FileMetadata', 'FdtreePrivate', 'AttributeCache', 'LargeDirectory', 'PosixOperations',
     ]  # fmt: skip
     assert beside(trees_on(make, {'scratch': 1.0}), BINARY) == []
@@ -49,66 +49,72 @@ def test_only_checks_that_ran_on_several_file_systems_are_compared(make, session
 
 def test_every_metric_of_every_point_has_a_cell_for_every_file_system(session):
     found = beside(session.cases, BINARY)[0]
-    (band,) = found.bands
-    assert band.columns == ('file_create', 'file_stat', 'file_read', 'file_remove')
-    assert [group.label for group in band.groups] == ['shared', 'private']
-    assert [place.name for place, _ in band.groups[0].rows] == ['scratch', 'fast', 'vol0']
-    assert [place.kind for place, _ in band.groups[0].rows] == ['ext4', 'tmpfs', 'glusterfs']
-    assert (found.common, {place.detail for place, _ in band.groups[0].rows}) == ('mdtest 4.0.0', {''})
-    metric = cells_of(band, 1)['vol0', 'file_read'].metric
+    (band,) = found['bands']
+    assert band['columns'] == ('file_create', 'file_stat', 'file_read', 'file_remove')
+    assert [group['label'] for group in band['groups']] == ['shared', 'private']
+    assert [place['name'] for place, _ in band['groups'][0]['rows']] == ['scratch', 'fast', 'vol0']
+    assert [place['kind'] for place, _ in band['groups'][0]['rows']] == ['ext4', 'tmpfs', 'glusterfs']
+    assert (found['common'], {place['detail'] for place, _ in band['groups'][0]['rows']}) == ('mdtest 4.0.0', {''})
+    metric = cells_of(band, 1)['vol0', 'file_read']['metric']
     assert (metric.metric, round(metric.summary.mean)) == ('file_read@private', 1800)
 
 
 def test_the_share_is_that_of_the_best_in_the_column(session):
-    cells = cells_of(beside(session.cases, BINARY)[0].bands[0])
-    shares = [cells[name, 'file_create'].share for name in ('scratch', 'fast', 'vol0')]
+    cells = cells_of(beside(session.cases, BINARY)[0]['bands'][0])
+    shares = [cells[name, 'file_create']['share'] for name in ('scratch', 'fast', 'vol0')]
     assert shares == pytest.approx([0.25, 1.0, 0.0075])
-    assert [cells[name, 'file_create'].best for name in ('scratch', 'fast', 'vol0')] == [False, True, False]
+    assert [cells[name, 'file_create']['best'] for name in ('scratch', 'fast', 'vol0')] == [False, True, False]
 
 
 def test_intervals_that_overlap_do_not_tell_two_file_systems_apart(make):
-    cells = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.001, 'vol0': 0.5}), BINARY)[0].bands[0])
-    assert [cells[name, 'file_stat'].like_best for name in ('scratch', 'fast', 'vol0')] == [True, False, False]
+    cells = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.001, 'vol0': 0.5}), BINARY)[0]['bands'][0])
+    assert [cells[name, 'file_stat']['like_best'] for name in ('scratch', 'fast', 'vol0')] == [True, False, False]
 
 
 def test_what_is_invalid_is_neither_the_best_nor_compared(make):
     good, bad = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 9.0}, findings={'create@shared': [WRONG]})
-    cells = cells_of(beside([*good, *bad], BINARY)[0].bands[0])
-    assert (cells['fast', 'file_create'].share, cells['fast', 'file_create'].metric.verdict.value) == (
+    cells = cells_of(beside([*good, *bad], BINARY)[0]['bands'][0])
+    assert (cells['fast', 'file_create']['share'], cells['fast', 'file_create']['metric'].verdict.value) == (
         None,
         'INVALID',
     )
-    assert cells['scratch', 'file_create'].best
+    assert cells['scratch', 'file_create']['best']
 
 
 def test_cold_and_cached_figures_are_named_where_they_stand_in_one_column(make):
     cold, warm = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, cache='cached')
-    cells = cells_of(beside([*cold, *warm], BINARY)[0].bands[0])
-    assert [cells[name, 'file_stat'].cache for name in ('scratch', 'fast')] == ['cold', 'cached']
-    assert [cells[name, 'file_create'].cache for name in ('scratch', 'fast')] == ['', '']
-    both = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.0}, cache='cached'), BINARY)[0].bands[0])
-    assert {cell.cache for cell in both.values()} == {''}
+    cells = cells_of(beside([*cold, *warm], BINARY)[0]['bands'][0])
+    assert [cells[name, 'file_stat']['cache'] for name in ('scratch', 'fast')] == ['cold', 'cached']
+    assert [cells[name, 'file_create']['cache'] for name in ('scratch', 'fast')] == ['', '']
+    both = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.0}, cache='cached'), BINARY)[0]['bands'][0])
+    assert {cell['cache'] for cell in both.values()} == {''}
 
 
 def test_of_repeated_listings_only_the_first_is_called_cold(session):
-    found = next(each for each in beside(session.cases, BINARY) if each.check == 'AttributeCache')
-    cells = cells_of(found.bands[0])
-    assert [cells[name, '1st listing'].cache for name in ('scratch', 'fast', 'vol0')] == ['cold', 'cached', 'cached']
-    assert [cells[name, '2nd listing'].cache for name in ('scratch', 'fast', 'vol0')] == ['', '', '']
+    found = next(each for each in beside(session.cases, BINARY) if each['check'] == 'AttributeCache')
+    cells = cells_of(found['bands'][0])
+    assert [cells[name, '1st listing']['cache'] for name in ('scratch', 'fast', 'vol0')] == [
+        'cold',
+        'cached',
+        'cached',
+    ]
+    assert [cells[name, '2nd listing']['cache'] for name in ('scratch', 'fast', 'vol0')] == ['', '', '']
 
 
 def test_a_case_that_never_ran_keeps_its_row(make):
     plan = make.plan('FileMetadata', FILES, TREES, tasks=8, name='fast')
     never = make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))
-    cells = cells_of(beside([*trees_on(make, {'scratch': 1.0}), never], BINARY)[0].bands[0])
-    assert cells['fast', 'file_stat'].share is None
-    assert cells['scratch', 'file_stat'].best
+    cells = cells_of(beside([*trees_on(make, {'scratch': 1.0}), never], BINARY)[0]['bands'][0])
+    assert cells['fast', 'file_stat']['share'] is None
+    assert cells['scratch', 'file_stat']['best']
 
 
 def test_many_metrics_stand_in_bands_of_about_equal_width(session):
-    found = next(each for each in beside(session.cases, BINARY) if each.check == 'PosixOperations')
-    assert [len(band.columns) for band in found.bands] == [8, 7]
-    assert max(len(band.columns) for each in beside(session.cases, BINARY) for band in each.bands) <= MAX_COLUMNS
+    found = next(each for each in beside(session.cases, BINARY) if each['check'] == 'PosixOperations')
+    assert [len(band['columns']) for band in found['bands']] == [8, 7]
+    assert (
+        max(len(band['columns']) for each in beside(session.cases, BINARY) for band in each['bands']) <= MAX_COLUMNS
+    )
 
 
 def test_the_points_of_a_sweep_are_the_columns_and_its_metrics_the_groups(make):
@@ -118,9 +124,9 @@ def test_the_points_of_a_sweep_are_the_columns_and_its_metrics_the_groups(make):
         plan = plan._replace(case=plan.case._replace(file_system=name))
         cases.append(make.case(plan, make.records(plan, make.even_rates(plan))))
     (found,) = beside(cases, BINARY)
-    assert found.unit == 'MiB/s' and beside(cases, DECIMAL)[0].unit == 'MB/s'
-    assert found.bands[0].columns == ('2 MiB', '4 MiB', '8 MiB', '16 MiB', '32 MiB')
-    assert [group.label for group in found.bands[0].groups] == ['write', 'read']
+    assert found['unit'] == 'MiB/s' and beside(cases, DECIMAL)[0]['unit'] == 'MB/s'
+    assert found['bands'][0]['columns'] == ('2 MiB', '4 MiB', '8 MiB', '16 MiB', '32 MiB')
+    assert [group['label'] for group in found['bands'][0]['groups']] == ['write', 'read']
 
 
 def test_a_layout_is_an_environment_of_its_own(make):
@@ -128,15 +134,15 @@ def test_a_layout_is_an_environment_of_its_own(make):
     plan = one.plan._replace(case=one.plan.case._replace(layout='wide'))
     other = make.case(plan, make.records(plan, make.tree_rates(plan)))
     (found,) = beside([one, other], BINARY)
-    assert [place.kind for place, _ in found.bands[0].groups[0].rows] == ['ext4', 'ext4, wide']
+    assert [place['kind'] for place, _ in found['bands'][0]['groups'][0]['rows']] == ['ext4', 'ext4, wide']
 
 
 def test_another_engine_is_said_before_it_is_compared(make):
     one, other = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, engine=('mdtest', '4.0.0'))
     (found,) = beside([*one, *other], BINARY)
-    assert found.common == ''
-    assert found.differing.startswith('Measured with fio 3.33, mdtest 4.0.0')
-    details = [place.detail for place, _ in found.bands[0].groups[0].rows]
+    assert found['common'] == ''
+    assert found['differing'].startswith('Measured with fio 3.33, mdtest 4.0.0')
+    details = [place['detail'] for place, _ in found['bands'][0]['groups'][0]['rows']]
     assert details == ['fio 3.33', 'mdtest 4.0.0']
 
 
@@ -144,25 +150,25 @@ def test_what_else_was_not_measured_with_alike_is_said_before_it_is_compared(mak
     one, other = trees_on(make, {'scratch': 1.0, 'fast': 1.0})
     start = other.records.start._replace(kernel='6.2', provenance=Provenance('sha256:1', 'Open MPI 4.1.4'))
     unlike = replace(other, records=other.records._replace(start=start))
-    assert beside([one, other], BINARY)[0].differing == ''
-    assert beside([one, unlike], BINARY)[0].differing == "Not measured with the same kernel, MPI, engine's build."
+    assert beside([one, other], BINARY)[0]['differing'] == ''
+    assert beside([one, unlike], BINARY)[0]['differing'] == "Not measured with the same kernel, MPI, engine's build."
 
 
 def test_the_build_of_another_engine_is_no_news(make):
     one, other = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, engine=('mdtest', '4.0.0'))
     start = other[0].records.start._replace(provenance=Provenance('sha256:1'))
     unlike = replace(other[0], records=other[0].records._replace(start=start))
-    assert "engine's build" not in beside([*one, unlike], BINARY)[0].differing
+    assert "engine's build" not in beside([*one, unlike], BINARY)[0]['differing']
 
 
 def test_guarantees_that_do_not_hold_everywhere_are_beside_each_other(session):
     (found,) = guarantees_beside(session.cases)
-    assert [place.name for place in found.environments] == ['scratch', 'fast', 'vol0']
-    assert [(name, [fact.holds for fact in facts]) for name, facts in found.rows] == [
+    assert [place['name'] for place in found['environments']] == ['scratch', 'fast', 'vol0']
+    assert [(name, [fact.holds for fact in facts]) for name, facts in found['rows']] == [
         ('flock', [True, True, False]),
         ('direct_io', [None, None, None]),
     ]
-    assert found.alike == 1
+    assert found['alike'] == 1
 
 
 def test_what_calls_break_while_they_are_timed_is_beside_what_they_keep_elsewhere(make):
@@ -170,7 +176,7 @@ def test_what_calls_break_while_they_are_timed_is_beside_what_they_keep_elsewher
     cases = trees_on(make, {'scratch': 1.0, 'fast': 4.0})
     told = [replace(case, result=replace(case.result, facts=own)) for case, own in zip(cases, facts, strict=True)]
     (found,) = guarantees_beside(told)
-    assert [(name, [fact.holds for fact in own]) for name, own in found.rows] == [('appends_whole', [True, False])]
+    assert [(name, [fact.holds for fact in own]) for name, own in found['rows']] == [('appends_whole', [True, False])]
     assert guarantees_beside(cases) == []
 
 
@@ -178,7 +184,7 @@ def test_where_no_guarantee_was_tried_makes_no_difference(session):
     own = [case for case in session.cases if case.plan.case.check == 'PosixSemantics'][:2]
     never = replace(own[1], result=replace(own[1].result, facts=()))
     (found,) = guarantees_beside([own[0], never])
-    assert [(name, facts[1]) for name, facts in found.rows] == [('direct_io', None)]
+    assert [(name, facts[1]) for name, facts in found['rows']] == [('direct_io', None)]
 
 
 def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
@@ -189,8 +195,8 @@ def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
         )
         for case in cases
     ]
-    (band,) = beside(turned, BINARY)[0].bands
+    (band,) = beside(turned, BINARY)[0]['bands']
     cells = cells_of(band)
-    assert band.columns[0] == 'file_create, lower is better'
-    assert [cells[name, band.columns[0]].best for name in ('scratch', 'fast')] == [True, False]
-    assert cells['fast', band.columns[0]].share == pytest.approx(0.25)
+    assert band['columns'][0] == 'file_create, lower is better'
+    assert [cells[name, band['columns'][0]]['best'] for name in ('scratch', 'fast')] == [True, False]
+    assert cells['fast', band['columns'][0]]['share'] == pytest.approx(0.25)

@@ -1,9 +1,13 @@
-"""The protocol of an acceptance: what the parties of a contract sign. One HTML file that prints on A4."""
+"""The protocol of an acceptance: what the parties of a contract sign. One HTML file that prints on A4.
+
+And the first page of a bundle, with how its criteria stand, the sessions that measured them, and where all lies.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from seatrial.judge.caveats import ranged
 from seatrial.judge.criteria import UNDECIDED, VERDICTS, Attempt, Criterion, CriterionOutcome
@@ -173,3 +177,13 @@ def counts(rows: Sequence[ProtocolRow]) -> str:
 def protocol(what: Protocol) -> str:
     """The page. Every text in it is escaped, whatever it holds."""
     return jinja().get_template('protocol.html').render(protocol=what, confidence=f'{100 * CONFIDENCE:g}')
+
+
+def front(protocol: Protocol, sessions: Sequence[Mapping[str, Any]], files: Mapping[str, str], page: str) -> str:
+    """The first page of a bundle. files: what each of the others is; page: where the protocol lies.
+
+    sessions: of each the session, when it began, its verdict and why, what it measured, the state of the system, the
+    criteria that it is for, and its report, from the first page, or empty
+    """
+    template = jinja().get_template('bundle.html')
+    return template.render(protocol=protocol, sessions=sessions, files=files, page=page)

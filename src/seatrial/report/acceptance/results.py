@@ -77,13 +77,10 @@ class Results(_Strict):
 
 def results(page: Protocol) -> str:
     """The text of results.json: what the protocol has, in base units."""
+    same = {name: getattr(page, name) for name in ('seatrial', 'site', 'made', 'title', 'date')}
     found = Results(
+        **same,
         schema=SCHEMA,
-        seatrial=page.seatrial,
-        site=page.site,
-        made=page.made,
-        title=page.title,
-        date=page.date,
         parties=dict(page.parties),
         milestones=dict(page.milestones),
         counts=page.rule,
@@ -130,10 +127,7 @@ def _criterion(row: ProtocolRow) -> CriterionJson:
         unit=row.base,
         statistic=f'best of {criterion.best_of}' if criterion.best_of else criterion.statistic,
         allocations_needed=criterion.allocations,
-        figure=_finite(outcome.figure),
-        low=_finite(outcome.low),
-        high=_finite(outcome.high),
-        margin=_finite(outcome.margin),
+        **{name: _finite(getattr(outcome, name)) for name in ('figure', 'low', 'high', 'margin')},
         further=outcome.further,
         why=outcome.why,
         setup=dict(row.setup),

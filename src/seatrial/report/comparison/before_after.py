@@ -26,7 +26,7 @@ from seatrial.report.session.page import jinja
 from seatrial.report.words import clean, listed
 from seatrial.workload.registry import KINDS
 from seatrial.workload.sweep import AXES
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 FAMILIES = ('data write', 'data read', 'metadata', 'node', 'target', 'guarantees')
 """In the order in which they are shown."""
@@ -106,12 +106,10 @@ class BeforeAfter:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Of the metrics, by verdict."""
         verdicts = [each.change.verdict for each in self.metrics]
         return {verdict: verdicts.count(verdict) for verdict in ORDER}
 
     def has(self, verdict: str) -> bool:
-        """Whether a metric or a family has it."""
         return bool(self.counts[verdict]) or any(
             each.change is not None and each.change.verdict == verdict for each in self.families
         )
@@ -225,14 +223,12 @@ def _side(rows: pl.DataFrame, asked: str) -> Side:
 
 def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange]) -> list[FamilyRow]:
     """By file system, in the order of FAMILIES."""
-    own: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        own.setdefault((row.file_system, row.family), []).append(row.change.verdict)
+    own = by_key(((row.file_system, row.family), row.change.verdict) for row in rows)
     return [
         FamilyRow(
             file_system,
             family,
-            changes.get(_group(file_system, family)),
+            changes.get(f'{file_system}: {family}'),
             {verdict: own[file_system, family].count(verdict) for verdict in ORDER},
         )
         for file_system, family in sorted(own, key=lambda key: (key[0], FAMILIES.index(key[1])))
@@ -266,7 +262,7 @@ def _series(
         elif one and other:
             series.append(
                 Series(
-                    _group(one.file_system, one.family),
+                    f'{one.file_system}: {one.family}',
                     before_it,
                     after_it,
                     one.better,
@@ -360,10 +356,6 @@ def family_of(row: Mapping[str, Any]) -> str:
     if kind.moves_data if kind else row['unit'] == 'B/s':
         return WRITE if any(each in row['operation'] for each in ('write', 'update')) else READ
     return METADATA
-
-
-def _group(file_system: str, family: str) -> str:
-    return f'{file_system}: {family}'
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:

@@ -7,11 +7,12 @@ tasks.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import MetricResult
 from seatrial.model.metric import HIGHER
-from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.plan import TrialPlan
 from seatrial.model.units import format_size
 from seatrial.report import words
 from seatrial.report.evidence import CaseEvidence
@@ -49,15 +50,6 @@ class Map:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Surface:
-    """One case over file sizes and another parameter. sentence: what it does."""
-
-    case: Case
-    sentence: str
-    maps: tuple[Map, ...]
-
-
 def fields(
     places: Mapping[tuple[str, str], str], metrics: Sequence[MetricResult], best: str = '', alike: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Field, ...]], ...]]:
@@ -79,12 +71,17 @@ def fields(
     return columns, tuple((row, tuple(field(places.get((row, column), '')) for column in columns)) for row in rows)
 
 
-def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[Surface]:
-    """Of every case over file sizes and transfer sizes or numbers of tasks, in their order."""
-    return [found for each in cases if (found := _surface(each, system)) is not None]
+def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
+    """The maps of every case over file sizes and transfer sizes or numbers of tasks, with what it does."""
+    drawn = ((each, _maps(each, system)) for each in cases)
+    return [
+        {'case': each.plan.case, 'sentence': words.sentence(each), 'maps': maps}
+        for each, maps in drawn
+        if maps is not None
+    ]
 
 
-def _surface(evidence: CaseEvidence, system: str) -> Surface | None:
+def _maps(evidence: CaseEvidence, system: str) -> list[Map] | None:
     plan, result = evidence.plan, evidence.result
     grid = next((found for found in (_grid(plan, *each) for each in _COLUMNS) if found), None)
     if grid is None:
@@ -98,7 +95,7 @@ def _surface(evidence: CaseEvidence, system: str) -> Surface | None:
         columns, rows = fields(places, own)
         notes = () if result.unjudged or own[0].better != HIGHER else _falls(unit.words, more, columns, rows)
         maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows, notes))
-    return Surface(plan.case, words.sentence(evidence), tuple(maps))
+    return maps
 
 
 _COLUMNS: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (

@@ -1,7 +1,7 @@
 """The course of a scenario: its throughput over time, with the actions and what failed in them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from seatrial.model.action import Course, Window
 from seatrial.report.drawing.plot import Box, Chart, Curve, Guide, Stroke, figures_scale, steps_line, time_scale
@@ -10,30 +10,20 @@ from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.words import counted
 
 
-@dataclass(frozen=True)
-class CourseView:
-    """The course at one point. actions: each, in words."""
-
-    point: str
-    chart: Chart
-    actions: Sequence[str]
-
-
-def courses(evidence: CaseEvidence, system: str) -> list[CourseView]:
-    """Those of the launches that were measured, in the order of the plan."""
+def courses(evidence: CaseEvidence, system: str) -> list[dict[str, Any]]:
+    """Those of the launches that were measured, in the order of the plan: of the last launch at a point, with its
+    actions in words."""
     found: dict[str, dict[int, Course]] = {}
     for sample in (sample for own in evidence.samples.values() for sample in own):
         if sample.measurement and sample.measurement.course and sample.valid:
             found.setdefault(sample.point.label, {})[sample.repetition] = sample.measurement.course
-    labels = [point.label for point in evidence.plan.points if point.label in found]
-    return [_view(label, [found[label][number] for number in sorted(found[label])], system) for label in labels]
-
-
-def _view(point: str, launches: Sequence[Course], system: str) -> CourseView:
-    course = launches[-1]
-    unit = common_unit((max(course.mean),), 'B/s', system)
-    actions = [_action_words(each) for each in zip(*(launch.windows for launch in launches), strict=True)]
-    return CourseView(point, _chart(course, unit), actions)
+    views = []
+    for label in (point.label for point in evidence.plan.points if point.label in found):
+        launches = [course for _, course in sorted(found[label].items())]
+        unit = common_unit((max(launches[-1].mean),), 'B/s', system)
+        actions = [_action_words(each) for each in zip(*(launch.windows for launch in launches), strict=True)]
+        views.append({'point': label, 'chart': _chart(launches[-1], unit), 'actions': actions})
+    return views
 
 
 def _action_words(launches: Sequence[Window]) -> str:

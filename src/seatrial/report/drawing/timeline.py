@@ -1,12 +1,11 @@
 """Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from seatrial.judge.throughput import STALL, Flow, Pause, ThroughputSpan, Traffic, rpc_sizes, served, traffic
+from seatrial.judge.throughput import STALL, Pause, ThroughputSpan, Traffic, rpc_sizes, served, traffic
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
-from seatrial.model.telemetry import RpcSize, Served, Servers
 from seatrial.report.drawing.plot import Box, Chart, Curve, figures_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
@@ -17,33 +16,14 @@ MAX_STEPS = 360
 """Steps of a line; a case of hours has more readings than a drawing has room for."""
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """What was counted in a case.
+def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
+    """What was counted in the case, as templates/timeline.html shows it; None where nothing was.
 
     host:     the one node that counted, whatever others the launches ran on; what: whose traffic
     step_s:   seconds of one step of the lines, where readings are taken together, or 0
-    unit:     of every throughput; flows: a row for each metric that moves bytes
-    pauses:   every one in words, in order
+    flows:    a row for each metric that moves bytes; pauses: every one in words, in order
     sizes:    of the requests; own: what servers count of the job; servers: what the site's command said, and when
     """
-
-    host: str
-    what: str
-    interval_s: float
-    step_s: float
-    truncated: int
-    unit: Unit
-    chart: Chart | None
-    flows: Sequence[Flow]
-    pauses: Sequence[str]
-    sizes: Sequence[RpcSize]
-    own: Sequence[Served]
-    servers: Sequence[Servers]
-
-
-def timeline(evidence: CaseEvidence, system: str) -> Timeline | None:
-    """What was counted in the case; None where nothing was."""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return None
@@ -56,20 +36,20 @@ def timeline(evidence: CaseEvidence, system: str) -> Timeline | None:
     steps = _together(found.pieces)
     highest = max((rate for piece in found.pieces for rate in (piece.read, piece.write)), default=0.0)
     unit = common_unit((highest,), 'B/s', system)
-    return Timeline(
-        host=telemetry.watch.host,
-        what=telemetry.watch.what,
-        interval_s=max([telemetry.watch.interval_s, *(pace.interval_s for pace in telemetry.paces)]),
-        step_s=0.0 if len(steps) == len(found.pieces) else steps[0].end - steps[0].start,
-        truncated=telemetry.truncated,
-        unit=unit,
-        chart=_chart(plan, samples, found, steps, begin, unit) if steps else None,
-        flows=found.flows,
-        pauses=[_pause_words(pause, begin, unit) for pause in found.pauses],
-        sizes=[each for each in sizes if each.reads or each.writes],
-        own=own,
-        servers=telemetry.servers,
-    )
+    return {
+        'host': telemetry.watch.host,
+        'what': telemetry.watch.what,
+        'interval_s': max([telemetry.watch.interval_s, *(pace.interval_s for pace in telemetry.paces)]),
+        'step_s': 0.0 if len(steps) == len(found.pieces) else steps[0].end - steps[0].start,
+        'truncated': telemetry.truncated,
+        'unit': unit,
+        'chart': _chart(plan, samples, found, steps, begin, unit) if steps else None,
+        'flows': found.flows,
+        'pauses': [_pause_words(pause, begin, unit) for pause in found.pauses],
+        'sizes': [each for each in sizes if each.reads or each.writes],
+        'own': own,
+        'servers': telemetry.servers,
+    }
 
 
 def why_none(evidence: CaseEvidence) -> str:
@@ -166,7 +146,6 @@ def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:
 
 
 def _summary(found: Sequence[ThroughputSpan], pauses: Sequence[Pause], unit: Unit) -> str:
-    """The drawing in words."""
     if not found:
         return 'no throughput'
     read, written = (unit.words(max(getattr(piece, way) for piece in found)) for way in ('read', 'write'))

@@ -18,6 +18,7 @@ from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.relations import FAILS, HOLDS
 from seatrial.judge.verdict import Verdict, worst
 from seatrial.model.plan import Case
+from seatrial.workload.words import by_key
 
 START_GRACE = timedelta(hours=2)
 """A run that has not begun so long after it was due is missed: longer than the queue of a small partition."""
@@ -67,7 +68,6 @@ class Night:
 
     @property
     def completed(self) -> bool:
-        """Whether all that was planned ran."""
         return Verdict.INCOMPLETE not in self.cases.values()
 
 
@@ -84,17 +84,6 @@ class Standing(NamedTuple):
 
 
 Standings = Mapping[VerdictKey, Standing]
-
-
-class Difference(NamedTuple):
-    """What is different between the standings after two nights.
-
-    new:  what stands worse or differently now
-    ended: what stands well again, or is not tested any more
-    """
-
-    new: tuple[VerdictKey, ...]
-    ended: tuple[VerdictKey, ...]
 
 
 class Unfinished(NamedTuple):
@@ -195,10 +184,10 @@ def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[Verd
     }
 
 
-def difference(before: Standings, after: Standings) -> Difference:
-    """What is different, in the order of the criteria."""
+def difference(before: Standings, after: Standings) -> tuple[list[VerdictKey], list[VerdictKey]]:
+    """What stands worse or differently now, and what stands well again or is not tested any more."""
     new = [key for key, standing in after.items() if key not in before or before[key].verdict != standing.verdict]
-    return Difference(tuple(new), tuple(key for key in before if key not in after))
+    return new, [key for key in before if key not in after]
 
 
 def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
@@ -207,7 +196,6 @@ def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
 
 
 def passed(night: Night) -> bool:
-    """Whether it is a PASS."""
     return night.verdict is Verdict.PASS
 
 
@@ -286,9 +274,7 @@ def _besides(
     cases: Mapping[str, Verdict], criteria: Mapping[VerdictKey, Judged]
 ) -> Iterator[tuple[VerdictKey, Judged]]:
     """What else each case was judged by, beside its metrics and expectations."""
-    by_case: dict[str, list[Verdict]] = {}
-    for key, judged in criteria.items():
-        by_case.setdefault(key.case, []).append(judged.verdict)
+    by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
     for name, verdict in cases.items():
         yield VerdictKey(name, ''), _rest(verdict, by_case[name])
 

@@ -28,7 +28,7 @@ from seatrial.report.nights.nights import (
 )
 from seatrial.report.nights.trend import NEAR, Turn
 from seatrial.report.words import chain_words, clean, cut, listed
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 UNLIKE = 'not the same'
 """What is to be known before figures are compared: with what else they were measured."""
@@ -73,7 +73,6 @@ class TrialWatch:
 
     @property
     def last(self) -> Night | None:
-        """The last session that ended."""
         return self.nights[-1] if self.nights else None
 
     @property
@@ -83,7 +82,6 @@ class TrialWatch:
 
     @property
     def missed(self) -> list[datetime]:
-        """The runs that were due and were missed."""
         return [run.due for run in self.runs if run.state == MISSED]
 
     @property
@@ -249,10 +247,7 @@ def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> li
         for case, keys, standing in _by_case({key: after[key] for key in new})
     ]
     last = nights[-1].criteria
-    by_case: dict[str, list[VerdictKey]] = {}
-    for key in ended:
-        by_case.setdefault(key.case, []).append(key)
-    for case, keys in by_case.items():
+    for case, keys in by_key((key.case, key) for key in ended).items():
         tested = [key for key in keys if key in last]
         stands = 'passes again' if all(last[key].verdict is Verdict.PASS for key in tested) else 'was measured again'
         lines.append(f'{stands if tested else "not tested any more"}: {_named(case, keys)}')
@@ -261,9 +256,7 @@ def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> li
 
 def _by_case(found: Standings) -> list[tuple[str, Sequence[VerdictKey], Standing]]:
     """What stands alike in a case since the same night, together: its criteria, and how the first of them stands."""
-    groups: dict[tuple[str, Verdict, datetime, bool], list[VerdictKey]] = {}
-    for key, standing in found.items():
-        groups.setdefault((key.case, standing.verdict, standing.since, standing.seen), []).append(key)
+    groups = by_key(((key.case, own.verdict, own.since, own.seen), key) for key, own in found.items())
     return [(case, keys, found[keys[0]]) for (case, *_), keys in groups.items()]
 
 

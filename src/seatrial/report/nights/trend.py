@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 import polars as pl
 
 from seatrial.history.provenance import differences
-from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY, summary
+from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY
 from seatrial.history.store import Annotation
 from seatrial.judge.compare import SAME, MetricChange
 from seatrial.judge.trend import changes
@@ -24,6 +24,7 @@ from seatrial.report.comparison.before_after import (
     ratio_words,
 )
 from seatrial.report.words import cut
+from seatrial.workload.words import by_key
 
 NEAR = 14
 """Nights on each side of a change, at most, from which its size is taken: others may have changes of their own."""
@@ -128,11 +129,6 @@ def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]
     return Nights(began.sort('session'), means, rows_of)
 
 
-def nights_in(rows: pl.DataFrame) -> Nights:
-    """Of rows that are in memory."""
-    return gathered([summary(rows)], lambda names: rows.filter(pl.col('session').is_in(names)))
-
-
 def trend(
     history: Nights,
     budget: float,
@@ -226,9 +222,7 @@ def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]
         .agg(pl.col('good').mean())
         .sort('session')
     )
-    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for file_system, family, session, good in nights.iter_rows():
-        found.setdefault((file_system, family), []).append((session, good))
+    found = by_key((row[:2], row[2:]) for row in nights.iter_rows())
     return dict(sorted(found.items(), key=lambda item: (item[0][0], FAMILIES.index(item[0][1]))))
 
 

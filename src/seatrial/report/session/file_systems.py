@@ -1,8 +1,8 @@
 """The file systems under test as the nodes saw them: settings and what changed, the targets with their room."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from seatrial.model.record import TargetRow
 from seatrial.model.state import Change, changes
@@ -14,33 +14,13 @@ FULL_SHARE = 0.8
 """Of a target. Cori's Lustre fell to 53-66 % of its acceptance figures on full OSTs (Lockwood, 2017; rule P9)."""
 
 
-@dataclass(frozen=True)
-class TargetFill:
-    """A target at the start. share: of its bytes that are used, None where it did not tell; note: in words."""
-
-    row: TargetRow
-    share: float | None
-    note: str
-
-
-@dataclass(frozen=True)
-class FileSystemState:
-    """One file system over the session.
+def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
+    """Of every file system that a node has seen, in the order of the cases, as templates/state.html shows it.
 
     settings: at the first start, with where run directories lay
-    changed: until the last end, and between cases: each key once, first and last value
+    changed:  until the last end, and between cases: each key once, first and last value
     targets:  at the first start; missing: how many that the site has are not among them, in words, or empty
     """
-
-    name: str
-    settings: dict[str, str]
-    changed: Sequence[Change]
-    targets: Sequence[TargetFill]
-    missing: str
-
-
-def states(cases: Sequence[CaseEvidence]) -> list[FileSystemState]:
-    """Of every file system that a node has seen, in the order of the cases."""
     found = []
     for name in dict.fromkeys(case.plan.target.name for case in cases):
         own = [case for case in cases if case.plan.target.name == name and case.records.start]
@@ -48,19 +28,27 @@ def states(cases: Sequence[CaseEvidence]) -> list[FileSystemState]:
         ends = [end for case in own for end in (case.records.start, case.records.end) if end]
         seen = [dict(end.state) for end in ends if end.state]
         if seen:
+            settings: dict[str, str] = {**seen[0], **_placed(own)}
             targets = own[0].records.start.targets if own[0].records.start else ()
-            settings, rows = {**seen[0], **_placed(own)}, [_filled(row) for row in targets]
-            found.append(FileSystemState(name, settings, _changed(seen), rows, _missing(own[0], targets)))
+            found.append(
+                {
+                    'name': name,
+                    'settings': settings,
+                    'changed': _changed(seen),
+                    'targets': [_filled(row) for row in targets],
+                    'missing': _missing(own[0], targets),
+                }
+            )
     return found
 
 
-def changed_words(state: FileSystemState) -> str:
+def changed_words(state: Mapping[str, Any]) -> str:
     """What a console says of what changed: 'default layout: c1.S4M, then c4.S4M'; empty where nothing did."""
-    said = [f'{each.key}: {each.before or "none"}, then {each.after or "none"}' for each in state.changed]
+    said = [f'{each.key}: {each.before or "none"}, then {each.after or "none"}' for each in state['changed']]
     if not said:
         return ''
     few = '; '.join(cut(said, CHANGES_SHOWN, ' in the report'))
-    return f'{state.name} changed while the session ran, figures before and after may not be of one system: {few}'
+    return f'{state["name"]} changed while the session ran, figures before and after may not be of one system: {few}'
 
 
 CHANGES_SHOWN = 3
@@ -81,7 +69,8 @@ def _changed(seen: Sequence[dict[str, str]]) -> list[Change]:
     return [found[key] for key in sorted(found)]
 
 
-def _filled(row: TargetRow) -> TargetFill:
+def _filled(row: TargetRow) -> dict[str, Any]:
+    """share: of its bytes that are used, None where it did not tell; note: in words."""
     share = None
     if row.bytes_total and row.bytes_free is not None:
         share = 1 - row.bytes_free / row.bytes_total
@@ -90,7 +79,7 @@ def _filled(row: TargetRow) -> TargetFill:
     words += ['inactive'] if not row.active and not row.fault else []
     words += ['takes no new objects'] if row.takes_objects is False and not row.fault else []
     words += ['nearly full: figures on it are lower'] if share is not None and share >= FULL_SHARE else []
-    return TargetFill(row, share, ', '.join(words))
+    return {'row': row, 'share': share, 'note': ', '.join(words)}
 
 
 def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:

@@ -4,8 +4,9 @@ Every way of comparing is a curve from its slowest place to its fastest, as a sh
 reads, together and in groups, lie on one scale. Of many places only quantiles are drawn, and beside them the slowest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, PlaceVerdict
 from seatrial.judge.statistics import quantile
@@ -52,21 +53,11 @@ class ComparedColumn:
     unit: Unit
 
 
-@dataclass(frozen=True)
-class IsolationView:
-    """What the template needs. shown: the places that have a row; said: their verdicts in words."""
+def view(isolation: Isolation | None, system: str) -> dict[str, Any] | None:
+    """What templates/isolation.html shows of a sweep; None where there is none, or nothing was measured.
 
-    isolation: Isolation
-    columns: tuple[ComparedColumn, ...]
-    shown: tuple[PlaceVerdict, ...]
-    said: Mapping[str, str]
-    summary: str
-    chart: Chart
-    not_tested: Sequence[str]
-
-
-def view(isolation: Isolation | None, system: str) -> IsolationView | None:
-    """What is shown of an isolation sweep; None where there is none, or nothing was measured."""
+    shown: the places that have a row; said: their verdicts in words
+    """
     if isolation is None or not isolation.places:
         return None
     style = styles(column.label for column in isolation.columns)
@@ -75,18 +66,16 @@ def view(isolation: Isolation | None, system: str) -> IsolationView | None:
         for each in isolation.columns
     )
     named = sum(place.verdict != USUAL for place in isolation.places)
-    return IsolationView(
-        isolation=isolation,
-        columns=columns,
-        shown=isolation.places[: max(MAX_ROWS, named)],
-        said=_SAID,
-        summary=summary(isolation),
-        chart=_chart(isolation, columns),
-        not_tested=cut(
-            [f'{each.node}: {", ".join(filter(None, (each.state, each.reason)))}' for each in isolation.not_tested],
-            MAX_NOT_TESTED,
-        ),
-    )
+    lost = [f'{each.node}: {", ".join(filter(None, (each.state, each.reason)))}' for each in isolation.not_tested]
+    return {
+        'isolation': isolation,
+        'columns': columns,
+        'shown': isolation.places[: max(MAX_ROWS, named)],
+        'said': _SAID,
+        'summary': summary(isolation),
+        'chart': _chart(isolation, columns),
+        'not_tested': cut(lost, MAX_NOT_TESTED),
+    }
 
 
 def summary(isolation: Isolation) -> str:

@@ -1,12 +1,13 @@
 """What the servers did while a case ran: a line of each one's busiest disk over time, and its figures in a table."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 from seatrial.model.telemetry import ServerGap, ServerLook
 from seatrial.report.drawing.plot import Chart, Curve, Stroke, round_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, common_unit
+from seatrial.report.figures import common_unit
+from seatrial.workload.words import by_key
 
 MOST_LINES = 6
 """More servers than these are in the table alone, but for the busiest."""
@@ -18,46 +19,13 @@ SATURATED = 0.95
 """Of a second, in which a disk is taken to have had no time left."""
 
 
-@dataclass(frozen=True)
-class ServerRow:
-    """One server. Rates in bytes or packets a second: the mean of the case, and the highest of a line.
-
-    missing: the share of samples that are missing; saturated_s: seconds of lines in which a disk was SATURATED
-    """
-
-    server: str
-    missing: float
-    busy: float
-    disk: str
-    saturated_s: float
-    rates: Mapping[str, tuple[float, float]]
-    packets: tuple[float, float]
-    gaps: Sequence[ServerGap]
-
-    @property
-    def lacking(self) -> bool:
-        """Whether more samples are missing than may be."""
-        return self.missing > MISSING
-
-
-@dataclass(frozen=True)
-class Monitored:
-    """All servers of a case, the busiest first. unit: of their rates; words: how busy each was."""
-
-    rows: Sequence[ServerRow]
-    unit: Unit
-    words: str
-    chart: Chart | None
-
-
-def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
-    """What was seen of the servers; None where the site names none."""
+def monitored(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
+    """What was seen of the servers, the busiest first; None where the site names none. unit: of their rates"""
     telemetry = evidence.telemetry
     if telemetry is None or not (telemetry.server_looks or telemetry.server_gaps):
         return None
-    looks: dict[str, list[ServerLook]] = {each.server: [] for each in telemetry.server_gaps}
-    for look in telemetry.server_looks:
-        looks.setdefault(look.server, []).append(look)
+    silent = {each.server: list[ServerLook]() for each in telemetry.server_gaps}
+    looks = {**silent, **by_key((look.server, look) for look in telemetry.server_looks)}
     begin = telemetry.watch.time if telemetry.watch else min(each.time for each in telemetry.server_looks)
     ends = [each.time for each in telemetry.server_looks] + [each.time for each in telemetry.server_gaps]
     end = max([*ends, telemetry.ended.time if telemetry.ended else begin, begin + 1])
@@ -65,7 +33,7 @@ def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
     style = styles(names[:MOST_LINES])
     gaps = {name: [each for each in telemetry.server_gaps if each.server == name] for name in names}
     rows = [_row(name, looks[name], gaps[name], end - begin) for name in names]
-    said = '; '.join(f'{row.server}: {_busy_words(looks[row.server])}' for row in rows)
+    said = '; '.join(f'{name}: {_busy_words(looks[name])}' for name in names)
     lines = [Curve(style[name], _steps(looks[name]), f'busiest disk of {name}') for name in style]
     drawn = Chart(
         x=time_scale(begin, end, 'the beginning'),
@@ -74,19 +42,23 @@ def monitored(evidence: CaseEvidence, system: str) -> Monitored | None:
         height=122,
         words=said,
     )
-    return Monitored(
-        rows=rows,
-        unit=common_unit([high for row in rows for _, high in row.rates.values()], 'B/s', system),
-        words=said,
-        chart=drawn if telemetry.server_looks else None,
-    )
+    return {
+        'rows': rows,
+        'unit': common_unit([high for row in rows for _, high in row['rates'].values()], 'B/s', system),
+        'words': said,
+        'chart': drawn if telemetry.server_looks else None,
+    }
 
 
 def _busy_words(looks: Sequence[ServerLook]) -> str:
     return f'at most {100 * max(each.busy for each in looks):.0f} % busy' if looks else 'no answer'
 
 
-def _row(server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], lasted_s: float) -> ServerRow:
+def _row(server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], lasted_s: float) -> dict[str, Any]:
+    """Rates in bytes or packets a second: the mean of the case, and the highest of a line.
+
+    missing: the share of samples that are missing; saturated_s: seconds of lines in which a disk was SATURATED
+    """
     seconds = sum(each.length_s for each in looks)
 
     def rate(*names: str) -> tuple[float, float]:
@@ -95,16 +67,18 @@ def _row(server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], la
         return (mean / seconds if seconds else 0.0), max(totals, default=0.0)
 
     busiest = max(looks, key=lambda each: each.busy, default=None)
-    return ServerRow(
-        server=server,
-        missing=max(0.0, 1 - sum(each.samples for each in looks) / lasted_s),
-        busy=busiest.busy if busiest else 0.0,
-        disk=busiest.disk if busiest else '',
-        saturated_s=sum(each.length_s for each in looks if each.busy >= SATURATED),
-        rates={name: rate(name) for name in ('read', 'written', 'received', 'sent')},
-        packets=rate('packets_in', 'packets_out'),
-        gaps=gaps,
-    )
+    missing = max(0.0, 1 - sum(each.samples for each in looks) / lasted_s)
+    return {
+        'server': server,
+        'missing': missing,
+        'lacking': missing > MISSING,
+        'busy': busiest.busy if busiest else 0.0,
+        'disk': busiest.disk if busiest else '',
+        'saturated_s': sum(each.length_s for each in looks if each.busy >= SATURATED),
+        'rates': {name: rate(name) for name in ('read', 'written', 'received', 'sent')},
+        'packets': rate('packets_in', 'packets_out'),
+        'gaps': gaps,
+    }
 
 
 def _steps(looks: Sequence[ServerLook]) -> Sequence[Stroke]:

@@ -5,6 +5,7 @@ Beside the figures stand lanes, from the smallest to the largest mean of a case,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.report.drawing.plot import clear_labels, figures_scale, styles
@@ -47,27 +48,6 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Lane:
-    """The means of one role of a case, from the smallest to the largest, as places."""
-
-    style: str
-    low: float
-    high: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """One row a case, empty where nothing is valid. logarithmic: whether the common axis is."""
-
-    rows: tuple[tuple[Lane, ...], ...]
-    ticks: Sequence[tuple[float, str]]
-    logarithmic: bool
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
 class Overview:
     """One table. first: whether each case is the first of its check; lanes: of the roles in the first one's unit.
 
@@ -78,7 +58,7 @@ class Overview:
     roles: tuple[Role, ...]
     cases: tuple[CaseEvidence, ...]
     first: tuple[bool, ...]
-    lanes: Lanes | None
+    lanes: dict[str, Any] | None
     hint: str
 
 
@@ -122,8 +102,11 @@ def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
     ]
 
 
-def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> Lanes | None:
-    """The lanes of these cases, or None where nothing is valid or the figures are counts."""
+def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> dict[str, Any] | None:
+    """A row a case, with a lane for each role from its smallest to its largest mean; of nothing valid, empty.
+
+    None where nothing is valid in any, or the figures are counts. logarithmic: whether the common axis is
+    """
     drawn = [role for role in roles if role.unit == roles[0].unit and role.unit.name]
     means = [mean for case in cases for role in drawn for mean in role.means(case)]
     if not means:
@@ -134,13 +117,19 @@ def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> Lanes | None:
     def across(value: float) -> float:
         return EDGE + (width - 2 * EDGE) * axis.share(value)
 
-    def lanes_of(case: CaseResult) -> tuple[Lane, ...]:
-        own = [(i, role.style, role.means(case)) for i, role in enumerate(drawn)]
-        step = height / len(drawn)
-        return tuple(
-            Lane(style, across(min(means)), across(max(means)), step * (i + 0.5)) for i, style, means in own if means
-        )
+    def lane(role: Role, means: Sequence[float], place: int) -> dict[str, Any]:
+        y = height / len(drawn) * (place + 0.5)
+        return {'style': role.style, 'low': across(min(means)), 'high': across(max(means)), 'y': y}
 
     height = max(MIN_HEIGHT, LANE * len(drawn))
     ticks = clear_labels([(across(tick.value), tick.label) for tick in axis.ticks], TICK_FONT, width)
-    return Lanes(tuple(lanes_of(case) for case in cases), ticks, axis.logarithmic, width, height)
+    return {
+        'rows': [
+            [lane(role, own, place) for place, role in enumerate(drawn) if (own := role.means(case))]
+            for case in cases
+        ],
+        'ticks': ticks,
+        'logarithmic': axis.logarithmic,
+        'width': width,
+        'height': height,
+    }

@@ -1,5 +1,6 @@
 """The page: one HTML file that needs no script, no network and no other file."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -12,7 +13,9 @@ from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.references import INSIDE, OUTSIDE
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
+from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import Verdict, worst
 from seatrial.model.metric import Fact, Histogram
 from seatrial.model.units import approximate_size
@@ -25,7 +28,6 @@ from seatrial.report.drawing.timeline import timeline, why_none
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.session import isolation
-from seatrial.report.session.criteria import criteria
 from seatrial.report.session.file_systems import states
 from seatrial.report.session.layouts import recommendations
 from seatrial.report.session.monitors import monitored
@@ -34,7 +36,7 @@ from seatrial.report.session.ratios import ListingTime, cached, contentions, lis
 from seatrial.report.session.recipe import recipe
 from seatrial.report.session.side_by_side import beside, guarantees_beside
 from seatrial.workload.registry import kind_of
-from seatrial.workload.words import counted, grouped
+from seatrial.workload.words import by_key, counted, grouped
 
 CRITERIA_SHOWN, CAVEATS_SHOWN = 12, 3
 """On the first page."""
@@ -43,7 +45,6 @@ DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 
 def page(evidence: SessionEvidence) -> str:
-    """The page of a session."""
     template = jinja().get_template('page.html')
     cases = [_case(each, f'case-{number}', evidence.units) for number, each in enumerate(evidence.cases, 1)]
     common, where = words.where(evidence.cases)
@@ -55,7 +56,7 @@ def page(evidence: SessionEvidence) -> str:
         one_environment=environments.pop() if len(environments) == 1 else '',
         everywhere=common,
         where=where,
-        criteria=criteria(evidence.result),
+        criteria=_criteria(evidence.result),
         caveats=words.caveats(evidence.result),
         overviews=overviews(_worst_first(evidence.cases), evidence.units),
         states=states(evidence.cases),
@@ -67,8 +68,33 @@ def page(evidence: SessionEvidence) -> str:
     )
 
 
+def _criteria(session: SessionResult) -> list[dict[str, Any]]:
+    """References and enforced expectations of all cases and between them: what is not met first, then by the margin.
+
+    case: None of what is between checks; margin: how far the figure is on the right side of its bound, as a share of
+    that; None of what is undecided
+    """
+    rows: list[tuple[Any, ...]] = []
+    for own, each in ((case.case, each) for case in session.cases for each in case.references):
+        unit, mark = Unit(each.unit), {INSIDE: HOLDS, OUTSIDE: FAILS}.get(each.interval, UNDECIDED)
+        measured = '' if each.found is None else unit.words(each.found)
+        # Of reads from a cache it would be a startling one, beside a figure that decides nothing.
+        margin = None if mark == UNDECIDED else each.margin
+        rows.append((each.metric, own, mark, words.bounds(each, unit), measured, margin))
+    expected = [(case.case, each) for case in session.cases for each in case.expectations]
+    between = [(None, each) for each in session.relations]
+    enforced = [(case, each) for case, each in (*expected, *between) if each.enforced]
+    rows += [(each.words, case, each.relation.verdict, '', '', None) for case, each in enforced]
+    names = ('what', 'case', 'mark', 'wanted', 'measured', 'margin')
+    rows.sort(key=lambda row: (list(_MET).index(row[2]), math.inf if row[5] is None else row[5]))
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+_MET = {FAILS: 'missed', UNDECIDED: 'undecided', HOLDS: 'met'}
+"""Of a criterion, by the word of a relation that came to the same: in the order in which they are shown."""
+
+
 def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
-    """One case as the template needs it."""
     plan, result = evidence.plan, evidence.result
     guarantees = _guarantees(evidence) if result.facts or words.only_counts(plan) else []
     units = units_of(result.metrics, system)
@@ -139,7 +165,6 @@ def _outranking(verdict: Verdict) -> int:
 
 
 def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> dict[str, Any]:
-    """The table of the metrics of a case."""
     metrics = evidence.result.metrics
     took = listings(evidence.plan, evidence.result)
     timed = [seconds for each in metrics for seconds in each.percentiles_s.values()]
@@ -171,9 +196,8 @@ def _groups(
     for sheet in sheets(plan, metrics):
         own = styles(styled_by(plan, each) for each in sheet)
         style.update({each.metric: own[styled_by(plan, each)] for each in sheet})
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for each in metrics:
-        row = {
+    rows = [
+        {
             'metric': each,
             'label': names[each.name] if by_point else points[each.point],
             'style': style[each.metric],
@@ -181,8 +205,10 @@ def _groups(
             'stopped': words.STOPPED.get(end.stopped.get(each.point, ''), '') if end else '',
             'listing': took.get(each.metric),
         }
-        groups.setdefault(points[each.point] if by_point else names[each.name], []).append(row)
-    return list(groups.items())
+        for each in metrics
+    ]
+    headings = (points[each.point] if by_point else names[each.name] for each in metrics)
+    return list(by_key(zip(headings, rows, strict=True)).items())
 
 
 def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, ExpectationResult | None]]:
@@ -228,7 +254,7 @@ def jinja() -> Jinja:
     )
     environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE)
     environment.globals.update(PAPERS=PAPERS, drawn=drawn, marker=marker, common_unit=common_unit, kind_of=kind_of)
-    environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN)
+    environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN, MET=_MET)
     return environment
 
 

@@ -44,10 +44,10 @@ def markdown(evidence: SessionEvidence) -> str:
         ),
         *_listed(
             [
-                f'- {escaped(each.case.name)}: {escaped(choice.sentence)}'
+                f'- {escaped(each["case"].name)}: {escaped(choice["sentence"])}'
                 for each in recommendations(evidence.cases, evidence.units)
-                for choice in each.choices
-                if not each.unjudged
+                for choice in each['choices']
+                if not each['unjudged']
             ]
         ),
         *_listed(
@@ -63,7 +63,6 @@ def markdown(evidence: SessionEvidence) -> str:
 
 
 def _table(overview: Overview) -> list[str]:
-    """What the cases of one overview can be compared by."""
     heads = [' '.join(part for part in (role.name, role.unit.name) if part) for role in overview.roles]
     rows = []
     for case in overview.cases:
