@@ -149,7 +149,7 @@ def test_jobs_that_slurm_may_begin_anew_or_put_beside_others_are_pointed_out(on_
     ],
 )
 def test_an_acceptance_that_is_narrowed_says_what_it_leaves_out(on_site, arguments, said):
-    lines = [line for line in on_site('list', *arguments).out.splitlines() if 'whole acceptance' in line]
+    lines = [line for line in on_site('list', *arguments).out.splitlines() if 'not whole' in line]
     assert [said in line for line in lines] == [True] * bool(said)
 
 
