@@ -108,28 +108,18 @@ _refuse(
     'correct file_systems.<name>.devices in trial.yaml; to read them takes root, or their group',
     'a plain file of the same name reads as fast as memory; nothing is ever written to a device',
 )(attrgetter('device_fault'))
-
-
-@_label(
+_label(
     'P21a',
     'No library is loaded into the engine from outside',
     'unset LD_PRELOAD, or the module that sets it, and compare',
     'a library that stands before read(2) and write(2), such as a tracer, is measured too (ld.so(8))',
-)
-def nothing_preloaded(environment: Environment) -> Optional[str]:
-    return f'LD_PRELOAD is {environment.preloaded}' if environment.preloaded else None
-
-
-@_label(
+)(lambda environment: f'LD_PRELOAD is {environment.preloaded}' if environment.preloaded else None)
+_label(
     'P17c',
     'I/O waits while a server is away',
     'mount it hard: an error that a program does not look for is lost data',
     'nfs(5), soft: "can cause silent data corruption in certain cases"',
-)
-def waits_for_its_server(environment: Environment) -> Optional[str]:
-    return environment.gives_up or None
-
-
+)(lambda environment: environment.gives_up or None)
 _refuse(
     'P6',
     'One trial at a time on a storage system',

@@ -423,7 +423,6 @@ PHASE_MIN_S = 7.5
 
 
 def files_bytes(point: Point) -> int:
-    """What all files of a point hold together."""
     return sum(file.size for file in kind_of(point.kind).files(point))
 
 

@@ -138,28 +138,20 @@ def incompressible(written: Written) -> Optional[str]:
     return None
 
 
-@_invalid(
+_invalid(
     'P4a',
     'On a back end that deduplicates, no two places hold the same data',
     'use an engine whose data do not repeat: fio',
     'IO500 rules; IOR 4.0.0 -l random repeats every 128 MiB, where rand_r(3) is alike for its seeds (utilities.c)',
-)
-def not_deduplicable(written: Written) -> Optional[str]:
-    return _repeated(written) if written.plan.target.deduplicates else None
-
-
-@rule(
+)(lambda written: _repeated(written) if written.plan.target.deduplicates else None)
+rule(
     WRITTEN,
     'label',
     'P4b',
     'It is known whether the back end deduplicates, or no two places hold the same data',
     'say deduplicates: true or false in trial.yaml; data that repeat cost such a back end next to nothing',
     'as P4a',
-)
-def deduplication_known(written: Written) -> Optional[str]:
-    return _repeated(written) if written.plan.target.deduplicates is None else None
-
-
+)(lambda written: _repeated(written) if written.plan.target.deduplicates is None else None)
 rule(
     CASE,
     'fail',

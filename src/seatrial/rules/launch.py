@@ -88,12 +88,10 @@ class Launched(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Of its workload."""
         return kind_of(self.point.kind)
 
     @property
     def does(self) -> Phase:
-        """What its phase does."""
         return self.kind.phase(self.phase)
 
 
@@ -391,24 +389,18 @@ def bytes_of_each(launched: Launched) -> Optional[str]:
     return None
 
 
-@_invalid_data(
+_invalid_data(
     'T19',
     'The timed region is long against clocks and start-up effects',
     'give the point more bytes (bytes_per_task in trial.yaml)',
     'fio counts whole milliseconds: tens of per cent on a short region (seen); 500 steps of any clock are enough',
-)
-def long_against_the_clock(launched: Launched) -> Optional[str]:
-    return None if _may_be_short(launched) else _too_short(launched)
-
-
-@_label_data(
+)(lambda launched: None if _may_be_short(launched) else _too_short(launched))
+_label_data(
     'T19b',
     'In a smoke test the timed region may be short, and where small files are what is asked',
     'a smoke test shows no more than that it works; of small files no criterion',
     'T19',
-)
-def long_in_smoke(launched: Launched) -> Optional[str]:
-    return _too_short(launched) if _may_be_short(launched) else None
+)(lambda launched: _too_short(launched) if _may_be_short(launched) else None)
 
 
 @_label_data(
@@ -458,24 +450,18 @@ def times_its_launch(launched: Launched) -> Optional[str]:
     )
 
 
-@_invalid_data(
+_invalid_data(
     'T21',
     'Tasks that were started one by one ran together',
     'give the point more bytes (bytes_per_task in trial.yaml); random I/O, of a fixed time, is longer in acceptance',
     'process accounting; 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
-)
-def ran_together(launched: Launched) -> Optional[str]:
-    return None if launched.plan.stopping.fixed else _apart(launched)
-
-
-@_label_data(
+)(lambda launched: None if launched.plan.stopping.fixed else _apart(launched))
+_label_data(
     'T21a',
     'In a smoke test tasks may have started one after the other',
     'a smoke test shows no more than that it works',
     'T21',
-)
-def together_in_smoke(launched: Launched) -> Optional[str]:
-    return _apart(launched) if launched.plan.stopping.fixed else None
+)(lambda launched: _apart(launched) if launched.plan.stopping.fixed else None)
 
 
 @_label_metadata(
@@ -539,14 +525,12 @@ def entries_in_full(launched: Launched) -> Optional[str]:
     return None
 
 
-@_invalid_metadata(
+_invalid_metadata(
     'T19a',
     'A phase is long against the clock that timed it',
     'give the tasks more files (files_per_task in trial.yaml)',
     'fio counts whole milliseconds (seen)',
-)
-def long_against_its_clock(launched: Launched) -> Optional[str]:
-    return None if _may_be_short(launched) else _quantised(launched)
+)(lambda launched: None if _may_be_short(launched) else _quantised(launched))
 
 
 def _quantised(launched: Launched) -> Optional[str]:
@@ -561,24 +545,18 @@ def _timed(launched: Launched) -> List[Metric]:
     return [metric for metric in launched.measurement.metrics if metric.seconds > 0]
 
 
-@_invalid_metadata(
+_invalid_metadata(
     'T20',
     'A rate is of work, not of waiting for the last task',
     'give the tasks more files (files_per_task in trial.yaml)',
     'mdtest: 52 files in 0.07 ms of work and 8 ms in the barrier (seen)',
-)
-def mostly_work(launched: Launched) -> Optional[str]:
-    return None if _may_be_short(launched) else _idle(launched)
-
-
-@_label_metadata(
+)(lambda launched: None if _may_be_short(launched) else _idle(launched))
+_label_metadata(
     'T20a',
     'What is too short to be a rate is said to be so, in a smoke test and beside operations timed one by one',
     'a smoke test shows no more than that it works; of single operations the latencies stand',
     'T19a, T20',
-)
-def no_rate(launched: Launched) -> Optional[str]:
-    return (_quantised(launched) or _idle(launched)) if _may_be_short(launched) else None
+)(lambda launched: (_quantised(launched) or _idle(launched)) if _may_be_short(launched) else None)
 
 
 def _may_be_short(launched: Launched) -> bool:

@@ -255,9 +255,8 @@ def version_of(engine: Engine, program: str) -> str:
 
 def _same_file_system(one: str, other: str) -> bool:
     """By device, and by what is mounted: two mounts of one server, or two subvolumes, have different devices."""
-    if os.stat(one).st_dev == os.stat(other).st_dev:
-        return True
-    return same_storage(mount_of(os.path.realpath(one)), mount_of(os.path.realpath(other)))
+    mounts = (mount_of(os.path.realpath(path)) for path in (one, other))
+    return os.stat(one).st_dev == os.stat(other).st_dev or same_storage(*mounts)
 
 
 def _is_under(path: str, parent: str) -> bool:
