@@ -245,11 +245,8 @@ def create(
 def inside(path: str, mount: str) -> Optional[str]:
     """Why `path` does not lie under the mount point `mount`, on what is mounted there, as a sentence; or None."""
     try:
-        descriptor = _open_parent(path)
-        try:
+        with closed_after(_open_parent(path)) as descriptor:
             device = os.fstat(descriptor).st_dev
-        finally:
-            os.close(descriptor)
         real, real_mount = os.path.realpath(path), os.path.realpath(mount)
         if real_mount not in _mount_points():
             return f'nothing is mounted at {mount}; mount the file system first'
@@ -821,6 +818,15 @@ def _mount_points() -> List[str]:
 
 def _is_below(path: str, parent: str) -> bool:
     return path == parent or path.startswith(parent.rstrip('/') + '/')
+
+
+@contextlib.contextmanager
+def closed_after(descriptor: int) -> Iterator[int]:
+    """A descriptor that is open for as long as the body runs."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

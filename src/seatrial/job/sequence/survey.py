@@ -193,10 +193,8 @@ def devices_fault(paths: Sequence[str], needed: int) -> Optional[str]:
             device = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             return f'{path} cannot be read: {error.strerror}'
-        try:
+        with rundir.closed_after(device):
             size = os.lseek(device, 0, os.SEEK_END)
-        finally:
-            os.close(device)
         if size < needed:
             said = f'{path} has {approximate_size(size)}, and {approximate_size(needed)} are to be read of it'
             return f'{said}: write less for bytes_per_task in its trial'
