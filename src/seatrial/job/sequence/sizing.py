@@ -51,7 +51,7 @@ def by_warm_up(trial: Trial) -> Sized:
     trial.setup.run.make(WARM)
     for round_ in range(ROUNDS):
         began = time.monotonic()
-        shortest = _warm_up(trial, points, size, round_)
+        shortest = _warm_up(trial._replace(directory=WARM), points, size, round_)
         per_second = size / (time.monotonic() - began)
         wanted = round_up(int(size * sizing.target_s / shortest), granule) if shortest else size * GROWTH
         if sizing.fixed or shortest >= ENOUGH * sizing.target_s or size >= highest:
@@ -158,8 +158,8 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
         own = resized(points[:1], size)
         launches = [Launch(phase, own[0]) for phase in trial.plan.phases]
         try:
-            prepare(trial, own, WARM)
-            return min(valid(take(trial, 'warmup', launch, round_, WARM)).seconds for launch in launches)
+            prepare(trial, own)
+            return min(valid(take(trial, 'warmup', launch, round_)).seconds for launch in launches)
         except NotValid:
             if len(points) == 1:
                 raise
