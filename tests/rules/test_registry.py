@@ -13,7 +13,7 @@ from seatrial.rules.registry import BY_DESIGN, RULES, rule
 
 def test_a_rule_is_defined_once():
     with pytest.raises(ValueError, match='twice'):
-        rule(next(iter(RULES)), 't', 'w', 'label', 'm', 's')(lambda evidence: None)
+        rule('w', 'label', next(iter(RULES)), 't', 'm', 's')(lambda evidence: None)
 
 
 def test_the_page_of_the_rules_is_up_to_date(repository):

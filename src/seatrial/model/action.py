@@ -7,7 +7,7 @@ lies among the raw output of the launch.
 import json
 from typing import NamedTuple, Optional, Tuple
 
-from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.codec import from_json, to_json
 
 START, UNDO, COUNT = 'start', 'undo', 'count'
 MAX_STEPS = 360
@@ -105,7 +105,6 @@ class Course(NamedTuple):
 
 
 def line_of_step(step: Step) -> str:
-    """As a line of the transcript."""
     return json.dumps(to_json(step)) + '\n'
 
 
@@ -122,6 +121,6 @@ def transcript_of(text: str) -> Optional[Transcript]:
                 complete = True
             else:
                 steps.append(from_json(Step, said))
-        except (ValueError, TypeError, FormError):
+        except (ValueError, TypeError):
             break
     return None if skew_s is None else Transcript(skew_s, tuple(steps), complete)

@@ -76,7 +76,8 @@ def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
             status, (stdout, stderr) = _listen(process, streams, time.monotonic() + deadline_s)
     finally:
         if process.returncode is None:  # at the deadline, or where a signal ends this process
-            _kill(process)
+            with contextlib.suppress(OSError):  # ended meanwhile, or another user's by way of sudo
+                os.killpg(process.pid, signal.SIGKILL)  # its children too: they are the session that it began
     return Answer(stdout, status, stderr)
 
 
@@ -109,9 +110,3 @@ def _there(stream: 'IO[bytes]') -> bytes:
         if not piece:
             return found
         found += piece
-
-
-def _kill(process: 'subprocess.Popen[bytes]') -> None:
-    """With its children: they are the session that it began."""
-    with contextlib.suppress(OSError):  # ended meanwhile, or another user's by way of sudo
-        os.killpg(process.pid, signal.SIGKILL)

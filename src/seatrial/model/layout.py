@@ -24,7 +24,6 @@ class Layout(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing is asked."""
         return not self.asks
 
     @property
@@ -39,5 +38,4 @@ def target_name(kind: str, number: int) -> str:
 
 
 def target_kind(name: str) -> str:
-    """The kind of the target with this name."""
     return next(kind for kind in TARGETS if name.startswith(kind.lower()))

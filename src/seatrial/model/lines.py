@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.foreign import Impossible, parsed
@@ -47,7 +47,7 @@ class Chain:
                 if found.group(1) != self._after(text):
                     self._break(self.number, text)
                 self.link = found.group(1)
-            elif not self.bare[0] and _is_whole(line):
+            elif not self.bare[0] and isinstance(_fault(line), (Impossible, type(None))):  # it is whole
                 self.bare = (self.number, text)
             yield text
         if self.link and self.bare[0]:
@@ -63,19 +63,15 @@ class Chain:
 
 def is_impossible(line: str) -> bool:
     """Whether it is whole, and no program of ours writes such a line."""
+    return isinstance(_fault(line), Impossible)
+
+
+def _fault(line: str) -> Optional[ValueError]:
     try:
         parsed(line)
     except ValueError as error:
-        return isinstance(error, Impossible)
-    return False
-
-
-def _is_whole(line: str) -> bool:
-    try:
-        parsed(line)
-    except ValueError as error:
-        return isinstance(error, Impossible)
-    return True
+        return error
+    return None
 
 
 def line_of(value: Any, kinds: Dict[str, Any]) -> str:

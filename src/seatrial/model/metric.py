@@ -66,7 +66,6 @@ class TaskTime(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Seconds that this task took."""
         return self.end_s - self.start_s
 
 
@@ -154,7 +153,6 @@ class Measurement(NamedTuple):
         return {metric.name: metric for metric in self.metrics if metric.censored}
 
     def metric(self, name: str) -> Optional[Metric]:
-        """The metric of that name, if the launch gave it."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
 

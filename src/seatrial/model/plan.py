@@ -196,7 +196,6 @@ class TrialPlan(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of its workload."""
         return self.points[0].kind
 
     @property

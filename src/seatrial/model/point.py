@@ -42,7 +42,6 @@ class Allocation(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """On all nodes."""
         return self.nodes * self.tasks_per_node
 
 

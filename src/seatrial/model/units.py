@@ -6,7 +6,7 @@ KiB is 1024 B and kB is 1000 B (IEC 80000-13).
 import math
 import re
 from fractions import Fraction
-from typing import Dict, NamedTuple, Tuple, Union
+from typing import Dict, Iterable, NamedTuple, Tuple, Union
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -50,6 +50,14 @@ def format_size(size: int) -> str:
 def round_up(size: int, granule: int) -> int:
     """The smallest multiple of granule that is not below size."""
     return -(-size // granule) * granule
+
+
+def common_multiple(sizes: Iterable[int]) -> int:
+    """The smallest multiple of all of them, as math.lcm of Python 3.9."""
+    found = 1
+    for size in sizes:
+        found = found * size // math.gcd(found, size)
+    return found
 
 
 def approximate_size(size: float) -> str:

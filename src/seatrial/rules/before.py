@@ -1,5 +1,7 @@
 """Rules that are checked before the first byte is written. Breaking one refuses the run, unless it only labels."""
 
+from functools import partial
+from operator import attrgetter
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import Limits, TrialPlan
@@ -12,6 +14,8 @@ from seatrial.workload.training import buffers
 OWN_INODES = 4  # the run directory, its marker and its two directories of data
 KEPT_INODES = 4  # for what an engine makes beside its files, as mdtest does
 KEPT_BYTES = 1024 * 1024  # for directories: no figure of theirs is known before, and some have large blocks
+
+_refuse, _label = partial(rule, BEFORE, 'refuse'), partial(rule, BEFORE, 'label')
 
 MEMORY_TOLERANCE = 0.1  # the kernel and firmware keep some for themselves; Slurm's RealMemory is often rounded down
 
@@ -68,119 +72,65 @@ class Environment(NamedTuple):
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
-@rule(
+_refuse(
     'E0',
     'An engine that can carry the workload out exactly is installed',
-    BEFORE,
-    'refuse',
     'install one of them or name another with --engine',
     'what an engine cannot express is said, never silently replaced',
-)
-def engine_present(environment: Environment) -> Optional[str]:
-    return environment.no_engine
-
-
-@rule(
+)(attrgetter('no_engine'))
+_refuse(
     'S1',
     'The run directory lies where the site says',
-    BEFORE,
-    'refuse',
     'correct file_systems.<name>.path or .mount in trial.yaml',
     'nothing outside the run directory is written or deleted',
-)
-def inside_the_target(environment: Environment) -> Optional[str]:
-    return environment.outside
-
-
-@rule(
+)(attrgetter('outside'))
+_refuse(
     'S2',
     'The target is a file system of the type that the site says',
-    BEFORE,
-    'refuse',
     'mount it, or correct file_systems.<name>.type or .path in trial.yaml',
     'an empty mount point is a directory of the root disk, and measures well',
-)
-def right_type(environment: Environment) -> Optional[str]:
-    return environment.wrong_type
-
-
-@rule(
+)(attrgetter('wrong_type'))
+_refuse(
     'S4',
     'Nobody else can replace what lies in the directory that run directories are made in, or in one above it',
-    BEFORE,
-    'refuse',
     'name a directory of your own under file_systems.<name>.path in trial.yaml: mkdir -m 700',
     'a launcher finds its directory by path; one that was swapped made an engine overwrite a file elsewhere (tried)',
-)
-def of_ones_own(environment: Environment) -> Optional[str]:
-    return environment.open_to
-
-
-@rule(
+)(attrgetter('open_to'))
+_refuse(
     'S3',
     'No process of an earlier run is still at work on the target',
-    BEFORE,
-    'refuse',
     'wait for it to end; then `seatrial clean`',
     "fio's processes outlive a killed fio and write on (seen with 3.33)",
-)
-def nobody_left(environment: Environment) -> Optional[str]:
-    return environment.still_working
-
-
-@rule(
+)(attrgetter('still_working'))
+_refuse(
     'S5',
     'The raw devices that the site names are block devices of this node that can be read',
-    BEFORE,
-    'refuse',
     'correct file_systems.<name>.devices in trial.yaml; to read them takes root, or their group',
     'a plain file of the same name reads as fast as memory; nothing is ever written to a device',
-)
-def readable_devices(environment: Environment) -> Optional[str]:
-    return environment.device_fault
-
-
-@rule(
+)(attrgetter('device_fault'))
+_label(
     'P21a',
     'No library is loaded into the engine from outside',
-    BEFORE,
-    'label',
     'unset LD_PRELOAD, or the module that sets it, and compare',
     'a library that stands before read(2) and write(2), such as a tracer, is measured too (ld.so(8))',
-)
-def nothing_preloaded(environment: Environment) -> Optional[str]:
-    return f'LD_PRELOAD is {environment.preloaded}' if environment.preloaded else None
-
-
-@rule(
+)(lambda environment: f'LD_PRELOAD is {environment.preloaded}' if environment.preloaded else None)
+_label(
     'P17c',
     'I/O waits while a server is away',
-    BEFORE,
-    'label',
     'mount it hard: an error that a program does not look for is lost data',
     'nfs(5), soft: "can cause silent data corruption in certain cases"',
-)
-def waits_for_its_server(environment: Environment) -> Optional[str]:
-    return environment.gives_up or None
-
-
-@rule(
+)(lambda environment: environment.gives_up or None)
+_refuse(
     'P6',
     'One trial at a time on a storage system',
-    BEFORE,
-    'refuse',
     'wait for it to end, or see `seatrial clean` if it is dead',
     'NERSC and USC suites; reframe#1627',
-)
-def alone(environment: Environment) -> Optional[str]:
-    return environment.lock_held
+)(attrgetter('lock_held'))
 
 
-@rule(
+@_refuse(
     'P9',
     'Space, inodes, quota and the cap of the session suffice',
-    BEFORE,
-    'refuse',
     'free space, or set smaller sizes or a larger limit in trial.yaml',
     'Lockwood, Cori: 53-66 % of the acceptance figures on full OSTs; IO500 issue 28',
 )
@@ -201,11 +151,9 @@ def room_enough(environment: Environment) -> Optional[str]:
     return None
 
 
-@rule(
+@_refuse(
     'P9b',
     'A limit that is to be reached lies within those of the site, and leaves others room',
-    BEFORE,
-    'refuse',
     'set a quota that the limits of trial.yaml hold, keep the state elsewhere, or leave to_be_filled out',
     f'beyond it a case tries as much as {approximate_size(OVER["bytes"])} or {OVER["inodes"]} inodes more',
 )
@@ -236,11 +184,9 @@ def limit_within_the_sites(environment: Environment) -> Optional[str]:
     return None
 
 
-@rule(
+@_refuse(
     'P9c',
     'A fullness that is to be reached is not reached yet',
-    BEFORE,
-    'refuse',
     'raise fullness in trial.yaml, or free space',
     'nothing would be filled, and so nothing measured',
 )
@@ -253,11 +199,9 @@ def not_full_yet(environment: Environment) -> Optional[str]:
     return f'{path} is {how}, and {meant:.0%} is meant'
 
 
-@rule(
+@_label(
     'P16c',
     'The memory of the node is what the site says of its partition',
-    BEFORE,
-    'label',
     'correct memory under partitions.<name> in trial.yaml: the plan was made with it',
     "rule P16 measures with twice the node's own memory, whatever the site says",
 )
@@ -268,11 +212,9 @@ def memory_as_declared(environment: Environment) -> Optional[str]:
     return f'the node has {approximate_size(found)} of memory, and the site says {approximate_size(declared)}'
 
 
-@rule(
+@_refuse(
     'P16d',
     'The memory of the node holds what its tasks read at one time',
-    BEFORE,
-    'refuse',
     'choose smaller samples, fewer read threads, or fewer tasks a node in trial.yaml',
     'a node without memory kills the job, or swaps: neither is a figure of storage',
 )
@@ -284,11 +226,9 @@ def buffers_fit(environment: Environment) -> Optional[str]:
     return f'the tasks of a node hold {approximate_size(needed)} at one time, and it has {approximate_size(memory)}'
 
 
-@rule(
+@_refuse(
     'P11',
     "The engines' own output is not on the file system under test",
-    BEFORE,
-    'refuse',
     'set state in trial.yaml to a directory outside file_systems.<name>.path',
     'hpc/ior PR 464',
 )
@@ -298,11 +238,9 @@ def output_elsewhere(environment: Environment) -> Optional[str]:
     return None
 
 
-@rule(
+@_refuse(
     'P18',
     'Records lie on another file system than the target',
-    BEFORE,
-    'refuse',
     'put state of trial.yaml on another file system, or allow it with records_on_target: true',
     'a hung target must not take the evidence with it',
 )
@@ -314,11 +252,9 @@ def records_elsewhere(environment: Environment) -> Optional[str]:
     return None
 
 
-@rule(
+@_label(
     'P18a',
     'Records on the target by permission of the site',
-    BEFORE,
-    'label',
     'should the target hang, the evidence hangs with it',
     'P18',
 )
@@ -328,23 +264,17 @@ def records_on_target(environment: Environment) -> Optional[str]:
     return None
 
 
-@rule(
+_refuse(
     'P5',
     'The layout that is asked for can be set and proved',
-    BEFORE,
-    'refuse',
     'correct the layout in trial.yaml, or see to the target that is away or takes no objects',
     'Lustre accepts more stripes than there are targets, and gives fewer',
-)
-def layout_possible(environment: Environment) -> Optional[str]:
-    return environment.layout_fault
+)(attrgetter('layout_fault'))
 
 
-@rule(
+@_label(
     'P20a',
     'The connections of every node are checked before and after each launch, so that P20 sees a loss',
-    BEFORE,
-    'label',
     'see the consoles of the nodes, or the logs of the servers for the time of the case',
     'osc.*.state of a Lustre client is not for every user to read, and tells of one node',
 )

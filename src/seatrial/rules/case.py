@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+from functools import partial
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.layout import target_kind, target_name
@@ -9,10 +10,12 @@ from seatrial.model.plan import Target, TrialPlan, digest, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
 from seatrial.model.units import approximate_size
-from seatrial.rules.registry import CASE, finding, rule, seen_elsewhere
+from seatrial.rules.registry import CASE, finding, rule
 from seatrial.rules.stopping import state
 from seatrial.workload.registry import kind_of, metrics_at, metrics_of, planned_metrics
 from seatrial.workload.words import counted, joined, listed
+
+_incomplete, _invalid, _label = (partial(rule, CASE, effect) for effect in ('incomplete', 'invalid', 'label'))
 
 
 class CaseSeen(NamedTuple):
@@ -43,21 +46,17 @@ def cut_off(records: Records) -> bool:
     return records.end is None or records.end.reason == 'interrupted'
 
 
-seen_elsewhere(
+_label(
     'T14a',
     'The warm-up is as long as is meant',
-    CASE,
-    'label',
     'give the trial a larger budget in trial.yaml',
     'the size of the measured launches is extrapolated from the last of the warm-up',
 )
 
 
-@rule(
+@_incomplete(
     'T15',
     'The job wrote its own end record',
-    CASE,
-    'incomplete',
     "see the job's output in the records",
     'to ReFrame a job that is killed after printing its table is OK (seen)',
 )
@@ -80,11 +79,9 @@ def job_ended(seen: CaseSeen) -> Optional[str]:
     return f'{said}; {job_state}' if job_state else said
 
 
-@rule(
+@_invalid(
     'R1',
     'The record is that of this plan',
-    CASE,
-    'invalid',
     'measure again; records and plans are not exchanged',
     'a figure without the conditions that it was measured under proves nothing',
 )
@@ -95,11 +92,9 @@ def of_this_plan(seen: CaseSeen) -> Optional[str]:
     return None if start.plan == digest(seen.plan) else 'the record was made with another plan'
 
 
-@rule(
+@_incomplete(
     'R2',
     'No line of the record is damaged',
-    CASE,
-    'incomplete',
     'what stood in them is lost; measure again',
     'a lost line is a lost sample, and perhaps the one that failed',
 )
@@ -108,11 +103,9 @@ def undamaged(seen: CaseSeen) -> Optional[str]:
     return f'{counted(truncated, "line")} of the record cannot be read' if truncated else None
 
 
-@rule(
+@_invalid(
     'R4',
     'Each line of the record follows from the line before it',
-    CASE,
-    'invalid',
     'measure again; `seatrial verify` says which figures the raw output contradicts',
     'each line has the SHA-256 of the one before it and of itself; before, an edited record was a PASS (tried)',
 )
@@ -122,11 +115,9 @@ def unchanged(seen: CaseSeen) -> Optional[str]:
     return f'{seen.records.broken} of samples.jsonl, or what stood before it, was changed after it was written'
 
 
-@rule(
+@_label(
     'R4a',
     'The record has a chain, by which a later change is seen',
-    CASE,
-    'label',
     'measure again with this Seatrial',
     'R4',
 )
@@ -135,11 +126,9 @@ def chained(seen: CaseSeen) -> Optional[str]:
     return 'no line of the record has a link to the one before it' if bare else None
 
 
-@rule(
+@_invalid(
     'R3',
     'The samples are all there, once each, and the repetitions ended when the stopping rule says',
-    CASE,
-    'invalid',
     'the record was changed after the job, or Seatrial has a fault; measure again',
     'a verdict is computed from the samples and from no summary of them',
 )
@@ -200,11 +189,9 @@ def in_random_order(labels: Iterable[str], seed: int, sizing: int, block: int) -
     return sorted(labels, key=lambda label: hashlib.sha256(seeded + label.encode('utf-8', 'surrogatepass')).digest())
 
 
-@rule(
+@_invalid(
     'P7',
     'Each block has the points once, in the random order that the seed of the plan gives',
-    CASE,
-    'invalid',
     'the record was not made by the runner; measure again',
     'Hoefler and Belli SC15: what drifts meanwhile then looks like noise, and not like a difference between points',
 )
@@ -223,11 +210,9 @@ def randomised(seen: CaseSeen) -> Optional[str]:
     return None
 
 
-@rule(
+@_label(
     'P8',
     'What others move meanwhile is known, and is little',
-    CASE,
-    'label',
     'let telemetry in trial.yaml print it; repeat a FAIL in another allocation before it is final',
     'TOKIO: only the servers see the background load',
 )
@@ -250,11 +235,9 @@ ASKED = ('before', 'after')
 """When the site's command is asked for the background load: while nothing of the case runs."""
 
 
-@rule(
+@_incomplete(
     'T5',
     'Every planned point and metric was measured',
-    CASE,
-    'incomplete',
     'if time is why, give the trial a larger budget in trial.yaml; else see the reason beside the points',
     'ReFrame 4.10 passes a case whose metric does not match (seen)',
 )
@@ -278,11 +261,9 @@ def complete(seen: CaseSeen) -> Optional[str]:
     return f'{len(missing)} of {len(planned)} metrics were not measured{when} ({", ".join(missing[:3])})'
 
 
-@rule(
+@_label(
     'C1',
     'The sweep has all of its points',
-    CASE,
-    'label',
     'in trial.yaml, raise nodes or max_tasks of the trial, tasks_per_node of the partition, or limits',
     'a curve of two points shows no trend',
 )
@@ -293,11 +274,9 @@ def whole_sweep(seen: CaseSeen) -> Optional[str]:
     return f'not all {plan.axis.plural} fit; left out: {listed(plan.left_out)}'
 
 
-@rule(
+@_label(
     'C1a',
     'The file system has targets for every layout of the sweep',
-    CASE,
-    'label',
     'if the file system has more, correct its osts in trial.yaml',
     'a layout over more targets than there are is another layout',
 )
@@ -310,11 +289,9 @@ def every_layout(seen: CaseSeen) -> Optional[str]:
     return f'{counted(plan.target.osts, "OST")} are too few for {listed(plan.left_out)}, left out'
 
 
-@rule(
+@_incomplete(
     'C2',
     'Every target on which new files can lie was tested, unless trial.yaml leaves it out',
-    CASE,
-    'incomplete',
     'correct osts, mdts or bricks in trial.yaml, or list there those that are to be tested',
     'a target that nobody counted may be the slow one',
 )
@@ -334,11 +311,9 @@ def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
     return tuple(name for name in names if name not in points)
 
 
-@rule(
+@_invalid(
     'T14',
     'The first launch is a discarded warm-up on other files, unless one launch decides',
-    CASE,
-    'invalid',
     'the record was not made by the runner; measure again',
     'the first run after mkdir or mount can be 4x off the later ones (seen)',
 )
@@ -351,11 +326,9 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
     return None
 
 
-@rule(
+@_label(
     'P16',
     'A storage figure needs a long timed region and a working set that no cache holds',
-    CASE,
-    'label',
     'not a storage figure',
     'IO500; OSS caches, ARC, NVRAM and flash tiers hold terabytes',
 )
@@ -399,11 +372,9 @@ def _undeclared(target: Target) -> str:
     return f'server cache possible: {joined(names, "and")} {"is" if len(names) == 1 else "are"} not in trial.yaml'
 
 
-seen_elsewhere(
+_label(
     'P16a',
     'A metadata rate that a contract or a criterion is decided by comes from long phases',
-    CASE,
-    'label',
     'no valid result: leave files_per_task to the profile acceptance, or raise it in trial.yaml',
     'IO500 asks for phases of minutes; a short one is of the memory of the servers alone',
 )
@@ -452,7 +423,6 @@ PHASE_MIN_S = 7.5
 
 
 def files_bytes(point: Point) -> int:
-    """What all files of a point hold together."""
     return sum(file.size for file in kind_of(point.kind).files(point))
 
 

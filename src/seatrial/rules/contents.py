@@ -2,15 +2,18 @@
 
 import itertools
 import zlib
+from functools import partial
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records
 from seatrial.model.units import approximate_size
-from seatrial.rules.registry import CASE, WRITTEN, rule, seen_elsewhere
+from seatrial.rules.registry import CASE, WRITTEN, rule
 from seatrial.workload.base import COLD
 from seatrial.workload.registry import kind_of, phase_of
 from seatrial.workload.words import counted, listed
+
+_invalid = partial(rule, WRITTEN, 'invalid')
 
 BLOCK = 4096
 """Bytes that are looked at in one place."""
@@ -69,11 +72,9 @@ class Written(NamedTuple):
     sent: Optional[int] = None
 
 
-@rule(
+@_invalid(
     'T22',
     'What was written lies in the files',
-    WRITTEN,
-    'invalid',
     'the engine did not write these bytes, or the storage lost them',
     'engines that moved half of the bytes, left a task out or worked elsewhere and grew the files (seen)',
 )
@@ -86,11 +87,9 @@ def no_zeros(written: Written) -> Optional[str]:
     return None
 
 
-@rule(
+@_invalid(
     'T23',
     'After a synced write nothing is left to sync',
-    WRITTEN,
-    'invalid',
     'use an engine that syncs its files inside the timed region',
     'an engine that says fsync and does none (seen)',
 )
@@ -110,11 +109,9 @@ def nothing_left_to_sync(written: Written) -> Optional[str]:
     )
 
 
-@rule(
+@_invalid(
     'T25',
     'What a node has written and synced has left it, by the counters of its client or device',
-    WRITTEN,
-    'invalid',
     'the engine wrote less than it says, or something on the node keeps what was synced',
     'engines that moved half of the bytes (seen); P2 asks as much of a cold read',
 )
@@ -124,11 +121,9 @@ def sent_what_is_claimed(written: Written) -> Optional[str]:
     return f'{written.claimed} B are said to be written on this node, and {written.sent} B left it'
 
 
-@rule(
+@_invalid(
     'P4',
     'The data do not compress',
-    WRITTEN,
-    'invalid',
     'use an engine that writes random data, or declare compresses: false in trial.yaml',
     'IO500 rules; ZFS compresses and deduplicates',
 )
@@ -143,35 +138,25 @@ def incompressible(written: Written) -> Optional[str]:
     return None
 
 
-@rule(
+_invalid(
     'P4a',
     'On a back end that deduplicates, no two places hold the same data',
-    WRITTEN,
-    'invalid',
     'use an engine whose data do not repeat: fio',
     'IO500 rules; IOR 4.0.0 -l random repeats every 128 MiB, where rand_r(3) is alike for its seeds (utilities.c)',
-)
-def not_deduplicable(written: Written) -> Optional[str]:
-    return _repeated(written) if written.plan.target.deduplicates else None
-
-
-@rule(
-    'P4b',
-    'It is known whether the back end deduplicates, or no two places hold the same data',
+)(lambda written: _repeated(written) if written.plan.target.deduplicates else None)
+rule(
     WRITTEN,
     'label',
+    'P4b',
+    'It is known whether the back end deduplicates, or no two places hold the same data',
     'say deduplicates: true or false in trial.yaml; data that repeat cost such a back end next to nothing',
     'as P4a',
-)
-def deduplication_known(written: Written) -> Optional[str]:
-    return _repeated(written) if written.plan.target.deduplicates is None else None
-
-
-seen_elsewhere(
-    'F2',
-    'What was written and synced is read back as it was, byte for byte',
+)(lambda written: _repeated(written) if written.plan.target.deduplicates is None else None)
+rule(
     CASE,
     'fail',
+    'F2',
+    'What was written and synced is read back as it was, byte for byte',
     'the storage lost or changed data; the file is kept: look at it there, then `seatrial clean`',
     'write(2), fsync(2); data of a known content, read by another node, else past the cache',
 )

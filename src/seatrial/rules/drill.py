@@ -129,16 +129,14 @@ def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str
             else:
                 next_[each.targets] = slow[each.label]
     slowest = sorted(next_.items(), key=lambda item: -item[1])
-    return DrillSearch(
-        search.servers,
-        tuple(slowest[:MAX_SUSPECTS]),
-        tuple(dict.fromkeys([*search.cleared, *sorted(fast)])),
-        tuple(dict.fromkeys(found)),
-        tuple(lost),
-        search.rounds + 1,
-        search.unfollowed + len(slowest[MAX_SUSPECTS:]),
-        search.alike if search.rounds else alike(usable),
-        search.whole,
+    return search._replace(
+        suspects=tuple(slowest[:MAX_SUSPECTS]),
+        cleared=tuple(dict.fromkeys([*search.cleared, *sorted(fast)])),
+        found=tuple(dict.fromkeys(found)),
+        lost=tuple(lost),
+        rounds=search.rounds + 1,
+        unfollowed=search.unfollowed + len(slowest[MAX_SUSPECTS:]),
+        alike=search.alike if search.rounds else alike(usable),
     )
 
 

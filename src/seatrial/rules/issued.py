@@ -79,10 +79,10 @@ def issued_findings(plan: TrialPlan, records: Records) -> List[Finding]:
 
 
 @rule(
-    'P15a',
-    'One repetition was traced by Darshan, so that P15 rests on more than the word of the engine',
     CASE,
     'label',
+    'P15a',
+    'One repetition was traced by Darshan, so that P15 rests on more than the word of the engine',
     'see docs/darshan.md',
     'no figure proves which I/O it is of',
 )

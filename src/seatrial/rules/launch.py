@@ -1,5 +1,6 @@
 """Rules for one launch: is what it said what the plan asked for, and could it be measured at all?"""
 
+from functools import partial
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.metric import Measurement, Metric
@@ -7,11 +8,16 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Finding
 from seatrial.model.units import approximate_size
-from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, findings, rule, seen_elsewhere
+from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, findings, rule
 from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind, Phase
 from seatrial.workload.random import WAITING
 from seatrial.workload.registry import exact_bytes, kind_of
 from seatrial.workload.words import joined
+
+_invalid, _label, _incomplete = (partial(rule, LAUNCH, effect) for effect in ('invalid', 'label', 'incomplete'))
+_invalid_data, _label_data = (partial(rule, DATA_LAUNCH, effect) for effect in ('invalid', 'label'))
+_invalid_metadata, _label_metadata = (partial(rule, METADATA_LAUNCH, effect) for effect in ('invalid', 'label'))
+_refuse = partial(rule, BEFORE, 'refuse')
 
 COLD_SHARE = 0.95
 FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
@@ -82,12 +88,10 @@ class Launched(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Of its workload."""
         return kind_of(self.point.kind)
 
     @property
     def does(self) -> Phase:
-        """What its phase does."""
         return self.kind.phase(self.phase)
 
 
@@ -97,57 +101,43 @@ def launch_findings(launched: Launched) -> List[Finding]:
     return findings(LAUNCH, launched) + findings(own, launched)
 
 
-seen_elsewhere(
+_invalid(
     'E1',
     'The engine ended well and said what it did',
-    LAUNCH,
-    'invalid',
     'see its raw output in the records',
     'exit codes and error fields of the engines',
 )
-
-seen_elsewhere(
-    'F1',
-    'The storage does what it is asked: no read, write, fsync, open, close or unlink fails with an error of its own',
+rule(
     LAUNCH,
     'fail',
+    'F1',
+    'The storage does what it is asked: no read, write, fsync, open, close or unlink fails with an error of its own',
     'see the kernel log of that node and the logs of the servers at that time',
     'write(2), fsync(2); EIO, EREMOTEIO, ESTALE, EUCLEAN, EBADMSG, ENOTCONN, ESHUTDOWN, EROFS',
 )
-
-seen_elsewhere(
+_invalid(
     'A1',
     'The actions of a scenario were carried out and undone as planned',
-    LAUNCH,
-    'invalid',
     'see actions in trial.yaml; run its start, undo and check by hand; `seatrial clean` names what is not undone',
     'what was not taken away shows no outage; a clock that is apart shows another one',
 )
-
-seen_elsewhere(
+_invalid(
     'A2',
     'The throughput of a scenario is back at 90 % before it ends; if not, its recovery alone has no figure',
-    LAUNCH,
-    'invalid',
     'see the logs of its servers; where it only takes longer, give the scenario more time after its actions',
     'of a time whose end nobody has seen (right-censored) is known only which bounds it has passed: those are missed',
 )
-
-seen_elsewhere(
+_label(
     'A3',
     'A connection that is lost in a scenario is what its action was for',
-    LAUNCH,
-    'label',
     'see outage and errors for what it cost',
     'P20 is of launches that nobody disturbs',
 )
 
 
-@rule(
+@_label(
     'A4',
     'An action of a scenario reached the load: a node waited for a quarter of it, or a call failed',
-    LAUNCH,
-    'label',
     'where files lie on one target of many, give the trial a layout that spreads them over all',
     'an OST was unmounted for 25 s or more, and the outage of two tasks was 1.6 s (seen on Lustre 2.17, four OSTs)',
 )
@@ -167,148 +157,103 @@ def reached_the_load(launched: Launched) -> Optional[str]:
     )
 
 
-seen_elsewhere(
+_incomplete(
     'P9a',
     'The room that was there before the run is there while it runs',
-    LAUNCH,
-    'incomplete',
     'free space or raise the quota; somebody else fills it, or one target or a quota is smaller than was told',
     'write(2): ENOSPC, EDQUOT; ENOSPC came at 55-64 % of use in lfs df (seen on Lustre 2.17)',
 )
-
-seen_elsewhere(
+_invalid(
     'E2',
     'A launch ends inside its limit',
-    LAUNCH,
-    'invalid',
     'does the file system still answer? The limit lies above its recovery_limit in trial.yaml',
     'Lustre recovers in 150-900 s; Slurm drains a node whose step cannot be killed',
 )
-
-seen_elsewhere(
+_invalid(
     'P5a',
     'A file that the engine has written has the layout that was asked for',
-    LAUNCH,
-    'invalid',
     'ask for what this file system can give, or see what is wrong with its targets',
     'fewer stripes or other targets than were asked for are given in silence, as on a full or inactive OST',
 )
-
-seen_elsewhere(
+_incomplete(
     'P5b',
     'A target that is to be tested by itself takes new files of this user',
-    LAUNCH,
-    'incomplete',
     'see what is wrong with it, or give this user the permission',
     'a file that is pinned to an inactive or full target fails or waits; lfs mkdir -i is for root alone (seen)',
 )
-
-seen_elsewhere(
+_label(
     'P5c',
     'A file that asks for all targets has all of them',
-    LAUNCH,
-    'label',
     'compare it with figures of as many only',
     'max_create_count=0 of a target; lod.*.max_stripecount; 160 on an ldiskfs without ea_inode; PFL (lod_qos.c)',
 )
-
-seen_elsewhere(
+_refuse(
     'P17',
     'The launcher places the tasks as asked, shown by a launch that does no I/O',
-    BEFORE,
-    'refuse',
     'see launcher and its arguments under partitions in trial.yaml',
     'mpiexec hangs where names do not resolve (seen), and Slurm drains nodes where I/O must be killed',
 )
-
-seen_elsewhere(
+_refuse(
     'P21',
     'Every node runs the same build of the engine and loads the same MPI, as it says itself',
-    BEFORE,
-    'refuse',
     'install one and the same on all nodes, or leave those that differ out of the job',
     'a figure of two programs is of neither; a local installation or mount differs from node to node unseen',
 )
-
-seen_elsewhere(
-    'P17a',
-    'The file system answers before a launch, at the latest after its recovery limit',
+rule(
     LAUNCH,
     'refuse',
+    'P17a',
+    'The file system answers before a launch, at the latest after its recovery limit',
     'nothing more was launched; see its servers, then `seatrial clean`',
     'a process that waits for a dead file system cannot be killed',
 )
-
-seen_elsewhere(
+_label(
     'P17b',
     'The file system answers at once between launches',
-    LAUNCH,
-    'label',
     'see the logs of its servers for that time',
     'a failover blocks I/O for as long as recovery takes: 150-900 s on Lustre',
 )
-
-seen_elsewhere(
+_invalid(
     'P20',
     'No connection to a server is lost during a launch',
-    LAUNCH,
-    'invalid',
     'see the console of the node and of the server; then measure again',
     'an evicted client has lost its locks and what it had not written; a reconnection stops its I/O for a while',
 )
-
-
-seen_elsewhere(
+_invalid(
     'T1',
     "An engine's figures agree with each other, with the bytes that were to be moved and with the time it had",
-    LAUNCH,
-    'invalid',
     'see its raw output in the records; stonewalling, short files and clocks that are apart give such figures',
     'IOR 4.0.0 with MPI-IO on a short file: 29,658 MiB/s, exit 0 (seen; hpc/ior issue 109, PR 501)',
 )
-
-seen_elsewhere(
+_invalid(
     'T7',
     'The version of an engine is one whose figures are not known to be wrong',
-    LAUNCH,
-    'invalid',
     'install the version that spack-env/ pins',
     'hpc/ior PRs 312, 336, 497, 501, 508; Spack prefers ior 3.3.0 of 2020',
 )
-
-seen_elsewhere(
+_invalid(
     'T8',
     'An engine that exits with 0 has not complained, and has finished',
-    LAUNCH,
-    'invalid',
     'see its raw output in the records',
     'IOR counts its errors modulo 256, each twice in 4.0.0: 128 bad transfers exit 0 (seen)',
 )
-
-seen_elsewhere(
+_invalid(
     'T13',
     "A figure is read from the engine's structured output, where it has its place",
-    LAUNCH,
-    'invalid',
     'see its raw output in the records; is it a version that is supported?',
     'IOR 4.0.0 prints "Max Write" only with -v (seen)',
 )
-
-seen_elsewhere(
+_invalid(
     'P15',
     'The I/O that was issued is the I/O that was meant',
-    LAUNCH,
-    'invalid',
     'the engine did something else than it was asked; see its raw output in the records',
     "the engine's own account of its parameters; Darshan's log of one repetition",
 )
 
 
-@rule(
+@_invalid_data(
     'P1',
     'A write ends with fsync inside the timed region',
-    DATA_LAUNCH,
-    'invalid',
     'use an engine whose output proves its fsync',
     'IOR tutorial, IO500 rules',
 )
@@ -318,11 +263,9 @@ def write_reaches_storage(launched: Launched) -> Optional[str]:
     return None
 
 
-@rule(
+@_label_data(
     'P4c',
     'A task writes much slower than it makes its data, which it does in the timed region',
-    DATA_LAUNCH,
-    'label',
     'the storage is faster than this figure: use more tasks',
     'IOR 4.0.0 -l random makes 5,000 to 6,300 MiB/s a core (EPYC), and lost a fifth at 1,145 MiB/s (measured)',
 )
@@ -339,11 +282,9 @@ def data_are_at_hand(launched: Launched) -> Optional[str]:
     )
 
 
-@rule(
+@_label_data(
     'P2',
     'A read is cold: this node has not kept the bytes',
-    DATA_LAUNCH,
-    'label',
     'labelled cached: it says nothing about storage',
     'Lustre locking; lustre-iokit ior-survey; hpc/ior#328',
 )
@@ -356,11 +297,9 @@ def read_is_cold(launched: Launched) -> Optional[str]:
     return f'only {share:.0f} % of the bytes read came from storage (cold is {100 * COLD_SHARE:.0f} % or more)'
 
 
-@rule(
+@_label_data(
     'T3',
     'Reordering ranks makes a read cold only with two nodes or more',
-    DATA_LAUNCH,
-    'label',
     'labelled unknown: it says nothing about storage',
     'IOR -C shifts by one node: on one node every rank re-reads its own file (seen)',
 )
@@ -377,11 +316,9 @@ def reordering_needs_nodes(launched: Launched) -> Optional[str]:
     return 'no counter here shows whether the bytes came from storage'
 
 
-@rule(
+@_invalid(
     'T9',
     'The engine saw as many tasks as the plan has',
-    LAUNCH,
-    'invalid',
     'check the launcher of the partition in trial.yaml',
     'srun --mpi=none with MPICH: N singletons, each rank 0 of 1, exit 0 (seen)',
 )
@@ -390,11 +327,9 @@ def world_size(launched: Launched) -> Optional[str]:
     return None if seen == planned else f'{seen} tasks took part, not {planned}'
 
 
-@rule(
+@_invalid(
     'T10',
     'The tasks ran on as many nodes as the plan has, and on those that were named',
-    LAUNCH,
-    'invalid',
     'check tasks per node and the launcher of the partition in trial.yaml',
     'srun -N4 -n8 places 4/2/1/1 ranks (seen)',
 )
@@ -408,11 +343,9 @@ def hosts(launched: Launched) -> Optional[str]:
     return None
 
 
-@rule(
+@_invalid(
     'T12',
     'A phase that is too short to measure is not a zero',
-    LAUNCH,
-    'invalid',
     'give the point more bytes (bytes_per_task in trial.yaml)',
     'fdtree and Bonnie++ print 0 or +++++ for a phase under a second (seen)',
 )
@@ -421,11 +354,9 @@ def measurable(launched: Launched) -> Optional[str]:
     return f'{joined(short, "and")}: the timed region has no length: too short to measure' if short else None
 
 
-@rule(
+@_invalid_data(
     'T17',
     'The files of a point are there in full before a read and after every operation, and none before a write',
-    DATA_LAUNCH,
-    'invalid',
     'something else works in the run directory, or the engine deletes files',
     'fio unlinks a short file and re-creates empty ones, exit 0 with rates (seen)',
 )
@@ -439,11 +370,9 @@ def files_in_full(launched: Launched) -> Optional[str]:
     return None if fault is None else f'after the {launched.phase} {fault}'
 
 
-@rule(
+@_invalid_data(
     'T18',
     'Every task moved exactly its bytes',
-    DATA_LAUNCH,
-    'invalid',
     'the engine did not do what was asked; see its raw output in the records',
     'fio strided with the obvious size moves half of the bytes of job 2, error 0 (seen)',
 )
@@ -460,35 +389,23 @@ def bytes_of_each(launched: Launched) -> Optional[str]:
     return None
 
 
-@rule(
+_invalid_data(
     'T19',
     'The timed region is long against clocks and start-up effects',
-    DATA_LAUNCH,
-    'invalid',
     'give the point more bytes (bytes_per_task in trial.yaml)',
     'fio counts whole milliseconds: tens of per cent on a short region (seen); 500 steps of any clock are enough',
-)
-def long_against_the_clock(launched: Launched) -> Optional[str]:
-    return None if _may_be_short(launched) else _too_short(launched)
-
-
-@rule(
+)(lambda launched: None if _may_be_short(launched) else _too_short(launched))
+_label_data(
     'T19b',
     'In a smoke test the timed region may be short, and where small files are what is asked',
-    DATA_LAUNCH,
-    'label',
     'a smoke test shows no more than that it works; of small files no criterion',
     'T19',
-)
-def long_in_smoke(launched: Launched) -> Optional[str]:
-    return _too_short(launched) if _may_be_short(launched) else None
+)(lambda launched: _too_short(launched) if _may_be_short(launched) else None)
 
 
-@rule(
+@_label_data(
     'P16b',
     'Tasks that think between their transfers wait for the storage as well',
-    DATA_LAUNCH,
-    'label',
     'this is no test of storage: measure with a shorter think_s, or more tasks',
     'Fermilab 2011: a skim whose writes are bound by the CPU "does not stress storage"',
 )
@@ -516,11 +433,9 @@ def _too_short(launched: Launched) -> Optional[str]:
     return None
 
 
-@rule(
+@_invalid_data(
     'T24',
     'An engine times all of its launch but the start-up, which the warm-up shows',
-    DATA_LAUNCH,
-    'invalid',
     'figures of a time that is too short are too good; see its raw output in the records',
     'figures that were doubled (seen); 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
 )
@@ -535,35 +450,23 @@ def times_its_launch(launched: Launched) -> Optional[str]:
     )
 
 
-@rule(
+_invalid_data(
     'T21',
     'Tasks that were started one by one ran together',
-    DATA_LAUNCH,
-    'invalid',
     'give the point more bytes (bytes_per_task in trial.yaml); random I/O, of a fixed time, is longer in acceptance',
     'process accounting; 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
-)
-def ran_together(launched: Launched) -> Optional[str]:
-    return None if launched.plan.stopping.fixed else _apart(launched)
-
-
-@rule(
+)(lambda launched: None if launched.plan.stopping.fixed else _apart(launched))
+_label_data(
     'T21a',
     'In a smoke test tasks may have started one after the other',
-    DATA_LAUNCH,
-    'label',
     'a smoke test shows no more than that it works',
     'T21',
-)
-def together_in_smoke(launched: Launched) -> Optional[str]:
-    return _apart(launched) if launched.plan.stopping.fixed else None
+)(lambda launched: _apart(launched) if launched.plan.stopping.fixed else None)
 
 
-@rule(
+@_label_metadata(
     'T4',
     'Names and attributes are looked up at the servers, not in the memory of the node that made them',
-    METADATA_LAUNCH,
-    'label',
     'use more nodes, 4 are always enough',
     'mdtest -N 1 shifts stat by one node, read by two, removal by three (source, seen)',
 )
@@ -577,11 +480,9 @@ def looked_up_afresh(launched: Launched) -> Optional[str]:
     return f'labelled cached: the node that asks has made the entries{because}' if state == CACHED else None
 
 
-@rule(
+@_label_metadata(
     'T4a',
     'The engine looks no name up before its clock starts',
-    METADATA_LAUNCH,
-    'label',
     'use mdtest or posixops',
     "fio stats its files before it times them, so a node's empty cache is full again (seen with strace)",
 )
@@ -589,11 +490,9 @@ def not_looked_up_before(launched: Launched) -> Optional[str]:
     return f'labelled unknown: {launched.warmed}' if launched.warmed and cache_state(launched) == UNKNOWN else None
 
 
-@rule(
+@_label_metadata(
     'T26',
     'Calls that are timed do what POSIX guarantees of them',
-    METADATA_LAUNCH,
-    'label',
     'the figure is valid, and of a system that lets them go wrong: nothing may build on them here',
     'open(2): O_APPEND on NFS; 10,000 of 20,000 records were lost between two nodes (seen)',
 )
@@ -603,11 +502,9 @@ def guaranteed(launched: Launched) -> Optional[str]:
     return f'{broken[0].name} does not hold: {broken[0].seen}' if timed and broken else None
 
 
-@rule(
+@_invalid_metadata(
     'T17a',
     'After every phase the entries of a tree are there, all of them and no others, each with its bytes',
-    METADATA_LAUNCH,
-    'invalid',
     'something else works in the run directory, or the engine did something else; see its raw output',
     'mdtest -T over a missing tree exits 0 with plausible rates; fio deletes and re-creates files (seen)',
 )
@@ -628,16 +525,12 @@ def entries_in_full(launched: Launched) -> Optional[str]:
     return None
 
 
-@rule(
+_invalid_metadata(
     'T19a',
     'A phase is long against the clock that timed it',
-    METADATA_LAUNCH,
-    'invalid',
     'give the tasks more files (files_per_task in trial.yaml)',
     'fio counts whole milliseconds (seen)',
-)
-def long_against_its_clock(launched: Launched) -> Optional[str]:
-    return None if _may_be_short(launched) else _quantised(launched)
+)(lambda launched: None if _may_be_short(launched) else _quantised(launched))
 
 
 def _quantised(launched: Launched) -> Optional[str]:
@@ -652,28 +545,18 @@ def _timed(launched: Launched) -> List[Metric]:
     return [metric for metric in launched.measurement.metrics if metric.seconds > 0]
 
 
-@rule(
+_invalid_metadata(
     'T20',
     'A rate is of work, not of waiting for the last task',
-    METADATA_LAUNCH,
-    'invalid',
     'give the tasks more files (files_per_task in trial.yaml)',
     'mdtest: 52 files in 0.07 ms of work and 8 ms in the barrier (seen)',
-)
-def mostly_work(launched: Launched) -> Optional[str]:
-    return None if _may_be_short(launched) else _idle(launched)
-
-
-@rule(
+)(lambda launched: None if _may_be_short(launched) else _idle(launched))
+_label_metadata(
     'T20a',
     'What is too short to be a rate is said to be so, in a smoke test and beside operations timed one by one',
-    METADATA_LAUNCH,
-    'label',
     'a smoke test shows no more than that it works; of single operations the latencies stand',
     'T19a, T20',
-)
-def no_rate(launched: Launched) -> Optional[str]:
-    return (_quantised(launched) or _idle(launched)) if _may_be_short(launched) else None
+)(lambda launched: (_quantised(launched) or _idle(launched)) if _may_be_short(launched) else None)
 
 
 def _may_be_short(launched: Launched) -> bool:

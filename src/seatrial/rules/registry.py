@@ -50,38 +50,26 @@ RULES: Dict[str, Rule] = {}
 Check = Callable[[Any], Optional[str]]
 
 
-def rule(id: str, title: str, when: str, effect: str, remedy: str, source: str) -> Callable[[Check], Check]:
-    """Register the decorated function as the check of a rule."""
+def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) -> Callable[[Check], Check]:
+    """Register a rule. What it returns registers the check, as a decorator: without one others see the breach."""
+    if id in RULES:
+        raise ValueError(f'rule {id} is defined twice')
+    RULES[id] = Rule(id, title, when, effect, remedy, source, None)
 
-    def register(check: Check) -> Check:
-        _add(Rule(id, title, when, effect, remedy, source, check))
+    def checked_by(check: Check) -> Check:
+        RULES[id] = RULES[id]._replace(check=check)
         return check
 
-    return register
-
-
-def seen_elsewhere(id: str, title: str, when: str, effect: str, remedy: str, source: str) -> None:
-    """Register a rule whose breach only an engine or the runner can see."""
-    _add(Rule(id, title, when, effect, remedy, source, None))
+    return checked_by
 
 
 def findings(when: str, evidence: Any) -> List[Finding]:
     """What the rules of one moment find in the evidence, in the order of the register."""
-    found = []
-    for each in RULES.values():
-        if each.when == when and each.check is not None:
-            said = each.check(evidence)
-            if said is not None:
-                found.append(finding(each.id, said))
-    return found
+    checks = [(each.id, each.check) for each in RULES.values() if each.when == when and each.check is not None]
+    said = ((id, check(evidence)) for id, check in checks)
+    return [finding(id, sentence) for id, sentence in said if sentence is not None]
 
 
 def finding(id: str, said: str, evidence: Optional[Dict[str, str]] = None) -> Finding:
     """A finding of a rule that was seen elsewhere (an engine, the lock), with the rule's effect and remedy."""
     return Finding(id, RULES[id].effect, f'{said}; {RULES[id].remedy}', evidence or {})
-
-
-def _add(new: Rule) -> None:
-    if new.id in RULES:
-        raise ValueError(f'rule {new.id} is defined twice')
-    RULES[new.id] = new

@@ -22,7 +22,6 @@ class Component(NamedTuple):
 
     @property
     def is_server(self) -> bool:
-        """Whether it is the server as a whole."""
         return len(self.targets) >= MIN_TARGETS
 
     @property

@@ -24,12 +24,10 @@ class Interval(NamedTuple):
 
     @property
     def low(self) -> float:
-        """The lower end."""
         return self.mean - self.half_width
 
     @property
     def high(self) -> float:
-        """The upper end."""
         return self.mean + self.half_width
 
 

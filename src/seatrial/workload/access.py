@@ -5,13 +5,12 @@ file, segmented access; single shared file) are those of Boito, Kassick and Nava
 Nieuwejaar's CHARISMA study; "strided" and "non-strided" are LANL mpi_io_test's terms.
 """
 
-from math import gcd
 from typing import List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import DataPart, Point
-from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
+from seatrial.model.units import MIB, approximate_size, common_multiple, in_bytes, round_up
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import counted, joined
 
@@ -99,12 +98,29 @@ class Access(Kind):
     phases: Tuple[Phase, ...] = (_phase((CREATE, WRITE), 'writes'), _phase((READ,), 'reads'))
 
     def fault(self, point: Point) -> Optional[str]:
+        data = point.data
         for field, allowed in (('files', FILES), ('extent', EXTENTS), ('order', ORDERS), ('interface', INTERFACES)):
-            if getattr(point.data, field) not in allowed:
-                return f"{field}: '{getattr(point.data, field)}' is none; it can be {' or '.join(allowed)}"
+            if getattr(data, field) not in allowed:
+                return f"{field}: '{getattr(data, field)}' is none; it can be {' or '.join(allowed)}"
         if point.phases == ('read', 'write'):
             return 'operations: a file is read before it is written; write comes first'
-        return _sharing_fault(point) or _size_fault(point)
+        if shared_whole(point) and 'write' in point.phases:
+            return 'operations: all tasks would write the whole of one file over each other'
+        if data.files == 'multiple' and data.extent == 'segment':
+            return 'extent: a file a task has no segments'
+        if data.extent == 'whole' and data.order == 'strided':
+            return 'order: a whole file is not strided between tasks'
+        if data.collective and data.interface not in LIBRARIES:
+            return 'collective: collective access exists only through MPI-IO'
+        if data.direct and data.interface in LIBRARIES:
+            return 'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix'
+        if data.transfer_size < 1:
+            return f'transfer_size: {data.transfer_size} B cannot be moved; write a size from 1 B'
+        if data.bytes_per_task < data.transfer_size:
+            return f'bytes_per_task: {data.bytes_per_task} B are less than one transfer of {data.transfer_size} B'
+        if data.bytes_per_task % data.transfer_size:
+            return f'bytes_per_task: {data.bytes_per_task} B do not divide by transfers of {data.transfer_size} B'
+        return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A bandwidth, named as the operation; with `opening` also that of a node, and the share of opening files."""
@@ -118,7 +134,7 @@ class Access(Kind):
         return (Metric(phase + OF_A_NODE, own.value / point.nodes, 'B/s', seconds=own.seconds),)
 
     def metric_words(self, metric: str) -> str:
-        return metric.replace(OPENING, ' (share of opening)').replace(OF_A_NODE, ' (of a node)')
+        return super().metric_words(metric.replace(OPENING, ' (share of opening)').replace(OF_A_NODE, ' (of a node)'))
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
@@ -134,9 +150,7 @@ class Access(Kind):
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """The granule divides by the transfer size of every point, if a fixed share does."""
-        divisor = 1
-        for point in points:
-            divisor = divisor * point.data.transfer_size // gcd(divisor, point.data.transfer_size)
+        divisor = common_multiple(point.data.transfer_size for point in points)
         scales = points[0].scales
         own = pinned if pinned is not None and scales else points[0].data.bytes_per_task
         if pinned is not None or not effort.first_bytes or not scales:
@@ -276,32 +290,6 @@ def file_totals(files: Sequence[FileSpec]) -> str:
     if len(files) == 1:
         return f'1 file of {size}'
     return f'{counted(len(files), "file")} of {size} ({approximate_size(sum(file.size for file in files))})'
-
-
-def _sharing_fault(point: Point) -> Optional[str]:
-    data = point.data
-    if shared_whole(point) and 'write' in point.phases:
-        return 'operations: all tasks would write the whole of one file over each other'
-    if data.files == 'multiple' and data.extent == 'segment':
-        return 'extent: a file a task has no segments'
-    if data.extent == 'whole' and data.order == 'strided':
-        return 'order: a whole file is not strided between tasks'
-    if data.collective and data.interface not in LIBRARIES:
-        return 'collective: collective access exists only through MPI-IO'
-    if data.direct and data.interface in LIBRARIES:
-        return 'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix'
-    return None
-
-
-def _size_fault(point: Point) -> Optional[str]:
-    data = point.data
-    if data.transfer_size < 1:
-        return f'transfer_size: {data.transfer_size} B cannot be moved; write a size from 1 B'
-    if data.bytes_per_task < data.transfer_size:
-        return f'bytes_per_task: {data.bytes_per_task} B are less than one transfer of {data.transfer_size} B'
-    if data.bytes_per_task % data.transfer_size:
-        return f'bytes_per_task: {data.bytes_per_task} B do not divide by transfers of {data.transfer_size} B'
-    return None
 
 
 def _what(point: Point) -> str:

@@ -91,6 +91,7 @@ class Ageing(Tree):
     name = 'ageing'
     words = 'ageing'
     title = 'Ageing'
+    spaced = True
     columns = (('files', (FILES,)), ('bytes', (FILL,)), ('removal', (REMOVE,)))
     parameters = ('inodes', 'sizes', 'depth', 'files_per_directory', 'seed', 'fsync', 'fullness')
     of_trial = ('fullness',)
@@ -171,9 +172,6 @@ class Ageing(Tree):
 
     def amount(self, point: Point) -> int:
         return total(point)[0].inodes
-
-    def metric_words(self, metric: str) -> str:
-        return metric.replace('_', ' ')
 
 
 class _Tree(NamedTuple):

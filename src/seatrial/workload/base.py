@@ -66,7 +66,6 @@ class Phase(NamedTuple):
 
     @property
     def mixed(self) -> bool:
-        """Whether it reads what was there, and writes too."""
         return self.reads and self.writes
 
     @property
@@ -118,7 +117,6 @@ class Entries(NamedTuple):
 
     @property
     def inodes(self) -> int:
-        """Inodes that all of them take."""
         return self.directories + self.files + self.empties
 
 
@@ -177,6 +175,7 @@ class Kind:
     by_darshan: whether a Darshan log shows what was meant (P15)
     compares_in_launch: whether one launch compares the cache with the servers, so that both are as meant
     short_ok:  whether a launch may be short, which a label then says (T20a)
+    spaced:    whether people read the names of its metrics with blanks for underscores
     once:      whether one launch decides, without warm-up: what it measures happens once
     by_time:   whether its time ends a phase, not its bytes
     bytes_known: whether the bytes that a launch moves are known before it
@@ -197,6 +196,7 @@ class Kind:
     by_darshan = False
     compares_in_launch = False
     short_ok = False
+    spaced = False
     once = False
     by_time = False
     bytes_known = True
@@ -217,7 +217,6 @@ class Kind:
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """What one launch measures."""
         return self.phase(phase).metrics
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
@@ -296,4 +295,4 @@ class Kind:
 
     def metric_words(self, metric: str) -> str:
         """A metric as people read it."""
-        return metric
+        return metric.replace('_', ' ') if self.spaced else metric

@@ -46,6 +46,7 @@ class Checkpoint(Access):
     name = 'checkpoint'
     words = 'checkpoints'
     title = 'Checkpoints'
+    spaced = True
     parameters = (*OF_FILES, 'working_set', 'interval_s')
     phases = (
         Phase(WRITE, (CREATE, WRITE), 'writes', (*_metrics(WRITE), MetricType(_LOST, '', LOWER, steers=False))),
@@ -72,9 +73,6 @@ class Checkpoint(Access):
         point = points[0]
         state = f'{approximate_size(point.data.working_set)} every {duration(point.time.interval_s)}'
         return f'{super().sentence(points)}, as a checkpoint of {state}'
-
-    def metric_words(self, metric: str) -> str:
-        return metric.replace('_', ' ')
 
     def title_of(self, point: Point) -> str:
         return f'checkpoint, {super().title_of(point)}'

@@ -7,23 +7,9 @@ from seatrial.model.units import in_bytes
 from seatrial.workload.base import CREATE, READ, REMOVE, Footprint, Phase, rates
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
-FILEOP = (
-    'mkdir',
-    'chdir',
-    'rmdir',
-    'create',
-    'open',
-    'read',
-    'write',
-    'close',
-    'stat',
-    'access',
-    'chmod',
-    'readdir',
-    'link',
-    'rename',
-    'unlink',
-)
+_OF_DIRECTORIES, _OF_FILES = ('mkdir', 'chdir', 'rmdir'), ('create', 'open', 'read', 'write', 'close')
+_OF_ATTRIBUTES, _OF_NAMES = ('stat', 'access', 'chmod', 'readdir'), ('link', 'rename', 'unlink')
+FILEOP = (*_OF_DIRECTORIES, *_OF_FILES, *_OF_ATTRIBUTES, *_OF_NAMES)
 """The operations of IOzone's fileop (fileop.c), each done to every entry before the next; rename is ours."""
 
 PHASE = 'fileop'

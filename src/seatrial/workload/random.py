@@ -1,12 +1,12 @@
 """Random I/O: small transfers at random places of a working set, for a time, at a queue depth."""
 
-from math import gcd, inf
+from math import inf
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType, percentile_name
 from seatrial.model.plan import Sizing
 from seatrial.model.point import DataPart, Point, TimePart
-from seatrial.model.units import MIB, in_bytes, round_up
+from seatrial.model.units import MIB, common_multiple, in_bytes, round_up
 from seatrial.workload.access import FILES, Access, file_name, file_totals, writing
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
@@ -183,9 +183,7 @@ class Random(Kind):
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """The working set of each task is fixed, or what no cache holds (P16): what is moved ends with its time."""
-        granule = MIB
-        for point in points:
-            granule = granule * point.data.transfer_size // gcd(granule, point.data.transfer_size)
+        granule = common_multiple([MIB, *(point.data.transfer_size for point in points)])
         if pinned is not None and pinned % granule:
             raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
         own = round_up(min(point.data.bytes_per_task for point in points), granule) if pinned is None else pinned

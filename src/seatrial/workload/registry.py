@@ -121,7 +121,6 @@ def resized(points: Sequence[Point], share: int) -> List[Point]:
 
 
 def metrics_of(point: Point, phase: str) -> Tuple[MetricType, ...]:
-    """What one launch measures."""
     return kind_of(point.kind).metrics(point, phase)
 
 

@@ -57,6 +57,7 @@ class Scenario(Kind):
     name = 'scenario'
     words = 'scenarios'
     title = 'Scenarios'
+    spaced = True
     columns = tuple((name.replace('_', ' '), (name,)) for name in (BEFORE, DURING, AFTER, OUTAGE, RECOVERY, ERRORS))
     parameters = ('transfer_size', 'bytes_per_task', 'duration_s', 'think_s', 'actions')
     once = True
@@ -112,6 +113,3 @@ class Scenario(Kind):
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Footprint(max(each.bytes_moved for each in points), max(each.tasks for each in points))
-
-    def metric_words(self, metric: str) -> str:
-        return metric.replace('_', ' ')

@@ -73,6 +73,7 @@ class Training(Access):
     name = 'training'
     words = 'training reads'
     title = 'Training'
+    spaced = True
     columns = ()
     parameters = (*FORM, 'queue_depth', 'think_s', *TrainingPart._fields)
     of_trial: Tuple[str, ...] = ('interface',)
@@ -108,9 +109,6 @@ class Training(Access):
         how += ' by mmap(2)' if point.data.interface == 'mmap' else ''
         each = f'batches of {point.training.batch}, each worked on for {1000 * point.time.think_s:g} ms'
         return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {each}, with {how}'
-
-    def metric_words(self, metric: str) -> str:
-        return metric.replace('_', ' ')
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         """Always: what a profile would make too small is made large enough for MIN_BATCHES."""

@@ -81,7 +81,7 @@ class Tree(Kind):
     parameters: Tuple[str, ...] = TreePart._fields
 
     def fault(self, point: Point) -> Optional[str]:
-        return tree_fault(point)
+        return shape_fault(point) or _phases_fault(point)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A rate of each kind of entry: file_create, directory_create, tree_create."""
@@ -140,11 +140,6 @@ class Tree(Kind):
 
     def amount(self, point: Point) -> int:
         return levels_total(point, point.tasks).inodes
-
-
-def tree_fault(point: Point) -> Optional[str]:
-    """What is contradictory in the tree, as 'field: sentence', or None."""
-    return shape_fault(point) or _phases_fault(point)
 
 
 def shape_fault(point: Point) -> Optional[str]:

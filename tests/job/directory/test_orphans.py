@@ -14,7 +14,7 @@ import pytest
 from fuse_lab import dead
 from seatrial.job.directory import lock, orphans
 from seatrial.job.directory.lock import MISSED_S, STALE_S
-from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of, of_session
+from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of
 from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create
 
 SESSION, CASE = 'nightly-1', 'Check/lab:io/scratch/default/1n'
@@ -108,7 +108,7 @@ def test_a_parent_that_cannot_be_listed_is_an_error_and_not_an_empty_list(parent
         with pytest.raises(RunDirectoryError, match='gone: No such file'):
             find_([gone], state)
     with pytest.raises(RunDirectoryError, match='is the file system mounted'):
-        of_session(gone, state, SESSION)
+        orphans.find([gone], state, session=SESSION)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_nothing_that_another_user_wrote_is_read(parent, state, session, monkeyp
     os.chown(path, 1234, 1234)
     monkeypatch.setattr(orphans, 'marker_at', None)
     assert orphans.find([parent], state) == orphans.Search((), (), ('uid 1234',))
-    assert of_session(parent, state, session).found == ()
+    assert orphans.find([parent], state, session=session).found == ()
 
 
 def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
@@ -202,10 +202,8 @@ def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(par
     own, other = made(parent), made(parent, session=f'{SESSION}0')
     opened, marker_at = [], orphans.marker_at
     monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
-    assert [orphan.path for orphan in of_session(parent, state, '').found] == []
-    opened.clear()
-    assert [orphan.path for orphan in of_session(parent, state, f'{SESSION}0').found] == [other] == opened
-    assert [orphan.path for orphan in of_session(parent, state, SESSION).found] == [own]
+    assert [orphan.path for orphan in orphans.find([parent], state, session=f'{SESSION}0').found] == [other] == opened
+    assert [orphan.path for orphan in orphans.find([parent], state, session=SESSION).found] == [own]
 
 
 def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, state, monkeypatch):
@@ -215,7 +213,7 @@ def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, sta
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(orphans.os, 'listdir', denied)
-    assert of_session(parent, state, SESSION).found == ()
+    assert orphans.find([parent], state, session=SESSION).found == ()
     with pytest.raises(RunDirectoryError, match='Permission denied'):
         find([parent], state)
 

@@ -4,6 +4,7 @@
 once: to size a file its file system waits for each target that holds a part of it, and to read a marker for one.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.engine.node_program import module_argv
 from seatrial.job.directory.lock import MAX_BYTES, MISSED_S, STALE_S, Heartbeat, LockError, list_locks, silent_s
@@ -144,12 +145,13 @@ def _patience_s(owner: Owner) -> float:
 
 
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
-    """As `find`, with sizes, or as `of_session`; by a process that is left behind where it does not end in LOOK_S.
+    """As `find`, with sizes; by a process that is left behind where it does not end in LOOK_S.
 
     What it has not read by then is `unread`; of a session, whose next job would wait for it too, RunDirectoryError.
     """
-    if session and not _are_there(parents[0], session):
-        return NOTHING
+    with contextlib.suppress(RunDirectoryError):  # the process says why a directory cannot be listed
+        if session and not _candidates(parents, session):
+            return NOTHING
     wanted = json.dumps([list(parents), state, None if queued is None else sorted(queued), session])
     answer = ask(list(module_argv(sys.executable, __name__, (wanted,))), LOOK_S)
     silence = _silence(answer.stderr if answer else '')
@@ -159,7 +161,9 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
         if isinstance(paths, dict):
             raise RunDirectoryError(paths.get('path', parents[0]), paths['why'])
         read = {path: from_json(Search, more[0]) for path, *more in said[1:] if len(more) == 1}
-        sizes: Dict[str, Tuple[int, int]] = {path: (more[0], more[1]) for path, *more in said[1:] if len(more) == 2}
+        sizes: Dict[str, Dict[str, Any]] = {
+            path: {'files': more[0], 'size_bytes': more[1]} for path, *more in said[1:] if len(more) == 2
+        }
     except (ValueError, FormError) as error:
         raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
     silent = [path for path in paths if path not in read]
@@ -167,26 +171,14 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
         raise RunDirectoryError(silent[0], silence)
     unread = Search((), tuple(f'{printable(path)}: {silence}' for path in silent), ())
     search = _together([*read.values(), unread])
-    return search._replace(found=tuple(_sized(each, sizes.get(each.path)) for each in search.found))
-
-
-def _are_there(parent: str, session: str) -> bool:
-    """Whether it is worth a process. A directory that cannot be listed tells it why."""
-    try:
-        return bool(_candidates([parent], session))
-    except RunDirectoryError:
-        return True
-
-
-def _sized(orphan: Orphan, size: Optional[Tuple[int, int]]) -> Orphan:
-    return orphan if size is None else orphan._replace(files=size[0], size_bytes=size[1])
+    return search._replace(found=tuple(each._replace(**sizes.get(each.path, {})) for each in search.found))
 
 
 def main(arguments: List[str]) -> int:
     """The process that looks. It prints all paths, then of each a Search without sizes, and its files and bytes."""
     parents, state, queued, session = json.loads(arguments[0])
     try:
-        paths = _of_session(parents[0], session) if session else _candidates(parents)
+        paths = _candidates(parents, session)
     except RunDirectoryError as error:
         print(json.dumps({'path': error.path, 'why': error.why}))
         return 0
@@ -201,7 +193,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _look_into(path: str, state: str, queued: Optional[Container[str]], session: str) -> None:
-    search = _found([path], state, queued, session or None)
+    search = _found([path], state, queued, session)
     _print([path, to_json(search)])
     for each in search.found:
         try:
@@ -217,30 +209,14 @@ def _print(what: object) -> None:
     sys.stdout.flush()
 
 
-def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None) -> Search:
+def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None, session: str = '') -> Search:
     """The marked run directories among the direct children of the parents, without sizes.
 
     queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
-    RunDirectoryError if a parent cannot be read.
+    session: the only one whose directories are read, for others can have millions of files; none where one may write
+             and not list. Empty: all. RunDirectoryError if a parent cannot be read.
     """
-    return _found(_candidates(parents), state, queued)
-
-
-def of_session(parent: str, state: str, session: str) -> Search:
-    """Those of one session of this user; those of others, which can have millions of files, are not read.
-
-    Nothing where one may write and not list, as `find`'s RunDirectoryError would say.
-    """
-    return _found(_of_session(parent, session), state, None, session)
-
-
-def _of_session(parent: str, session: str) -> List[str]:
-    try:
-        return _candidates([parent], session)
-    except RunDirectoryError as error:
-        if isinstance(error.__cause__, PermissionError):
-            return []
-        raise
+    return _found(_candidates(parents, session), state, queued, session)
 
 
 def _silence(stderr: str) -> str:
@@ -248,9 +224,7 @@ def _silence(stderr: str) -> str:
     return last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
 
 
-def _found(
-    paths: Sequence[str], state: str, queued: Optional[Container[str]], session: Optional[str] = None
-) -> Search:
+def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], session: str) -> Search:
     found: List[Orphan] = []
     unread: List[str] = []
     others: Set[str] = set()
@@ -261,7 +235,7 @@ def _found(
                 continue
             if status.st_uid == os.geteuid():
                 orphan = _orphan(path, state, queued)
-                found += [orphan] if session in (None, orphan.session) else []
+                found += [orphan] if session in ('', orphan.session) else []
             else:
                 others.add(user_name(status.st_uid))
         except FileNotFoundError:
@@ -281,7 +255,7 @@ def _together(several: Sequence[Search]) -> Search:
     return Search(tuple(found), tuple(why for each in several for why in each.unread), tuple(sorted(others)))
 
 
-def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
+def _candidates(parents: Sequence[str], session: str) -> List[str]:
     paths: List[str] = []
     seen: Set[Tuple[int, int]] = set()
     for parent in parents:
@@ -289,6 +263,8 @@ def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
             status = os.stat(parent)
             names = os.listdir(parent)
         except OSError as error:
+            if session and isinstance(error, PermissionError):
+                continue
             raise RunDirectoryError(parent, f'{error.strerror}; is the file system mounted?') from error
         if (status.st_dev, status.st_ino) not in seen:  # one directory may be configured under two names
             seen.add((status.st_dev, status.st_ino))

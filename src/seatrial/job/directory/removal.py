@@ -52,21 +52,13 @@ def main(arguments: List[str]) -> int:
     with ThreadPoolExecutor(PARTS) as pool:
         parts = list(pool.map(lambda part: rundir.remove(path, session, made_by, (part, PARTS)), range(PARTS)))
     last = rundir.remove(path, session, made_by)
-    with contextlib.suppress(OSError):
-        _settle(os.path.dirname(path))
+    parent = os.path.dirname(path)
+    with contextlib.suppress(OSError), rundir.closed_after(os.open(parent, os.O_RDONLY | os.O_DIRECTORY)) as opened:
+        os.fsync(opened)  # the removal has then reached the storage, as far as the file system tells
     files = sum(each.removed_files for each in [*parts, last])
     directories = sum(each.removed_directories for each in [*parts, last])
     print(json.dumps(to_json(last._replace(removed_files=files, removed_directories=directories))))
     return 0
-
-
-def _settle(parent: str) -> None:
-    """Return when the removal has reached the storage, as far as the file system tells."""
-    descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _left(why: str) -> Removal:

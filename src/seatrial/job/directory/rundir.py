@@ -15,6 +15,7 @@ import re
 import stat
 import time
 import zlib
+from collections import Counter
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.owner import Owner, this_owner
@@ -115,26 +116,26 @@ class RunDirectory(NamedTuple):
 
     def make(self, name: str) -> str:
         """Make the directory 'data' or 'data/sub' below it, mode 0700; its path. RunDirectoryError if it exists."""
-        with explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+        with self._walk_to(os.path.dirname(name), name) as walk:
             os.mkdir(os.path.basename(name), 0o700, dir_fd=walk.descriptor())
         return self.path_of(name)
 
     def renew(self, name: str) -> None:
         """Remove the empty directory and make it again, without whatever attributes it had. RunDirectoryError."""
         self.verify()
-        with explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+        with self._walk_to(os.path.dirname(name), name) as walk:
             os.rmdir(os.path.basename(name), dir_fd=walk.descriptor())
         self.make(name)
 
     def any_file(self, name: str) -> Optional[str]:
         """The path of one of the regular files below the directory, or None if there is none."""
-        with explained(self.path_of(name)), self._walk_to(name, name) as walk:
+        with self._walk_to(name, name) as walk:
             found = next((path for path, _ in _files(walk)), None)
         return None if found is None else os.path.join(self.path_of(name), found)
 
     def file_list(self, name: str) -> Dict[str, int]:
         """Size in bytes of every regular file below the directory, by its name relative to it; links are no files."""
-        with explained(self.path_of(name)), self._walk_to(name, name) as walk:
+        with self._walk_to(name, name) as walk:
             return {path: status.st_size for path, status in _files(walk)}
 
     def file_count(self, name: str, with_sizes: bool) -> FileCount:
@@ -142,7 +143,7 @@ class RunDirectory(NamedTuple):
 
         Without sizes no file is asked for its attributes, so that none gets into this node's cache by the counting.
         """
-        with explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+        with self._walk_to(os.path.dirname(name), name) as walk:
             found = _file_count(walk, os.path.basename(name), with_sizes)
             beside = [each for each in os.listdir(f'/proc/self/fd/{self.descriptor}') if each != name]
             own = [os.stat(each, dir_fd=self.descriptor, follow_symlinks=False) for each in beside]
@@ -157,7 +158,7 @@ class RunDirectory(NamedTuple):
         """
         self.verify()
         account = _Account(self.marker.names)
-        with explained(self.path_of(name)), self._walk_to(name, name) as walk:
+        with self._walk_to(name, name) as walk:
             _empty(walk, account)
         removal = account.removal()
         with explained(self.path_of(name)):
@@ -173,19 +174,17 @@ class RunDirectory(NamedTuple):
         os.close(self.descriptor)
         os.close(self.parent_descriptor)
 
-    def _walk_to(self, directory: str, name: str) -> '_Walk':
-        parts = name.split('/')
-        if parts[0] not in self.marker.entries or not all(map(_ENTRY.match, parts)):
-            raise _Left(f'the marker names no such entry (entries: {", ".join(self.marker.entries)})')
-        walk = _Walk(os.dup(self.parent_descriptor))
-        try:
+    @contextlib.contextmanager
+    def _walk_to(self, directory: str, name: str) -> 'Iterator[_Walk]':
+        """Inside of a directory, for the sake of an entry. What fails there is a RunDirectoryError about that."""
+        with explained(self.path_of(name)), _Walk(os.dup(self.parent_descriptor)) as walk:
+            parts = name.split('/')
+            if parts[0] not in self.marker.entries or not all(map(_ENTRY.match, parts)):
+                raise _Left(f'the marker names no such entry (entries: {", ".join(self.marker.entries)})')
             walk.enter(os.path.basename(self.path), os.fstat(self.descriptor))
             for part in directory.split('/') if directory else ():
                 walk.enter(part, walk.stat(part))
-        except BaseException:
-            walk.close()
-            raise
-        return walk
+            yield walk
 
 
 class Found(NamedTuple):
@@ -246,11 +245,8 @@ def create(
 def inside(path: str, mount: str) -> Optional[str]:
     """Why `path` does not lie under the mount point `mount`, on what is mounted there, as a sentence; or None."""
     try:
-        descriptor = _open_parent(path)
-        try:
+        with closed_after(_open_parent(path)) as descriptor:
             device = os.fstat(descriptor).st_dev
-        finally:
-            os.close(descriptor)
         real, real_mount = os.path.realpath(path), os.path.realpath(mount)
         if real_mount not in _mount_points():
             return f'nothing is mounted at {mount}; mount the file system first'
@@ -311,7 +307,8 @@ def remove(
             except FileNotFoundError:
                 return account.removal()
             marker, marker_status = _claim(walk)
-            _check_ours(walk, marker, session)
+            if marker.maker.session != session:
+                raise _Left(f'it belongs to session {marker.maker.session}, not to {_said(session)}')
             account = _Account(marker.names, part)
             if made_by not in (None, (marker.maker.host, marker.maker.pid)):
                 owner = marker.maker
@@ -538,49 +535,40 @@ def _files(walk: _Walk) -> Iterator[Tuple[str, os.stat_result]]:
 
 def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
     """Over all that is below an entry of the innermost directory. What cannot be entered is an error."""
-    count = _Count(with_sizes)
-    base = len(walk.levels)
-    walk.enter(name, walk.stat(name), count.directories_in)
-    while len(walk.levels) > base:
-        names = walk.levels[-1].names
-        if names:
-            walk.enter(names.pop(), names_in=count.directories_in)
-        else:
-            walk.leave()
-    return FileCount(count.directories, count.files, count.sizes if with_sizes else None, count.directory_bytes)
+    count: Dict[str, int] = Counter()
+    sizes: Dict[int, int] = Counter()
 
-
-def _allocated(status: os.stat_result) -> int:
-    """Bytes on the device: stat(2) counts blocks of 512."""
-    return 512 * status.st_blocks
-
-
-class _Count:
-    """Of the entries of the directories that were listed by it."""
-
-    def __init__(self, with_sizes: bool) -> None:
-        self._with_sizes = with_sizes
-        self.directories = 0
-        self.files = 0
-        self.sizes: Dict[int, int] = {}
-        self.directory_bytes = 0
-
-    def directories_in(self, descriptor: int) -> List[str]:
+    def directories_in(descriptor: int) -> List[str]:
         """Count what is in a directory; the names of the directories in it."""
         below = []
-        self.directory_bytes += _allocated(os.fstat(descriptor))
+        count['directory_bytes'] += _allocated(os.fstat(descriptor))
         # By the name of the descriptor: os.scandir takes the number itself only since Python 3.7.
         with os.scandir(f'/proc/self/fd/{descriptor}') as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     below.append(entry.name)
                 elif entry.is_file(follow_symlinks=False):
-                    self.files += 1
-                    if self._with_sizes:
-                        size = os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False).st_size
-                        self.sizes[size] = self.sizes.get(size, 0) + 1
-        self.directories += len(below)
+                    count['files'] += 1
+                    if with_sizes:
+                        sizes[os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False).st_size] += 1
+        count['directories'] += len(below)
         return below
+
+    base = len(walk.levels)
+    walk.enter(name, walk.stat(name), directories_in)
+    while len(walk.levels) > base:
+        names = walk.levels[-1].names
+        if names:
+            walk.enter(names.pop(), names_in=directories_in)
+        else:
+            walk.leave()
+    found = FileCount(count['directories'], count['files'], None, count['directory_bytes'])
+    return found._replace(sizes=dict(sizes)) if with_sizes else found
+
+
+def _allocated(status: os.stat_result) -> int:
+    """Bytes on the device: stat(2) counts blocks of 512."""
+    return 512 * status.st_blocks
 
 
 def _empty(walk: _Walk, account: _Account) -> None:
@@ -697,11 +685,6 @@ def _not_yet_marked(session: str, status: os.stat_result) -> Marker:
     uid = status.st_uid
     owner = Owner(session, uid, user_name(uid), 'a node that is not known', '', 0, 0, '', status.st_mtime)
     return Marker(FORMAT, 'a case that is not known', owner, status.st_dev, status.st_ino, 0, ())
-
-
-def _check_ours(walk: _Walk, marker: Marker, session: str) -> None:
-    if marker.maker.session != session:
-        raise _Left(f'it belongs to session {marker.maker.session}, not to {_said(session)}')
 
 
 def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
@@ -835,6 +818,15 @@ def _mount_points() -> List[str]:
 
 def _is_below(path: str, parent: str) -> bool:
     return path == parent or path.startswith(parent.rstrip('/') + '/')
+
+
+@contextlib.contextmanager
+def closed_after(descriptor: int) -> Iterator[int]:
+    """A descriptor that is open for as long as the body runs."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

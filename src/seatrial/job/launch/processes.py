@@ -184,27 +184,26 @@ def _run(
 ) -> Finished:
     started = time.monotonic()
     running = _start(processes.argvs, raw, place, own, started)
-    ended: Dict[int, Tuple[float, int, int]] = {}
+    ended = running.ended
     while len(ended) < len(running.processes):
         try:
-            rank, end, status, read_bytes = running.ends.get(timeout=WAKE_S)
-            ended[rank] = (end, status, read_bytes)
-            if status:
+            rank, ended_so = running.ends.get(timeout=WAKE_S)
+            ended[rank] = ended_so
+            if ended_so.status:
                 # One that never came to the barrier would be waited for.
                 abort(f'process {rank} has failed')
         except queue.Empty:
             late = time.monotonic() - started > limit_s
             if late or stopping():
-                left = _end_by_force(running, ended, place)
+                left = _end_by_force(running)
                 why = f'it did not end within {limit_s:.0f} s' if late else 'a stop was requested'
                 survived = f' and process {left[0]} survived SIGKILL' if left else ''
                 raise LaunchGivenUp(f'{why}; it was ended{survived}') from None
-    if _asked_to_end(ended, stopping):
+    if _asked_to_end(running, stopping):
         raise LaunchGivenUp('a stop was requested; it was ended')
     host = socket.gethostname()
-    times = [ProcessTime(host, running.starts[rank], ended[rank][0], ended[rank][1]) for rank in range(len(ended))]
     outcome = Outcome(
-        tuple(times),
+        tuple(ProcessTime(host, begun_s, *ended[rank][:2]) for rank, begun_s in enumerate(running.starts)),
         tuple(_stream(path) or '' for path in running.outs),
         tuple(_stream(path) or '' for path in running.errs),
         (),
@@ -212,34 +211,44 @@ def _run(
     if outcome.exit_status and _working_in(place):
         # Tasks that outlived the engine would disturb the next launch.
         _kill_all(_working_in(place))
-        _wait_for_all(running, ended, place)
+        _wait_for_all(running)
     for path in running.outs + running.errs:
         if os.path.getsize(path) == 0:
             os.unlink(path)
-    return Finished(outcome, sum(read_bytes for _, _, read_bytes in ended.values()))
+    return Finished(outcome, sum(each.read_bytes for each in ended.values()))
 
 
-def _asked_to_end(ended: Dict[int, Tuple[float, int, int]], stopping: Callable[[], bool]) -> bool:
+def _asked_to_end(running: '_Running', stopping: Callable[[], bool]) -> bool:
     """Whether a signal that ended a process asks this job for its end too: scancel sends it to each in turn."""
     until = time.monotonic() + ASKED_TOO_S
-    if not any(status in (-signal.SIGTERM, -signal.SIGINT) for _, status, _ in ended.values()):
+    if not any(each.status in (-signal.SIGTERM, -signal.SIGINT) for each in running.ended.values()):
         return False
     while not stopping() and time.monotonic() < until:
         time.sleep(WAKE_S)
     return stopping()
 
 
+class _End(NamedTuple):
+    at_s: float
+    status: int
+    read_bytes: int
+
+
 class _Running(NamedTuple):
+    """The processes that work in `place`, by rank. ends: as they come; ended: those that were taken note of."""
+
+    place: int
     processes: List['subprocess.Popen[bytes]']
     starts: List[float]
-    ends: 'queue.Queue[Tuple[int, float, int, int]]'
+    ends: 'queue.Queue[Tuple[int, _End]]'
+    ended: Dict[int, _End]
     outs: List[str]
     errs: List[str]
 
 
 def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], zero: float) -> _Running:
     environment = {**os.environ, **ENVIRONMENT, **own}
-    running = _Running([], [], queue.Queue(), [], [])
+    running = _Running(place, [], [], queue.Queue(), {}, [], [])
     try:
         for rank, argv in enumerate(argvs):
             suffix = f'.{rank}' if len(argvs) > 1 else ''
@@ -252,7 +261,7 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
             running.errs.append(err)
             threading.Thread(target=_wait, args=(process.pid, rank, zero, running.ends), daemon=True).start()
     except OSError:
-        _end_by_force(running, {}, place)
+        _end_by_force(running)
         raise
     return running
 
@@ -271,40 +280,40 @@ def _process(
     )
 
 
-def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, float, int, int]]') -> None:
+def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, _End]]') -> None:
     # wait4 and not Popen.wait: only it tells what the process and its descendants read from storage.
     _, status, usage = os.wait4(pid, 0)
     end = time.monotonic() - zero
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-    ends.put((rank, end, code, usage.ru_inblock * RUSAGE_BLOCK))
+    ends.put((rank, _End(end, code, usage.ru_inblock * RUSAGE_BLOCK)))
 
 
-def _end_by_force(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: int) -> List[int]:
-    _signal_groups(running, ended, signal.SIGTERM)
-    if _wait_for_all(running, ended, place):
-        _signal_groups(running, ended, signal.SIGKILL)
-        _kill_all(_working_in(place))
-    return _wait_for_all(running, ended, place)
+def _end_by_force(running: _Running) -> List[int]:
+    _signal_groups(running, signal.SIGTERM)
+    if _wait_for_all(running):
+        _signal_groups(running, signal.SIGKILL)
+        _kill_all(_working_in(running.place))
+    return _wait_for_all(running)
 
 
-def _signal_groups(running: _Running, ended: Dict[int, Tuple[float, int, int]], number: int) -> None:
+def _signal_groups(running: _Running, number: int) -> None:
     for rank, process in enumerate(running.processes):
-        if rank not in ended:
+        if rank not in running.ended:
             with contextlib.suppress(ProcessLookupError):  # it has just ended
                 os.killpg(process.pid, number)
 
 
-def _wait_for_all(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: int) -> List[int]:
+def _wait_for_all(running: _Running) -> List[int]:
     """Wait until the processes and those that they started in `place` are gone; after GRACE_S, those that are not."""
     deadline = time.monotonic() + GRACE_S
     while True:
-        left = {process.pid for rank, process in enumerate(running.processes) if rank not in ended}
-        left.update(_working_in(place))
+        left = {process.pid for rank, process in enumerate(running.processes) if rank not in running.ended}
+        left.update(_working_in(running.place))
         if not left or time.monotonic() > deadline:
             return sorted(left)
         with contextlib.suppress(queue.Empty):
-            rank, end, status, read_bytes = running.ends.get(timeout=WAKE_S)
-            ended[rank] = (end, status, read_bytes)
+            rank, end = running.ends.get(timeout=WAKE_S)
+            running.ended[rank] = end
 
 
 def still_working(target: str) -> Optional[str]:

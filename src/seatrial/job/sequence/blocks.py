@@ -39,7 +39,7 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
     """
     plan = trial.plan
     stopped.clear()
-    prepared = prepare(trial, points, DATA)
+    prepared = prepare(trial, points)
     values: Dict[str, Dict[str, List[float]]] = {
         point.label: {each.name: [] for each in metrics_at(point)} for point in points
     }
@@ -78,7 +78,7 @@ def _repeat(
     shortest = float('inf')
     repetition = len(next(iter(values.values())))
     for phase in point.phases:
-        sample = take(trial, 'measured', Launch(phase, point), repetition, DATA, block, current)
+        sample = take(trial, 'measured', Launch(phase, point), repetition, block, current)
         shortest = min(shortest, seconds_of(sample))
         if not sample.valid:
             damaged = [each.sentence for each in sample.findings if each.rule == 'F2']
@@ -99,7 +99,7 @@ def _trace(trial: Trial, points: List[Point], current: Sized) -> None:
         return
     for phase in point.phases:
         try:
-            take(trial, DARSHAN, Launch(phase, point), 0, DATA, 0, current)
+            take(trial, DARSHAN, Launch(phase, point), 0, 0, current)
         except LaunchGivenUp:
             # Darshan can hang what it is loaded into (seen with fio): that says nothing of the figures before it.
             if unresponsive(plan.target.path) is not None or still_working(plan.target.path) is not None:

@@ -5,7 +5,7 @@ have a stage of their own and a record that says what was found.
 """
 
 import random
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.base import Driver
 from seatrial.job.sequence.layouts import FREE_SHARE
@@ -94,19 +94,16 @@ def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], 
     if begun.mixed:
         return Drill(*about, (), MIXED)
     search = begin(targets, begun.servers, begun.whole)
-    rounds: List[Sequence[DrillGroup]] = []
-    out_of_time = False
-    while True:
-        asked = groups(search)
-        if not asked:
-            break
+    rounds: List[Tuple[DrillGroup, ...]] = []
+    asked = groups(search)
+    while asked:
         figures = _round(begun, search, asked, measure, left_s, rng)
         if figures is None:
-            out_of_time = True
             break
-        rounds.append([DrillGroup(each.label, each.targets, tuple(figures[each.label])) for each in asked])
+        rounds.append(tuple(DrillGroup(each.label, each.targets, tuple(figures[each.label])) for each in asked))
         search = learned(search, asked, figures)
-    return Drill(*about, tuple(tuple(each) for each in rounds), conclusion(search, targets, out_of_time))
+        asked = groups(search)
+    return Drill(*about, tuple(rounds), conclusion(search, targets, out_of_time=bool(asked)))
 
 
 def _round(

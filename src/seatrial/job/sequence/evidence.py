@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.filesystem import caches
 from seatrial.filesystem.base import Driver, Exchanged
-from seatrial.job.directory.rundir import RunDirectory, explained
+from seatrial.job.directory.rundir import RunDirectory, closed_after, explained
 from seatrial.job.sequence.clients import clients
 from seatrial.job.sequence.contents import contents
 from seatrial.model.metric import Measurement
@@ -72,13 +72,9 @@ class Evidence:
     def make_ready(self, command: Command) -> None:
         """Make the directories that the engine wants, and caches cold. EngineError if it must not be launched."""
         self._command = command
-        where = self._setup.run.open(self._directory)
-        try:
-            with explained(self._path):
-                for name in command.directories:
-                    os.mkdir(name, 0o700, dir_fd=where)
-        finally:
-            os.close(where)
+        with closed_after(self._setup.run.open(self._directory)) as where, explained(self._path):
+            for name in command.directories:
+                os.mkdir(name, 0o700, dir_fd=where)
         if self._kind.moves_data:
             self._check_files()
         if self._kind.moves_data and self._phase.writes and not self._setup.engine.verifies:
@@ -99,12 +95,13 @@ class Evidence:
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
+            nothing_shows = fetched is None and self._phase.reads and not setup.counted
             launched = launched._replace(
                 kept=self._kept or (_read_own(measurement, self._point) if self._elsewhere else ''),
                 before=self._before,
                 after=setup.run.file_list(self._directory),
                 storage_read_bytes=fetched,
-                contradiction=self._contradiction() if fetched is None else '',
+                contradiction=self._exchanged().contradiction if nothing_shows else '',
                 data_rate=setup.engine.data_rate,
                 lived_s=lived_s,
                 beside_s=beside_s,
@@ -204,12 +201,6 @@ class Evidence:
             after = clients(self._setup.plan, self._path, False, self._nodes).fetched
         # A client that has begun to count anew, after a reconnection, has counted less.
         return None if after is None or after < self._fetched else after - self._fetched
-
-    def _contradiction(self) -> str:
-        """Of the client's counters, where a read has nothing else to show where its bytes came from."""
-        if self._setup.counted or not self._phase.reads:
-            return ''
-        return self._exchanged().contradiction
 
     def _may_count(self) -> bool:
         """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only

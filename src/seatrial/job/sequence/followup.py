@@ -58,7 +58,7 @@ def drill_down(trial: Trial) -> None:
     def measure(point: Point, repetition: int) -> Optional[float]:
         launches = kind_of(point.kind).preparations([point]) + [Launch(phase, point) for phase in point.phases]
         for launch in launches:
-            sample = take(trial, drill.DRILL, launch, repetition, DATA, repetition, current)
+            sample = take(trial, drill.DRILL, launch, repetition, repetition, current)
             if not sample.valid or wanted in sample.figures:
                 break
         trial.setup.run.empty(DATA)
@@ -69,10 +69,10 @@ def drill_down(trial: Trial) -> None:
 
 def _repeat_again(trial: Trial, point: Point, repetition: int, current: Sized) -> float:
     """The seconds of the shortest timed region; of those that no size would help they do not count."""
-    prepare(trial, [point], DATA)
+    prepare(trial, [point])
     shortest = float('inf')
     for phase in point.phases:
-        sample = take(trial, places.CONFIRM, Launch(phase, point), repetition, DATA, repetition, current)
+        sample = take(trial, places.CONFIRM, Launch(phase, point), repetition, repetition, current)
         shortest = min(shortest, seconds_of(sample))
         if not sample.valid:
             break

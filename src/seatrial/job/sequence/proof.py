@@ -48,7 +48,7 @@ def prove(trial: Trial) -> None:
 
 def _take(trial: Trial, proof: Proof, launch: Launch) -> Sample:
     setup = trial.setup._replace(engine=proof)
-    return take(trial._replace(setup=setup, program=sys.executable), PROOF, launch, 0, DATA)
+    return take(trial._replace(setup=setup, program=sys.executable), PROOF, launch, 0)
 
 
 def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:

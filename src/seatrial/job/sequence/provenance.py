@@ -1,7 +1,7 @@
 """With what a job measures, as the node says: the build of the program, its MPI, the modules that are loaded."""
 
+import contextlib
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -10,6 +10,7 @@ from typing import Mapping, Optional, Tuple
 
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import ask
+from seatrial.model.foreign import read_json
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
 from seatrial.model.record import Provenance
@@ -71,11 +72,9 @@ def build_of(program: str) -> str:
     Spack leaves what an installation is in .spack/spec.json below its prefix.
     """
     path = os.path.realpath(program)
-    try:
-        with open(os.path.join(os.path.dirname(os.path.dirname(path)), '.spack', 'spec.json')) as stream:
-            return 'spack:{}'.format(json.load(stream)['spec']['nodes'][0]['hash'])
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
-        pass
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        spec = read_json(os.path.join(os.path.dirname(os.path.dirname(path)), '.spack', 'spec.json'))
+        return 'spack:{}'.format(spec['spec']['nodes'][0]['hash'])
     digest = hashlib.sha256()
     try:
         with open(path, 'rb') as program_file:

@@ -1,12 +1,13 @@
 """The job on the node: it carries a trial plan out and writes down what it saw. It decides no verdict."""
 
+import contextlib
 import errno
 import itertools
 import os
 import platform
 import time
 import traceback
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional
 
 from seatrial.engine.failed_call import STORAGE_FAILED, FailedCall
 from seatrial.job.directory import lock, rundir
@@ -23,7 +24,6 @@ from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.sampling import of_failed_call
 from seatrial.job.sequence.signals import Interrupted, Signals
 from seatrial.job.sequence.sizing import by_warm_up
-from seatrial.job.sequence.survey import Survey
 from seatrial.job.sequence.telemetry import observed
 from seatrial.job.sequence.trial import ENTRIES, Refused, Trial
 from seatrial.model.plan import TrialPlan
@@ -33,45 +33,13 @@ from seatrial.workload.registry import kept
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
 
 
-def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
-    """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already.
+class _Job(NamedTuple):
+    """What a run is given; from `stopped` on what its end record says beside the reason, filled in on the way."""
 
-    blocked: what the process that watches this one has seen of it, if there is one
-    """
-    recorder = Recorder(plan.records)
-    signals = Signals()
-    at_end = _AtEnd({}, {}, [], {}, [])
-    try:
-        reason, why = _guarded(plan, recorder, signals, blocked or Blocked(), at_end)
-    except Interrupted as error:
-        reason, why = INTERRUPTED, str(error)
-    except (Refused, LaunchGivenUp) as error:
-        # A signal reaches what the job has started too, whose silence is then no reason to refuse it.
-        if signals.stopping():
-            reason, why = INTERRUPTED, signals.sentence()
-        elif isinstance(error, Refused):
-            reason, why = REFUSED, str(error)
-        else:
-            reason, why = FAILED, f'a launch was given up: {error}'
-    except OSError as error:
-        reason, why = FAILED, f'the job could not go on: {error}'
-    except Exception as error:
-        with open(os.path.join(recorder.raw, 'runner-error.txt'), 'w') as stream:
-            traceback.print_exc(file=stream)
-        reason, why = FAILED, f'an error of Seatrial itself: {error!r}; see raw/runner-error.txt and report it'
-    found = tuple(at_end.findings)
-    placed = ''.join(at_end.placed)
-    end = End(reason, why, time.time(), at_end.stopped, at_end.state, found, at_end.background, placed)
-    recorder.write(end)
-    recorder.sync()
-    recorder.close()
-    signals.restore()
-    return end
-
-
-class _AtEnd(NamedTuple):
-    """What the end record says beside the reason, filled in on the way."""
-
+    plan: TrialPlan
+    recorder: Recorder
+    signals: Signals
+    blocked: Blocked
     stopped: Dict[str, str]
     state: Dict[str, str]
     findings: List[Finding]
@@ -79,43 +47,64 @@ class _AtEnd(NamedTuple):
     placed: List[str]
 
 
-def _guarded(
-    plan: TrialPlan, recorder: Recorder, signals: Signals, blocked: Blocked, at_end: _AtEnd
-) -> Tuple[str, str]:
+def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
+    """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already.
+
+    blocked: what the process that watches this one has seen of it, if there is one
+    """
+    job = _Job(plan, Recorder(plan.records), Signals(), blocked or Blocked(), {}, {}, [], {}, [])
+    recorder, signals = job.recorder, job.signals
+    try:
+        _guarded(job)
+        reason, why = FINISHED, 'no launch was left that the plan asks for and its budget allows'
+    except Interrupted as error:
+        reason, why = INTERRUPTED, str(error)
+    except (Refused, lock.LockError, rundir.RunDirectoryError, LaunchGivenUp) as error:
+        # A signal reaches what the job has started too, whose silence is then no reason to refuse it.
+        if signals.stopping():
+            reason, why = INTERRUPTED, signals.sentence()
+        elif isinstance(error, LaunchGivenUp):
+            reason, why = FAILED, f'a launch was given up: {error}'
+        else:
+            reason, why = REFUSED, str(error)
+    except OSError as error:
+        reason, why = FAILED, f'the job could not go on: {error}'
+    except Exception as error:
+        with open(os.path.join(recorder.raw, 'runner-error.txt'), 'w') as stream:
+            traceback.print_exc(file=stream)
+        reason, why = FAILED, f'an error of Seatrial itself: {error!r}; see raw/runner-error.txt and report it'
+    placed = ''.join(job.placed)
+    end = End(reason, why, time.time(), job.stopped, job.state, tuple(job.findings), job.background, placed)
+    recorder.write(end)
+    recorder.sync()
+    recorder.close()
+    signals.restore()
+    return end
+
+
+def _guarded(job: _Job) -> None:
     """Hold the lock of the storage system, and say that the session is alive, while the plan is carried out."""
+    plan = job.plan
     try:
         held = lock.acquire(plan.state, plan.target.storage_system, plan.session)
     except lock.LockHeld as error:
-        start.begin(plan, recorder, start.examined(plan, str(error)), '')
+        start.begin(plan, job.recorder, start.examined(plan, str(error)), '')
         raise AssertionError('a held lock refuses the run') from error
-    except lock.LockError as error:
-        raise Refused(str(error)) from error
-    heartbeat: Optional[lock.Heartbeat] = None
-    try:
-        heartbeat = keep_heartbeat(plan.state, plan.session)
-        _carry_out(plan, recorder, signals, held, blocked, at_end)
-    except rundir.RunDirectoryError as error:
-        raise Refused(str(error)) from error
-    finally:
-        if heartbeat is not None:
-            heartbeat.stop()
-        held.release()
-    return FINISHED, 'no launch was left that the plan asks for and its budget allows'
+    with held, contextlib.ExitStack() as alive:
+        alive.callback(keep_heartbeat(plan.state, plan.session).stop)
+        _carry_out(job, held)
 
 
-def _carry_out(
-    plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, blocked: Blocked, at_end: _AtEnd
-) -> None:
-    seen = start.examined(plan, None)
-    signals.check()
-    begun = _begun(plan, recorder, signals, held, blocked, seen)
+def _carry_out(job: _Job, held: lock.Lock) -> None:
+    plan = job.plan
+    begun = _begun(job, held)
     trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
-    at_end.placed.append(driver.placed(trial.setup.run.path))
+    job.placed.append(driver.placed(trial.setup.run.path))
     try:
-        with observed(plan.target, recorder.directory, driver, at_end.background):
+        with observed(plan.target, job.recorder.directory, driver, job.background):
             kept_s = kept_share(plan) * plan.stopping.budget_s
-            measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
+            measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), job.stopped)
             if plan.axis.equals and not plan.stopping.fixed:
                 measure_again(trial)
             drill_down(trial)
@@ -124,16 +113,16 @@ def _carry_out(
         # It could be made: what fails by now has become so.
         name = errno.errorcode.get(error.errno or 0, '')
         if name in STORAGE_FAILED:
-            at_end.findings.append(of_failed_call(FailedCall(name, 'F1', platform.node(), error.path), error.why))
+            job.findings.append(of_failed_call(FailedCall(name, 'F1', platform.node(), error.path), error.why))
         raise
-    at_end.state.update(driver.state(plan.target.path))
+    job.state.update(driver.state(plan.target.path))
 
 
-def _begun(
-    plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, blocked: Blocked, seen: Survey
-) -> Trial:
+def _begun(job: _Job, held: lock.Lock) -> Trial:
     """The trial with its start recorded and its run directory made; Refused where it must not begin."""
-    chosen = start.begin(plan, recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
+    plan, seen = job.plan, start.examined(job.plan, None)
+    job.signals.check()
+    chosen = start.begin(plan, job.recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
     start.prove_placement(plan, chosen)
     start.prove_agreement(plan, chosen)
     made = (*chosen.engine.makes, TRIED)
@@ -144,10 +133,10 @@ def _begun(
     plan = without_closed(plan, setup.driver)
     return Trial(
         plan=plan,
-        recorder=recorder,
-        signals=signals,
+        recorder=job.recorder,
+        signals=job.signals,
         held=held,
-        blocked=blocked,
+        blocked=job.blocked,
         program=chosen.program,
         seen=seen,
         setup=setup,

@@ -47,23 +47,17 @@ class NotValid(Refused):
 
 
 def take(
-    trial: Trial,
-    stage: str,
-    launch: Launch,
-    repetition: int,
-    directory: str,
-    block: int = 0,
-    current: Optional[Sized] = None,
+    trial: Trial, stage: str, launch: Launch, repetition: int, block: int = 0, current: Optional[Sized] = None
 ) -> Sample:
-    """Launch one phase in a directory of the run; record what came of it and what the rules find.
+    """Launch one phase; record what came of it and what the rules find.
 
     Raises Interrupted, Refused if the file system does not answer or others fill it, RunDirectoryError, and
     LaunchGivenUp when the sample of a launch that would not end is written.
     """
-    stalled_s = _stalled_s(trial, directory)
+    stalled_s = _stalled_s(trial)
     _check_room(trial)
     trial.setup.run.verify()
-    attempt = _Attempt(trial, stage, launch, directory)
+    attempt = _Attempt(trial, stage, launch)
     started, clock = time.time(), time.monotonic()
     attempt.make(trial.plan.seed + block)
     stalled_s += trial.blocked.since()
@@ -105,11 +99,11 @@ def take(
     return sample
 
 
-def prepare(trial: Trial, points: List[Point], directory: str) -> bool:
+def prepare(trial: Trial, points: List[Point]) -> bool:
     """Make the files that the phases need to be there, if any; whether there are. Refused if that fails."""
     launches = kind_of(trial.plan.kind).preparations(points)
     for launch in launches:
-        valid(take(trial, 'prepare', launch, 0, directory))
+        valid(take(trial, 'prepare', launch, 0))
     return bool(launches)
 
 
@@ -145,14 +139,14 @@ def of_failed_call(failed: FailedCall, sentence: str, launch: str = '') -> Findi
 class _Attempt:
     """One launch and what has come of it so far; what it did not come to stays empty."""
 
-    def __init__(self, trial: Trial, stage: str, launch: Launch, directory: str) -> None:
-        self.trial, self.stage, self.launch, self.directory = trial, stage, launch, directory
+    def __init__(self, trial: Trial, stage: str, launch: Launch) -> None:
+        self.trial, self.stage, self.launch, self.directory = trial, stage, launch, trial.directory
         # Now, because a file system that has died in the launch cannot be asked.
-        self.place = os.path.realpath(trial.setup.run.path_of(directory))
+        self.place = os.path.realpath(trial.setup.run.path_of(self.directory))
         name = f'{next(trial.counter):04d}-{stage}-{launch.phase}@{launch.point.label}'
         self.raw = os.path.join(trial.recorder.raw, name)
         self.named = trial.nodes[launch.point.first_node : launch.point.first_node + launch.point.nodes]
-        self.evidence = Evidence(trial.setup, launch, directory, self.named)
+        self.evidence = Evidence(trial.setup, launch, self.directory, self.named)
         self.command = Command('', (), {}, ())
         self.processes = Processes([], {})
         self.outcome = Outcome((), (), (), ())
@@ -312,11 +306,11 @@ class _Attempt:
         return found + self.trial.layouts.findings(self.directory, self.launch)
 
 
-def _stalled_s(trial: Trial, directory: str) -> float:
+def _stalled_s(trial: Trial) -> float:
     """Wait for a file system that does not answer, in the target or in the run's own directory; the seconds."""
     trial.signals.check()
     target, run = trial.plan.target, trial.setup.run
-    below = run.path, run.path_of(directory)
+    below = run.path, run.path_of(trial.directory)
     stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
     trial.signals.check()
     if not stalled.answers:

@@ -1,7 +1,6 @@
 """The share of each task: found out by a warm-up on files that are never measured, within limits and free space."""
 
 import functools
-import math
 import sys
 import time
 from typing import List, Optional, Tuple
@@ -15,7 +14,7 @@ from seatrial.model.layout import TARGETS
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Sized
-from seatrial.model.units import MIB, round_up
+from seatrial.model.units import MIB, common_multiple, round_up
 from seatrial.rules.before import peak
 from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
@@ -52,7 +51,7 @@ def by_warm_up(trial: Trial) -> Sized:
     trial.setup.run.make(WARM)
     for round_ in range(ROUNDS):
         began = time.monotonic()
-        shortest = _warm_up(trial, points, size, round_)
+        shortest = _warm_up(trial._replace(directory=WARM), points, size, round_)
         per_second = size / (time.monotonic() - began)
         wanted = round_up(int(size * sizing.target_s / shortest), granule) if shortest else size * GROWTH
         if sizing.fixed or shortest >= ENOUGH * sizing.target_s or size >= highest:
@@ -106,11 +105,7 @@ def step(plan: TrialPlan) -> int:
     """Of which a task's share is a multiple at all points, round figure or not."""
     if not kind_of(plan.kind).moves_data:
         return plan.sizing.granule
-    step = 1
-    for point in plan.points:
-        own = step_of(point)
-        step = step * own // math.gcd(step, own)
-    return step
+    return common_multiple(map(step_of, plan.points))
 
 
 def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
@@ -163,8 +158,8 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
         own = resized(points[:1], size)
         launches = [Launch(phase, own[0]) for phase in trial.plan.phases]
         try:
-            prepare(trial, own, WARM)
-            return min(valid(take(trial, 'warmup', launch, round_, WARM)).seconds for launch in launches)
+            prepare(trial, own)
+            return min(valid(take(trial, 'warmup', launch, round_)).seconds for launch in launches)
         except NotValid:
             if len(points) == 1:
                 raise

@@ -6,7 +6,7 @@ import time
 from typing import List, Optional, Tuple
 
 from seatrial.filesystem.registry import by_type
-from seatrial.job.directory.rundir import RunDirectory, RunDirectoryError
+from seatrial.job.directory.rundir import RunDirectory
 from seatrial.job.launch import nodes
 from seatrial.job.launch.placement import misplaced
 from seatrial.job.sequence.agreement import disagreement
@@ -28,8 +28,6 @@ def examined(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     except OSError as error:
         where = error.filename or plan.target.path
         raise Refused(f'{where}: {error.strerror} on {platform.node()}; is the file system mounted?') from error
-    except RunDirectoryError as error:
-        raise Refused(str(error)) from error
 
 
 def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> Chosen:

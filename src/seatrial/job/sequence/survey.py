@@ -193,10 +193,8 @@ def devices_fault(paths: Sequence[str], needed: int) -> Optional[str]:
             device = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             return f'{path} cannot be read: {error.strerror}'
-        try:
+        with rundir.closed_after(device):
             size = os.lseek(device, 0, os.SEEK_END)
-        finally:
-            os.close(device)
         if size < needed:
             said = f'{path} has {approximate_size(size)}, and {approximate_size(needed)} are to be read of it'
             return f'{said}: write less for bytes_per_task in its trial'
@@ -255,9 +253,8 @@ def version_of(engine: Engine, program: str) -> str:
 
 def _same_file_system(one: str, other: str) -> bool:
     """By device, and by what is mounted: two mounts of one server, or two subvolumes, have different devices."""
-    if os.stat(one).st_dev == os.stat(other).st_dev:
-        return True
-    return same_storage(mount_of(os.path.realpath(one)), mount_of(os.path.realpath(other)))
+    mounts = (mount_of(os.path.realpath(path)) for path in (one, other))
+    return os.stat(one).st_dev == os.stat(other).st_dev or same_storage(*mounts)
 
 
 def _is_under(path: str, parent: str) -> bool:

@@ -60,7 +60,16 @@ def observed(target: Target, records: str, driver: Driver, background: Dict[str,
     background: is given what the command prints, where that is one number and nothing else, by BEFORE and AFTER
     """
     log = Log(records)
-    _ask_beside(log, target, records, driver, BEFORE, background)
+
+    def ask_beside(when: str) -> None:
+        """What may take its deadlines, and must not fail the run."""
+        with contextlib.suppress(Exception):
+            log.write(driver.rpc_sizes(target.path, when))
+        if target.telemetry:
+            with contextlib.suppress(Exception):
+                log.write(_servers(target, records, driver, when, background))
+
+    ask_beside(BEFORE)
     watching = Watching(_meter(target, driver), log, INTERVAL_S)
     monitoring = Monitoring(target.monitors, log.write)
     finished = False
@@ -70,7 +79,7 @@ def observed(target: Target, records: str, driver: Driver, background: Dict[str,
     finally:
         if all([watching.stop(), monitoring.stop()]):
             if finished:
-                _ask_beside(log, target, records, driver, AFTER, background)
+                ask_beside(AFTER)
             log.close()
 
 
@@ -165,17 +174,6 @@ def _meter(target: Target, driver: Driver) -> Meter:
         return driver.meter(target.path)
     except Exception as error:  # as for a reading
         return no_meter(f'the counters were not found: {error!r}')
-
-
-def _ask_beside(
-    log: Log, target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]
-) -> None:
-    """What is asked once before and once after the case. It may take its deadlines, and must not fail the run."""
-    with contextlib.suppress(Exception):
-        log.write(driver.rpc_sizes(target.path, when))
-    if target.telemetry:
-        with contextlib.suppress(Exception):
-            log.write(_servers(target, records, driver, when, background))
 
 
 def _servers(target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]) -> Servers:

@@ -31,6 +31,7 @@ class Trial(NamedTuple):
     beside_s: that each launch of the warm-up lived beside its timed region, by Command.scope: an engine may leave
               phases of another scope to another program. Not by phase: who lies in all of one would hide it
     nodes:    that Point.first_node counts in; empty where launches are not pinned to nodes
+    directory: of the run, in which launches work
     """
 
     plan: TrialPlan
@@ -47,6 +48,7 @@ class Trial(NamedTuple):
     rates: List[float]
     beside_s: Dict[str, List[float]]
     nodes: Tuple[str, ...] = ()
+    directory: str = DATA
 
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
