@@ -1,4 +1,4 @@
-"""What three years of nights cost: to list them, and to find when they changed.
+"""What three years of nights cost: to list and compare them, and to find when they changed.
 
     python benchmarks/nights.py --sessions 1100 [--quick]
 
@@ -24,7 +24,6 @@ from seatrial.history.store import folder_of, read, write
 
 ONE = REPOSITORY / 'tests' / 'history'
 SEATRIAL = str(Path(sys.executable).parent / 'seatrial')
-COMMANDS = (('history', 'list'), ('history', 'list', '--all'), ('trend',))
 FIRST = datetime(2023, 11, 1, 2, tzinfo=timezone.utc)
 DROP = 0.85
 """Of all figures, from two thirds of the nights on."""
@@ -64,6 +63,22 @@ def make_nights(site: Path, number: int, cases: int) -> None:
         write(folder_of(site / 'state'), session, rows.with_columns(**own))
 
 
+def commands(number: int) -> list[tuple[str, ...]]:
+    """Over so many nights: the last one is compared with a month; a month and a tenth with as many before."""
+
+    def days(start: int, end: int) -> str:
+        return '..'.join(f'{FIRST + timedelta(days=number + each):%Y-%m-%d}' for each in (start, end - 1))
+
+    tenth = number // 10
+    sides = [
+        (days(-31, -1), 'latest'),
+        (days(-60, -30), days(-30, 0)),
+        (days(-2 * tenth, -tenth), days(-tenth, 0)),
+    ]
+    compared = [('compare', *each) for each in sides]
+    return [('history', 'list'), ('history', 'list', '--all'), ('status',), *compared, ('trend',)]
+
+
 def costs(site: Path, words: tuple[str, ...]) -> tuple[str, ...]:
     """Of a command: wall and CPU seconds, MiB."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
@@ -96,7 +111,7 @@ def main() -> int:
         trial = site / 'trial.yaml'
         trial.write_text(trial.read_text().replace('../../.seatrial', 'state'))
         make_nights(site, sessions, cases)
-        for words in COMMANDS:
+        for words in commands(sessions):
             found = costs(site, words)
             disk = sum(file.stat().st_size for file in folder_of(site / 'state').iterdir()) >> 20
             print(f'| `seatrial {" ".join(words)}` | {" | ".join(found)} | {disk} MiB |')

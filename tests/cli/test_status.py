@@ -116,8 +116,13 @@ def test_the_last_session_if_it_cannot_be_read_is_no_pass_of_the_one_before(stat
 def test_of_many_sessions_only_as_many_are_read_as_show_the_last_nights(status, night, monkeypatch):
     monkeypatch.setattr(standing, 'SESSIONS_READ', 2)
     monkeypatch.setattr(standing, 'RUNS_SHOWN', 2)
-    read, counts = standing.store.read, []
-    monkeypatch.setattr(standing.store, 'read', lambda *words: (counts.append(words[1]), read(*words))[1])
+    one_by_one, counts = standing.store.one_by_one, []
+
+    def counting(folder, newest, named=None):
+        counts.extend([newest] if newest else [])
+        return one_by_one(folder, newest, named)
+
+    monkeypatch.setattr(standing.store, 'one_by_one', counting)
     for hours in range(3, 12):
         night(NOW - hours * HOURS, 'PASS')
     assert (status().status, counts) == (0, [2])

@@ -38,7 +38,7 @@ def observed(site, tmp_path):
 @pytest.mark.parametrize('looks', [SELDOM, EACH_NIGHT])
 def test_exactly_what_was_planted_is_sent(observed, tmp_path, monkeypatch, looks):
     by_name = {session(DUE[number]): rows for number, rows in year().items()}
-    past = nights(pl.concat(by_name.values()), 'site', 'nightly')
+    past = nights(by_name.values(), 'site', 'nightly')
     whole = gathered(by_name.values(), lambda names: pl.concat(by_name[name] for name in names))
     runs = [DueRun(due, DONE if number in year() else MISSED) for number, due in enumerate(DUE)]
     for number, due in enumerate(DUE):

@@ -46,7 +46,7 @@ def served(tmp_path_factory):
             figures(NIGHT, {'open@one': [7e3, 7.5e3] * 3}, **opens),
         ]
     )
-    past = nights(table, 'site', 'nightly')
+    past = nights([table], 'site', 'nightly')
     watch = TrialWatch('site', 'nightly', datetime.now(timezone.utc), past, [DueRun(NIGHT, DONE)], rows=table)
     (folder / 'metrics').write_text(openmetrics(dataclasses.replace(watch, following=NIGHT + timedelta(days=2))))
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), partial(Quiet, directory=folder)) as server:

@@ -26,7 +26,7 @@ SAMPLE = re.compile(
 
 
 def watched(*tables, **others):
-    return TrialWatch('site', 'nightly', FIRST + DAY, nights(pl.concat(tables), 'site', 'nightly'), **others)
+    return TrialWatch('site', 'nightly', FIRST + DAY, nights(tables, 'site', 'nightly'), **others)
 
 
 def samples(watch):

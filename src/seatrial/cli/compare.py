@@ -11,12 +11,13 @@ import polars as pl
 from rich.console import Console
 
 from seatrial.cli.options import FILE, effect_option, site_option
+from seatrial.history.store import as_written
 from seatrial.judge.choice import choice, quantity_of, requirement
 from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.metric import HIGHER
-from seatrial.report.comparison.before_after import comparison, comparison_page, rounds_of, to_json
+from seatrial.report.comparison.before_after import compact, comparison, comparison_page, rounds_of, to_json
 from seatrial.report.comparison.configurations import COLUMNS, configurations, sentences
 from seatrial.report.comparison.configurations import table as choice_table
 from seatrial.report.comparison.configurations import to_json as choice_json
@@ -66,18 +67,18 @@ def compare(
     site_folder: Path,
 ) -> int:
     """Sides of sessions of the history: as a table, as JSON; two of them as a page too."""
-    choosing = bool(require or maximise or minimise or capacities)
+    choosing = bool(require or maximise or minimise or capacities) or len(sides) > 2
     if len(sides) < 2 or len(set(sides)) < len(sides):
         raise click.UsageError('name two sides, or several configurations, each once')
-    if (choosing or len(sides) > 2) and (html or fail_on or paired):
+    if choosing and (html or fail_on or paired):
         raise click.UsageError('--html, --fail-on and --paired are of two sides, before and after, without a choice')
     site = answering(site_folder)
     screen = console()
-    rows = chosen(site, sides, Console(stderr=True))
+    rows = chosen(site, sides, Console(stderr=True), as_written if choosing else compact)
     if profile is not None:
         rows = [each.filter(pl.col('profile') == profile) for each in rows]
     _check(rows)
-    if choosing or len(sides) > 2:
+    if choosing:
         _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
         return 0
     try:

@@ -24,6 +24,8 @@ FACTS = {
 }
 """The columns that tell, and how people call them."""
 
+SAID = (*FACTS, 'file_system_type', 'state')
+
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 UNKNOWN = 'not recorded'
 NO_OTHERS = 'no others'  # of a list that has nothing which the other has not
@@ -39,6 +41,9 @@ _Values = tuple[str | None, ...]
 _Facts = Mapping[str, _Values]
 """By name the values that the sessions of one side had, in the order in which they came."""
 
+Facts = Mapping[tuple[object, ...], _Facts]
+"""By case."""
+
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     """What is not the same in two sessions, or in two sets of them, each once: 'kernel: 5.14.0 against 5.15.0'.
@@ -46,7 +51,11 @@ def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     The file system comes first: its type, what is mounted with which options, and its other settings. Only cases that
     began on both sides are looked at.
     """
-    earlier, later = _by_case(before), _by_case(after)
+    return differing(facts_of(before), facts_of(after))
+
+
+def differing(earlier: Facts, later: Facts) -> list[str]:
+    """As `differences`, of what facts_of has found in both."""
     found = {
         said: place for case in earlier if case in later for place, said in _differing(earlier[case], later[case])
     }
@@ -95,8 +104,9 @@ def percent_words(full: Sequence[int]) -> str:
     return f'{" to ".join(map(str, full))} %' if full else UNKNOWN
 
 
-def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], _Facts]:
-    told = [name for name in (*FACTS, 'file_system_type', 'state') if name != 'tasks']
+def facts_of(rows: pl.DataFrame) -> Facts:
+    """What the cases of these sessions, one or several, measured with."""
+    told = [name for name in SAID if name != 'tasks']
     began = (
         rows.lazy()
         .group_by(*CASE, 'session', maintain_order=True)

@@ -156,9 +156,9 @@ SUMMARY: dict[str, Any] = {
 
 def needed_by(columns: Sequence[str]) -> list[str]:
     """The columns of the rows that a summary with these columns is made of, and those that fault_in() looks at."""
-    of_value = ('value', 'valid') if 'value' in columns else ()
-    of_all = ('schema', *NEEDED, 'unit', 'better', 'started', *columns, *of_value)
-    return [name for name in dict.fromkeys(of_all) if name != 'launches']
+    of_made = {'value': ('value', 'valid'), 'launches': ('started',)}
+    made_of = (name for column in columns for name in of_made.get(column, (column,)))
+    return list(dict.fromkeys(('schema', *NEEDED, 'unit', 'better', *made_of)))
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
@@ -170,18 +170,17 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     made = {
         'value': pl.col('value').filter(usable).mean(),
-        'launches': pl.col('started').is_not_null().sum().cast(pl.Int64).alias('launches'),
+        'launches': pl.col('started').is_not_null().sum().cast(pl.Int64),
     }
-    return (
-        rows.lazy()
-        .group_by(key, maintain_order=True)
-        .agg(
-            *(pl.col(name).first() for name in columns if name not in (*key, *made)),
-            *(expression for name, expression in made.items() if name in columns),
-        )
-        .select(columns)
-        .collect()
-    )
+    aggregated = {name: expression for name, expression in made.items() if name in columns}
+    # The launches of a metric follow each other: its key is looked up once a run of rows, and not once a row.
+    same = (pl.col(name).eq_missing(pl.col(name).shift()) for name in key)
+    begins = rows.select(~pl.all_horizontal(same)).to_series()
+    runs = rows.filter(begins).with_row_index('_run').with_columns(_of=pl.col('_run').first().over(key))
+    of = runs['_of'].gather(begins.cum_sum() - 1)
+    figures = rows.with_columns(_of=of).group_by('_of', maintain_order=True).agg(**aggregated)
+    alike = [name for name in columns if name not in made]
+    return runs.filter(pl.col('_of') == pl.col('_run')).select(alike).hstack(figures.drop('_of')).select(columns)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -147,15 +147,34 @@ def sessions_in(folder: Path) -> list[str]:
     return list(_places(folder)[0])
 
 
-def read(folder: Path, newest: int = 0, named: Collection[str] | None = None) -> History:
+def as_written(rows: pl.DataFrame) -> pl.DataFrame:
+    """All of them: what `read` keeps of a session."""
+    return rows
+
+
+def read(
+    folder: Path,
+    newest: int = 0,
+    named: Collection[str] | None = None,
+    kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
+) -> History:
     """The sessions in the folder; one that is not there is empty. Raises OSError where it may not be read.
 
     newest: how many of them, the last ones; 0: all; named: only these sessions
+    kept: what of the rows of a session is to stay in memory
     """
-    found = list(one_by_one(folder, newest, named))
-    tables = [each for each in found if isinstance(each, pl.DataFrame)]
-    skipped = tuple(each for each in found if isinstance(each, Skipped))
-    return History(pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), skipped)
+    skipped: list[Skipped] = []
+    tables = list(map(kept, readable(one_by_one(folder, newest, named), skipped)))
+    return History(pl.concat(tables) if tables else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))
+
+
+def readable(found: Iterable[pl.DataFrame | Skipped], skipped: list[Skipped]) -> Iterator[pl.DataFrame]:
+    """The tables among these; the files that could not be read are appended to `skipped`."""
+    for each in found:
+        if isinstance(each, Skipped):
+            skipped.append(each)
+        else:
+            yield each
 
 
 def one_by_one(

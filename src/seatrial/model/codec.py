@@ -4,7 +4,8 @@ A field that is as its class has it by default can be left out. A class that was
 `from_earlier`, which makes JSON of that form into today's.
 """
 
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
+from functools import lru_cache, partial
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
 
 T = TypeVar('T')
 
@@ -33,7 +34,8 @@ def to_json(value: Any) -> Any:
 
 def from_json(kind: Type[T], data: Any) -> T:
     """The value of type `kind` written in `data`. Unknown or missing keys and wrong types raise FormError."""
-    value: T = _decode(kind, data, ())
+    wanted: Any = kind
+    value: T = _reader_of(wanted)(data, ())
     return value
 
 
@@ -44,11 +46,12 @@ _NO_DEFAULT = object()
 class _Form(NamedTuple):
     """What of a class is asked for by every line of a record.
 
+    readers: of each field its type, and what reads it
     defaults: of each field, in their order
     from_earlier: the function that makes JSON of an earlier form into today's; None where there was none
     """
 
-    hints: Dict[str, Any]
+    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]
     defaults: Tuple[Any, ...]
     needed: FrozenSet[str]
     from_earlier: Any
@@ -62,44 +65,69 @@ def _form_of(kind: Any) -> _Form:
         defaults = getattr(kind, '_field_defaults', {})
         of_each = tuple(defaults.get(name, _NO_DEFAULT) for name in kind._fields)
         needed = frozenset(kind._fields) - frozenset(defaults)
-        _FORMS[kind] = _Form(get_type_hints(kind), of_each, needed, getattr(kind, 'from_earlier', None))
+        readers = {name: (hint, _reader_of(hint)) for name, hint in get_type_hints(kind).items()}
+        _FORMS[kind] = _Form(readers, of_each, needed, getattr(kind, 'from_earlier', None))
     return _FORMS[kind]
 
 
-def _decode(kind: Any, data: Any, where: Any) -> Any:
-    """where: the place of the data, as a pair of the place that they stand in and their key there; () is none."""
-    if type(data) is kind or kind is Any:
-        return data
+@lru_cache(maxsize=None)
+def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
+    """What makes the value of a type from data and their place; made once, because typing's answers take long.
+
+    A place is a pair of the place that the data stand in and their key there; () is none.
+    """
+    if kind is Any:
+        return lambda data, where: data
     if hasattr(kind, '_fields'):
-        return _decode_fields(kind, data, where)
+        return lambda data, where: _decode_fields(kind, data, where)
     origin, arguments = getattr(kind, '__origin__', None), getattr(kind, '__args__', ())  # type: Any, Any
     if origin is Union:  # an Optional: no value has another form than its one type
-        return None if data is None else _decode(arguments[0], data, where)
+        some = _reader_of(arguments[0])
+        return lambda data, where: None if data is None else some(data, where)
     if origin in (list, List, tuple, Tuple):
-        if not isinstance(data, list):
-            raise FormError(f'{_said(where)}: a list is expected, not {_name(data)}')
-        items = [_decode(arguments[0], item, (where, i)) for i, item in enumerate(data)]
-        return items if origin in (list, List) else tuple(items)
+        return partial(_decode_list, list if origin in (list, List) else tuple, _reader_of(arguments[0]))
     if origin in (dict, Dict):
-        if not isinstance(data, dict):
-            raise FormError(f'{_said(where)}: an object is expected, not {_name(data)}')
-        return {key: _decode(arguments[1], item, (where, key)) for key, item in data.items()}
+        return partial(_decode_dict, _reader_of(arguments[1]))
+    return partial(_decode_plain, kind)
+
+
+def _decode_list(made: Any, read: Any, data: Any, where: Any) -> Any:
+    if not isinstance(data, list):
+        raise FormError(f'{_said(where)}: a list is expected, not {_name(data)}')
+    return made([read(item, (where, i)) for i, item in enumerate(data)])
+
+
+def _decode_dict(read: Any, data: Any, where: Any) -> Any:
+    if not isinstance(data, dict):
+        raise FormError(f'{_said(where)}: an object is expected, not {_name(data)}')
+    return {key: read(item, (where, key)) for key, item in data.items()}
+
+
+def _decode_plain(kind: Any, data: Any, where: Any) -> Any:
+    if type(data) is kind:
+        return data
     if kind is float and type(data) is int:
         return float(data)
     raise FormError(f'{_said(where)}: {kind.__name__} is expected, not {_name(data)}')
 
 
 def _decode_fields(kind: Any, data: Any, where: Any) -> Any:
+    if type(data) is kind:
+        return data
     if not isinstance(data, dict):
         raise FormError(f'{_said(where) or kind.__name__}: an object is expected, not {_name(data)}')
-    hints, _, needed, from_earlier = _form_of(kind)
+    readers, _, needed, from_earlier = _form_of(kind)
     if from_earlier is not None:
         data = from_earlier(data)
-    if not data.keys() <= hints.keys():
-        raise FormError(f'{_said((where, min(data.keys() - hints.keys())))}: no such key in {kind.__name__}')
+    if not data.keys() <= readers.keys():
+        raise FormError(f'{_said((where, min(data.keys() - readers.keys())))}: no such key in {kind.__name__}')
     if not needed <= data.keys():
         raise FormError(f'{_said((where, min(needed - data.keys())))}: missing from {kind.__name__}')
-    return kind(**{key: _decode(hints[key], item, (where, key)) for key, item in data.items()})
+    values = {}
+    for key, item in data.items():
+        hint, read = readers[key]
+        values[key] = item if type(item) is hint else read(item, (where, key))
+    return kind(**values)
 
 
 def _said(where: Any) -> str:

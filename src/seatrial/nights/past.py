@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from seatrial.history.store import Annotation, Skipped, annotations, folder_of, read, summaries
+from seatrial.history.store import Annotation, Skipped, annotations, folder_of, read, readable, summaries
 from seatrial.judge.compare import EFFECT
 from seatrial.nights.standing import missed_of, watch_of
+from seatrial.report.comparison.before_after import compact
 from seatrial.report.nights.nights import OF_WHOLE, whole
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.page import year_page
@@ -35,17 +36,15 @@ class Past(NamedTuple):
 
 def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
     """Reads the nights of a profile from the history of a site. Raises OSError."""
-    folder, skipped = folder_of(site.state), []
+    folder, skipped = folder_of(site.state), list[Skipped]()
 
     def tables() -> Iterator[pl.DataFrame]:
-        for each in summaries(folder, columns=(*OF_WHOLE, *GATHERED)):
-            if isinstance(each, Skipped):
-                skipped.append(each)
-            elif (rows := whole(each, site.name, profile)).height:
+        for each in readable(summaries(folder, columns=(*OF_WHOLE, *GATHERED)), skipped):
+            if (rows := whole(each, site.name, profile)).height:
                 yield rows.select(GATHERED)
 
     def rows_of(names: Sequence[str]) -> pl.DataFrame:
-        found = read(folder, named=names)
+        found = read(folder, named=names, kept=compact)
         skipped.extend(each for each in found.skipped if each not in skipped)
         return found.rows
 

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, began, session_folders
 from seatrial.history import store
 from seatrial.job.directory.lock import STALE_S
@@ -39,7 +37,7 @@ SESSIONS_READ = 60
 def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     """How the scheduled trials of a profile stand now, of one system where the site has several."""
     now = datetime.now().astimezone()
-    found, past = _past(site, profile, system)
+    past, skipped = _past(site, profile, system)
     series = series_of(site, profile)
     plan = scheduled(series)
     ended = {night.session: night.began for night in past}
@@ -50,7 +48,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     results = _results(site, last) if past else {}
     # Whose they are is not known: names of sessions sort by time.
     begun, damaged = _unfinished(site, profile, ended, system)
-    unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
+    unread = [f'{each.file}: {each.why}' for each in skipped if each.file.stem > last]
     unread += [why for session, why in damaged if session > last]
     page = site.session_folder(past[-1].session) / REPORT / PAGE if past else None
     criteria = None
@@ -70,7 +68,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
         unread=unread,
         criteria=criteria,
         chain=str(results.get('chain', '')),
-        rows=found.rows.filter(pl.col('session') == last) if past else None,
+        rows=store.read(store.folder_of(site.state), named=[last]).rows if past else None,
     )
 
 
@@ -99,14 +97,15 @@ def _calendar(
     return None, since
 
 
-def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, list[Night]]:
-    """The last nights of the trial, and what was read for them: of thousands of sessions the newest."""
+def _past(site: Site, profile: str, system: str | None) -> tuple[list[Night], list[store.Skipped]]:
+    """The last nights of the trial, of thousands of sessions the newest; and what could not be read."""
     folder, newest = store.folder_of(site.state), SESSIONS_READ
     while True:
-        found = store.read(folder, newest)
-        past = nights(found.rows, site.name, profile, lambda session: _enforced(site, session), system)
+        skipped: list[store.Skipped] = []
+        tables = store.readable(store.one_by_one(folder, newest), skipped)
+        past = nights(tables, site.name, profile, lambda session: _enforced(site, session), system)
         if len(past) >= RUNS_SHOWN or newest >= len(store.sessions_in(folder)):
-            return found, past
+            return past, skipped
         newest *= 4
 
 

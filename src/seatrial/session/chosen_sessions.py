@@ -1,13 +1,13 @@
 """The sessions that a person means: by name, label, date, range of dates, or the newest."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 import polars as pl
 from rich.console import Console
 
-from seatrial.history.store import Skipped, folder_of, read, sessions_in, summaries
+from seatrial.history.store import Skipped, as_written, folder_of, read, sessions_in, summaries
 from seatrial.session.evidence import named
 from seatrial.site.model import Site
 from seatrial.workload.words import by_key
@@ -27,10 +27,15 @@ def is_label(text: str) -> bool:
     return text != LATEST and _LABEL.fullmatch(text) is not None
 
 
-def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFrame]:
+def chosen(
+    site: Site,
+    wanted: Sequence[str],
+    screen: Console,
+    kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
+) -> list[pl.DataFrame]:
     """The rows of the history for each of the texts, of which one can name several sessions with commas.
 
-    What cannot be read is said. Raises UsageError for a text that names no session.
+    What cannot be read is said. Raises UsageError for a text that names no session. kept: as of `read`
     """
     folder = folder_of(site.state)
     known = sessions_in(folder)
@@ -45,20 +50,19 @@ def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFr
         if not isinstance(each, Skipped)
         for pair in each.select('label', 'session').unique().iter_rows()
     )
-    asked = {name for own in (*names, *(called.get(term, ()) for own in terms for term in own)) for name in own}
-    found = read(folder, named=asked)
-    for each in found.skipped:
+    sides, skipped = [], dict[Skipped, None]()
+    for own, sessions in zip(terms, names, strict=True):
+        found = read(folder, named={*sessions, *(name for term in own for name in called.get(term, ()))}, kept=kept)
+        skipped |= dict.fromkeys(found.skipped)
+        sides.append(found.rows)
+    for each in skipped:
         screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
-    sides = []
-    for own, sessions, text in zip(terms, names, wanted, strict=True):
-        labels = [term for term in own if is_label(term)]
-        missing = [label for label in labels if label not in set(found.rows['label'])]
+    for own, rows, text in zip(terms, sides, wanted, strict=True):
+        missing = [term for term in own if is_label(term) and term not in called]
         if missing:
             raise click.UsageError(f"no session in the history has the label '{missing[0]}'; give {WHICH}")
-        rows = found.rows.filter(pl.col('session').is_in(sessions) | pl.col('label').is_in(labels))
         if not rows.height:
             raise click.UsageError(f"no session of '{text}' can be read")
-        sides.append(rows)
     return sides
 
 

@@ -39,7 +39,7 @@ WRITE = VerdictKey(f'Check/{WHERE}', 'write@1')
 def judged(*verdicts, **others):
     """The nights of one metric, a day apart."""
     return nights(
-        pl.concat([plain(FIRST + number * DAY, verdict, **others) for number, verdict in enumerate(verdicts)]),
+        [plain(FIRST + number * DAY, verdict, **others) for number, verdict in enumerate(verdicts)],
         'site',
         'nightly',
     )
@@ -78,12 +78,12 @@ def test_other_sites_and_profiles_are_other_nights():
             plain(FIRST + 2 * DAY, 'FAIL', profile='paper'),
         ]
     )
-    assert [night.session for night in nights(everything, 'site', 'nightly')] == [session(FIRST)]
+    assert [night.session for night in nights([everything], 'site', 'nightly')] == [session(FIRST)]
 
 
 def test_of_several_systems_each_has_its_own_nights():
     table = pl.concat([plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'PASS').with_columns(partition=pl.lit('other:io'))])
-    found = {system: nights(table, 'site', 'nightly', system=system) for system in (None, 'lab', 'other')}
+    found = {system: nights([table], 'site', 'nightly', system=system) for system in (None, 'lab', 'other')}
     assert {system: [night.verdict.value for night in each] for system, each in found.items()} == {
         None: ['FAIL', 'PASS'],
         'lab': ['FAIL'],
@@ -94,30 +94,30 @@ def test_of_several_systems_each_has_its_own_nights():
 def test_a_session_of_named_checks_is_no_night():
     monday = rows(FIRST, 'FAIL', {'A': ('FAIL', {'write@1': 'FAIL'}), 'B': ('PASS', {'write@1': 'PASS'})})
     by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')
-    past = nights(pl.concat([monday, by_hand]), 'site', 'nightly')
+    past = nights([monday, by_hand], 'site', 'nightly')
     assert [night.session for night in past] == [session(FIRST)]
     assert list(standings(past)[-1]) == [VerdictKey(f'A/{WHERE}', 'write@1')]
 
 
 def test_nights_are_in_the_order_of_their_beginning():
-    found = nights(pl.concat([plain(FIRST + DAY, 'PASS'), plain(FIRST, 'PASS')]), 'site', 'nightly')
+    found = nights([pl.concat([plain(FIRST + DAY, 'PASS'), plain(FIRST, 'PASS')])], 'site', 'nightly')
     assert [night.began for night in found] == [FIRST, FIRST + DAY]
 
 
 def test_a_case_that_no_metric_explains_is_a_criterion_of_its_own():
-    (night,) = nights(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), 'site', 'nightly')
+    (night,) = nights([rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})})], 'site', 'nightly')
     assert night.criteria[VerdictKey(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
     assert night.criteria[VerdictKey('', '')].verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_session_that_no_case_explains_is_a_criterion_of_its_own():
-    (night,) = nights(rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})}), 'site', 'nightly')
+    (night,) = nights([rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})})], 'site', 'nightly')
     assert night.criteria[VerdictKey('', '')].verdict is Verdict.FAIL
 
 
 def test_an_enforced_expectation_is_named_and_explains_its_case():
     known = {VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): Judged(Verdict.FAIL, 'it falls')}
-    past = nights(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), 'site', 'nightly', lambda _: known)
+    past = nights([rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})})], 'site', 'nightly', lambda _: known)
     assert list(standings(past)[-1]) == [VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes')]
 
 
@@ -169,7 +169,7 @@ def test_a_criterion_stands_since_a_night_until_one_decides_otherwise(verdicts, 
 
 def test_a_criterion_that_is_not_tested_any_more_is_forgotten():
     past = nights(
-        pl.concat([plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})})]),
+        [plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})})],
         'site',
         'nightly',
     )
@@ -274,7 +274,7 @@ def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_e
     first = swept(FIRST, all='PASS', group01='INVALID', group02='PASS')
     second = swept(FIRST + DAY, all='PASS', group01='PASS', group02='INVALID')
     third = swept(FIRST + 2 * DAY, all='INVALID', group01='PASS', group02='PASS')
-    past = nights(pl.concat([first, second, third]), 'site', 'nightly')
+    past = nights([first, second, third], 'site', 'nightly')
     groups, everyone = (VerdictKey(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
     assert [set(night.criteria) - {groups, everyone} for night in past] == [
         {VerdictKey(f'Nodes/{WHERE}', ''), VerdictKey('', '')}
@@ -287,7 +287,7 @@ def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_e
 
 def test_the_worst_group_is_told_whichever_comes_first():
     for verdicts in ({'group01': 'FAIL', 'group02': 'INVALID'}, {'group01': 'INVALID', 'group02': 'FAIL'}):
-        (night,) = nights(swept(FIRST, all='PASS', **verdicts), 'site', 'nightly')
+        (night,) = nights([swept(FIRST, all='PASS', **verdicts)], 'site', 'nightly')
         failed = next(point for point, verdict in verdicts.items() if verdict == 'FAIL')
         told = night.criteria[VerdictKey(f'Nodes/{WHERE}', 'write@groups')]
         assert told == Judged(Verdict.FAIL, f'{failed}: because')

@@ -44,7 +44,7 @@ def greenwich(monkeypatch):
 def watched(*verdicts, runs=(), **others):
     """A watch over nights of one metric, a day apart; runs: what became of those that were due, a day apart."""
     tables = [plain(FIRST + number * DAY, verdict) for number, verdict in enumerate(verdicts)]
-    past = nights(pl.concat(tables), 'site', 'nightly') if tables else []
+    past = nights(tables, 'site', 'nightly') if tables else []
     due = [DueRun(FIRST + number * DAY, state) for number, state in enumerate(runs)]
     return TrialWatch('site', 'nightly', FIRST + 10 * DAY, past, due, **others)
 
@@ -223,13 +223,13 @@ def test_the_screen_says(watch, word, lines):
 
 def test_a_criterion_that_is_not_tested_any_more_is_not_said_to_pass():
     tables = [plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})})]
-    watch = TrialWatch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights(tables, 'site', 'nightly'))
     assert said(watch, 'changed') == [f'not tested any more: Check/{WHERE} write@1']
 
 
 def test_what_stands_alike_in_a_case_is_one_line():
     table = rows(FIRST, 'INCOMPLETE', {'Check': ('INCOMPLETE', {f'write@{n}': 'INCOMPLETE' for n in range(9)})})
-    watch = TrialWatch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights([table], 'site', 'nightly'))
     (line,) = said(watch, 'stands')
     what = f'INCOMPLETE Check/{WHERE} write@0, write@1, write@2 and 6 more, since 2026-11-20 01:00'
     assert line == f'{what}: write@0: because'
@@ -240,7 +240,7 @@ def test_what_fails_since_another_night_is_a_line_of_its_own():
         rows(FIRST + number * DAY, 'FAIL', {'Check': ('FAIL', {'write@1': 'FAIL', 'write@2': second})})
         for number, second in enumerate(['PASS', 'FAIL'])
     ]
-    watch = TrialWatch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights(tables, 'site', 'nightly'))
     assert said(watch, 'stands') == [
         f'FAIL Check/{WHERE} write@1, since 2026-11-20 01:00: because',
         f'FAIL Check/{WHERE} write@2, since 2026-11-21 01:00: because',
@@ -249,7 +249,7 @@ def test_what_fails_since_another_night_is_a_line_of_its_own():
 
 def test_a_long_list_is_cut_and_says_so():
     table = rows(FIRST, 'FAIL', {f'Check{n}': ('FAIL', {'write@1': 'FAIL'}) for n in range(SHOWN + 5)})
-    watch = TrialWatch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights([table], 'site', 'nightly'))
     assert (len(said(watch, 'stands')), said(watch, 'stands')[-1]) == (SHOWN + 1, 'and 5 more')
 
 
@@ -274,7 +274,7 @@ def unlike(*verdicts):
         )
         for number, verdict in enumerate(verdicts)
     ]
-    return TrialWatch('site', 'nightly', FIRST + 10 * DAY, nights(pl.concat(tables), 'site', 'nightly'))
+    return TrialWatch('site', 'nightly', FIRST + 10 * DAY, nights(tables, 'site', 'nightly'))
 
 
 def test_a_night_that_measured_with_other_things_says_so_first():

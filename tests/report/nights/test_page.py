@@ -19,7 +19,7 @@ def page():
     """In the morning after the last night."""
     rows = pl.concat(year().values())
     noted = [Annotation(DUE[UPGRADE].date(), 'clients <upgraded>')]
-    past = nights(rows.filter(pl.col('session_started') > DUE[-20]), 'site', 'nightly')
+    past = nights([rows.filter(pl.col('session_started') > DUE[-20])], 'site', 'nightly')
     watch = TrialWatch('site', 'nightly', DUE[-1] + timedelta(hours=4), past)
     found = trend(nights_in(rows), 1.0, 0.05, annotations=noted)
     return year_page(watch, nights_in(rows), found, noted, [DUE[number] for number in DEAD], [session(DUE[-1])])

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.history.provenance import CASE, circumstances, differences
+from seatrial.history.provenance import CASE, SAID, circumstances, differences
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.compare import CONFIDENCE, EFFECT, ORDER, MetricChange, Series, compared
 from seatrial.judge.verdict import Verdict
@@ -123,10 +123,11 @@ def comparison(
     units: str = BINARY,
     rounds: Mapping[str, str] | None = None,
 ) -> BeforeAfter:
-    """Of the rows of the history of two sides, neither of which is empty.
+    """Of the rows of the history of two sides, neither of which is empty, or what `compact` keeps of them.
 
     rounds: of sides that were measured in turn, the round of each session
     """
+    before, after = compact(before), compact(after)
     series, shown, left_out = _series(before, after, rounds)
     families, changes = compared(series, effect, paired=rounds is not None)
     rows = [
@@ -144,6 +145,29 @@ def comparison(
         metrics=rows,
         left_out=left_out,
         units=units,
+    )
+
+
+_FACTS = ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
+
+_OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
+"""What the values of a metric in one session can differ in."""
+
+
+def compact(rows: pl.DataFrame) -> pl.DataFrame:
+    """What of the rows of the history a comparison needs: a row a metric of each session, with its valid values.
+
+    So a side of many sessions takes a tenth of the memory. What is compact already is returned as it is.
+    """
+    if rows.schema['value'] == pl.List(pl.Float64):
+        return rows
+    usable = pl.col('valid') & pl.col('value').is_finite()
+    alike = dict.fromkeys((*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent'))
+    return (
+        rows.lazy()
+        .group_by(_OF_VALUES, maintain_order=True)
+        .agg(pl.col(name for name in alike if name not in _OF_VALUES).first(), pl.col('value').filter(usable))
+        .collect()
     )
 
 
@@ -309,22 +333,21 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
 
 def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
     """Of one side, by case and name, without the groups of node sweeps."""
-    usable = pl.col('valid') & pl.col('value').is_finite()
     # At once: of a thousand metrics and a month of sessions a question for each would take minutes.
-    metric, facts = (*CASE, 'metric'), ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
+    metric = (*CASE, 'metric')
     table = (
         rows.lazy()
         .filter(~OF_ONE_SESSION)
         .group_by(*metric, 'session', 'metric_verdict', maintain_order=True)
         .agg(
-            pl.col(facts).first(),
+            pl.col(_FACTS).first(),
             pl.col('cache').fill_null('').unique(),
-            pl.col('value').filter(usable),
+            pl.col('value').explode(keep_nulls=False, empty_as_null=False),
         )
         .with_columns(used=(pl.col('value').list.len() > 0) & (pl.col('metric_verdict') != Verdict.INVALID.value))
         .group_by(metric, maintain_order=True)
         .agg(
-            pl.col(facts).first(),
+            pl.col(_FACTS).first(),
             pl.col('session', 'value', 'cache').filter('used'),
             pl.format('{} in {}', 'metric_verdict', 'session').filter(~pl.col('used')).alias('without'),
         )

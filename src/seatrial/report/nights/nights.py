@@ -6,14 +6,14 @@ again.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from seatrial.history.provenance import differences
+from seatrial.history.provenance import differing, facts_of
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.relations import FAILS, HOLDS
 from seatrial.judge.verdict import Verdict, worst
@@ -105,24 +105,30 @@ DONE, RUNNING, AWAITED, MISSED = 'done', 'running', 'waited for', 'missed'
 
 
 def nights(
-    rows: pl.DataFrame,
+    tables: Iterable[pl.DataFrame],
     site: str,
     profile: str,
     enforced: Callable[[str], Mapping[VerdictKey, Judged]] = lambda session: {},
     system: str | None = None,
 ) -> list[Night]:
-    """The sessions of a site and profile in the rows of the history, oldest first.
+    """The sessions of a site and profile, oldest first.
 
     One that was restricted to named checks is none: it says nothing of the others.
+    tables: rows of the history, those of earlier sessions first; none is kept
     enforced: the expectations that were criteria of a session (enforced_in); the history does not have them
     system: only its rows, where a site has several
     """
     of_system = pl.lit(True) if system is None else pl.col('partition').str.starts_with(f'{system}:')
-    own = whole(rows, site, profile).filter(of_system).sort('session_started', 'session', maintain_order=True)
-    tables = [table for _, table in own.group_by('session', maintain_order=True)]
-    found = [_night(str(table['session'][0]), table, enforced(str(table['session'][0]))) for table in tables]
-    unlike = [(), *(differences(before, after) for before, after in pairwise(tables))]
-    return [replace(night, unlike=tuple(said)) for night, said in zip(found, unlike, strict=False)]
+    found: list[Night] = []
+    before = None
+    for rows in tables:
+        own = whole(rows, site, profile).filter(of_system).sort('session_started', 'session', maintain_order=True)
+        for (session,), table in own.group_by('session', maintain_order=True):
+            facts = facts_of(table)
+            unlike = differing(before, facts) if before is not None else ()
+            found.append(_night(str(session), table, enforced(str(session)), tuple(unlike)))
+            before = facts
+    return found
 
 
 OF_WHOLE = ('site', 'profile', 'selection')
@@ -231,7 +237,7 @@ def runs(
     return found
 
 
-def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judged]) -> Night:
+def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judged], unlike: Sequence[str]) -> Night:
     began = rows['session_started'][0]
     verdict = Verdict(rows['session_verdict'][0])
     cases: dict[str, Verdict] = {}
@@ -239,8 +245,9 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
     for *case, case_verdict, criterion, metric_verdict, why in _judged(rows).iter_rows():
         key, one = VerdictKey(Case(*case).name, criterion), Judged(Verdict(metric_verdict), why)
         cases[key.case] = Verdict(case_verdict)
-        before = criteria.get(key, one)
-        criteria[key] = before if worst([before.verdict, one.verdict]) is before.verdict else one
+        before = criteria.get(key)
+        if before is None or worst([before.verdict, one.verdict]) is not before.verdict:
+            criteria[key] = one
     criteria.update(enforced)
     criteria.update(_besides(cases, criteria))
     criteria[VerdictKey('', '')] = _rest(
@@ -248,7 +255,7 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
     )
     lasted = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
     ends = rows.select((pl.col('started') + lasted).max()).item()
-    return Night(session, began, ends or began, verdict, cases, criteria)
+    return Night(session, began, ends or began, verdict, cases, criteria, unlike)
 
 
 def _judged(rows: pl.DataFrame) -> pl.DataFrame:
