@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import node_plan
 from seatrial.check.staging import job_lines, write_plan, write_runner
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -22,7 +23,6 @@ from seatrial.model.hostlist import expanded
 from seatrial.model.plan import EngineChoice, Launcher, Sizing, StoppingRule
 from seatrial.model.record import NotTested
 from seatrial.model.units import GIB, MIB
-from sweeps import node_plan
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('slurmctld', 'munged', 'fio')]
 
