@@ -13,7 +13,7 @@ from local_site import CHECK as AWAY
 from local_site import CONTRACT as SOAK
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import duration
-from slurm_lab import Lab, wait_for
+from slurm_lab import lab_up, wait_for
 
 CHECK = """
 import reframe
@@ -106,13 +106,9 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(site, tmp_path):
 
 
 @pytest.fixture
-def three_nodes(repository):
-    lab = Lab(repository / 'ci' / 'lab-slurm', accounting=False, nodes=3)
-    try:
-        lab.up()
+def three_nodes():
+    with lab_up(nodes=3) as lab:
         yield lab
-    finally:
-        lab.take_down()
 
 
 @pytest.mark.long
