@@ -1,6 +1,5 @@
 """What the tests of engines share: points of data access, command lines, refusals, and launches of posixops."""
 
-import configparser
 import os
 import subprocess
 import sys
@@ -42,19 +41,6 @@ def refused_by(measure):
 def option(argv, flag):
     """The word behind a flag."""
     return argv[argv.index(flag) + 1]
-
-
-def sections(text):
-    """The jobs of a job file of fio by their names, each with the global options."""
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(text)
-    return {section: dict(parser[section]) for section in parser.sections()}
-
-
-def jobs_in(command):
-    """The jobs of all job files of a command of fio, in the order of ranks."""
-    files = (text for path, text in command.inputs.items() if path.endswith('.fio'))
-    return [job for text in files for job in sections(text).values()]
 
 
 def cuts(whole, most=10**6):
