@@ -14,13 +14,13 @@ from seatrial.judge.verdict import Verdict
 PYTHON = """#!{python}
 import sys
 
-sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, sys.argv[2])  # behind -I
 import seatrial.rules.launch
 
 seatrial.rules.launch.CLOCK_MIN_S = 0.0
 from seatrial.job.__main__ import main
 
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(sys.argv[3:]))
 """
 # Two tasks move 1 MiB each in 20 and 22 ms by turns: the mean of six launches is 95.5 MiB/s, and its interval about
 # 4.5 wide to each side.
