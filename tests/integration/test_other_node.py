@@ -1,4 +1,7 @@
-"""Ranks under a real srun: one that dies, and a node with other programs or directories than the first (rule P21)."""
+"""Ranks under a real srun: one that dies, and a node with other programs or directories than the first (rule P21).
+
+On one node of the lab, whose mounts are its own, another file is mounted over the one that the others have.
+"""
 
 import contextlib
 import os

@@ -1,4 +1,7 @@
-"""The figures that the sources print, judged as measurements."""
+"""The figures that the sources print, judged as measurements: what each says of its own comes out here too.
+
+Of other tests: fairness, stripes and the cached listing (test_fairness.py), change points (test_change_points.py).
+"""
 
 import math
 
