@@ -1,10 +1,15 @@
-"""Plans, and the records that their jobs would leave, from which the tests of several rooms depart."""
+"""Plans, node sweeps and scenarios, and the records that their jobs would leave, from which many tests depart."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from seatrial.engine.posixops.scenario_figures import VERIFIED, ScenarioRow, bound_s, figures, line_of_row
+from seatrial.job.sequence.confirm import measured_again, repetitions
+from seatrial.model.action import Step, line_of_step
 from seatrial.model.lines import Chain
-from seatrial.model.metric import Fact, Measurement, TaskTime, bandwidth, rate
+from seatrial.model.metric import Fact, Measurement, NodeTime, TaskTime, bandwidth, rate
 from seatrial.model.metric import Metric as MeasuredMetric
 from seatrial.model.plan import (
     SCHEMA,
@@ -23,9 +28,11 @@ from seatrial.model.point import Allocation, Point
 from seatrial.model.record import End, Finding, Records, Sample, Sized, Start
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.case import in_random_order, measured
+from seatrial.rules.places import CONFIRM, all_of, phases_again, suspected
 from seatrial.rules.stopping import state
 from seatrial.workload.access import data_access
-from seatrial.workload.registry import kind_of, metrics_at, metrics_of, phase_of
+from seatrial.workload.registry import kind_of, metrics_at, metrics_of, phase_of, resized
+from seatrial.workload.scenario import scenario
 from seatrial.workload.semantics import HOLDING
 from seatrial.workload.sweep import AXES, Sweep, expand
 from seatrial.workload.tree import metadata_tree
@@ -266,3 +273,139 @@ def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str
     if kind_of(point.kind).moves_data:
         return moved(planned, figures.get(phase, 100.0 * MIB), phase)
     return rated(planned, figures or {each.name: 1.0 for each in metrics_of(point, phase)})
+
+
+# Node sweeps and nights with them
+
+
+WRITES = data_access('multiple', operations=('write',), bytes_per_task=SIZE)
+SIX = StoppingRule(0.1)
+Rate = Callable[[str, str], float]
+"""Of a node in a launch of a phase, in B/s."""
+
+
+def names(count: int) -> tuple[str, ...]:
+    """As many hosts as the sweep has."""
+    return tuple(f'n{number}' for number in range(1, count + 1))
+
+
+def node_plan(nodes: int = 4, tasks_per_node: int = 1, workload: Point = WRITES, **changes) -> TrialPlan:
+    """A node sweep over so many nodes."""
+    points = tuple(expand(Sweep('node'), workload, Allocation(nodes, tasks_per_node)))
+    return plan_of(workload, case={'nodes': nodes}, **{'axis': AXES['node'], 'points': points, **changes})
+
+
+def launched(point: Point, hosts: Sequence[str], rates: Sequence[float], phase: str = 'write') -> Measurement:
+    """All nodes move their tasks' bytes at these rates (B/s)."""
+    tasks = point.tasks_per_node
+    own = tasks * point.data.bytes_per_task
+    times = [own / rate for rate in rates]
+    rows = tuple(NodeTime(host, tasks, own, time, time) for host, time in zip(hosts, times, strict=True))
+    whole = moved(point, point.bytes_moved / max(times), phase)
+    return whole._replace(hosts=tuple(hosts), tasks=(), nodes=rows)
+
+
+def night(
+    plan: TrialPlan,
+    rate: Rate,
+    again: Rate | None = None,
+    repeat: int | None = None,
+    cache: str = 'cold',
+    **start,
+) -> Records:
+    """The finished record of a sweep in which every launch has these rates, and then those of the second measurement.
+
+    again: None is no time for one; repeat: its repetitions, where they are not those that the plan asks for
+    cache: of the reads
+    """
+    nodes = names(plan.case.nodes)
+    points = resized(plan.points, plan.sizing.first)
+    first = min(points, key=lambda point: point.tasks)
+    warm = [_sample(plan, first, nodes, phase, 0, rate, 'warmup', cache) for phase in plan.phases]
+    samples = [
+        _sample(plan, point, nodes, phase, n, rate, cache=cache)
+        for n in range(repetitions(plan))
+        for point in points
+        for phase in plan.phases
+    ]
+    records = Records(
+        start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
+    )
+    records = records._replace(
+        end=End(
+            'finished', 'done', 9.0, {each.label: stopped(plan, records, each) for each in points}, background=QUIET
+        )
+    )
+    by_metric = suspected(plan, records)
+    if again is None or not by_metric:
+        return records
+    second = measured_again(plan, all_of(by_metric), nodes, random.Random(plan.seed))
+    more = [
+        _sample(plan, point, second.nodes, phase, n, again, CONFIRM, cache)
+        for n in range(repetitions(plan) if repeat is None else repeat)
+        for point in resized(second.points, plan.sizing.first)
+        for phase in phases_again(plan, by_metric)
+    ]
+    return records._replace(samples=[*records.samples, *more])
+
+
+def _sample(
+    plan: TrialPlan,
+    point: Point,
+    nodes: Sequence[str],
+    phase: str,
+    repetition: int,
+    rate: Rate,
+    stage: str = 'measured',
+    cache: str = 'cold',
+) -> Sample:
+    hosts = nodes[point.first_node : point.first_node + point.nodes]
+    measurement = launched(point, hosts, [rate(host, phase) for host in hosts], phase)
+    own = cache if phase_of(point, phase).reads else ''
+    made = sample_of(plan, point, phase, repetition, measurement, stage, own)
+    return made._replace(sizing=1 if stage == CONFIRM else made.sizing)
+
+
+# Scenarios that were not run, as their tasks and their actions would have written them
+
+
+def scenario_of(before_s, action_s, after_s, times=1, name='oss3-away'):
+    """The point, as it was launched on two nodes."""
+    point = scenario(before_s, action_s, after_s, times)
+    actions = tuple(each._replace(name=name) for each in point.actions)
+    return point.changed(label=name, tasks=2, nodes=2, tasks_per_node=1, actions=actions)
+
+
+def rows_of(point, dead_s=0.0, rate=64, share_after=1.0, errors=False):
+    """What a task prints that moves so many MiB/s, but not in an action and dead_s after it; share_after: from the
+    first action on."""
+    at_s = 0.0
+    while at_s < point.duration_s:
+        end_s = bound_s(point, at_s)
+        dead = next((e for e in point.actions if e.at_s <= at_s < e.at_s + e.for_s + dead_s), None)
+        back = next((e for e in point.actions if at_s <= e.at_s + e.for_s + dead_s < end_s), None)
+        share = 0 if dead else share_after if at_s > point.actions[0].at_s else 1
+        done = int(rate * share * (end_s - at_s) * (1 + 0.1 * (int(at_s) * 7 % 5 - 2)))
+        gaps = ((back.at_s, back.at_s + back.for_s + dead_s),) if back else ()
+        failed = {'EIO': 10} if dead and errors else {}
+        yield line_of_row(
+            ScenarioRow(at_s, end_s - at_s, done, done * MIB, 0.1, failed, {'60': done} if done else {}, gaps)
+        )
+        at_s = end_s
+    yield f'["{VERIFIED}",1000]'
+
+
+def transcript_of(point):
+    """All actions at their times."""
+    lines = [json.dumps({'skew_s': 0.0}) + '\n']
+    for each in point.actions:
+        lines.append(line_of_step(Step(each.name, 'start', each.at_s, each.at_s + 0.3, '')))
+        lines.append(line_of_step(Step(each.name, 'undo', each.at_s + each.for_s, each.at_s + each.for_s + 0.4, '')))
+    return ''.join([*lines, json.dumps({'complete': True}) + '\n'])
+
+
+def measured_of(point, **rows):
+    """The measurement of a launch of the point."""
+    tasks = [rows_of(point, **rows), rows_of(point, **rows)]
+    metrics, course = figures(point, tasks, ('n1', 'n2'), transcript_of(point))
+    return Measurement(metrics, 2, ('n1', 'n2'), course=course)

@@ -16,6 +16,7 @@ import hypothesis
 import pytest
 
 from fuse_lab import GLUSTER, open_to_all
+from site_fixtures import allocation, command, judged, leave_records, on_site, past, site  # noqa: F401
 from transcript import transcripts
 
 REPOSITORY = Path(__file__).resolve().parent.parent

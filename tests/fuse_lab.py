@@ -4,13 +4,15 @@ import contextlib
 import ctypes
 import os
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import seatrial
 from seatrial.filesystem.base import Driver
 
 CI = Path(__file__).resolve().parent.parent / 'ci'
@@ -86,8 +88,41 @@ def open_to_all() -> Iterator[Path]:
 
 def fetched_by_reading(driver: Driver, file: Path) -> int:
     """Bytes that come from the servers while a file is read to its end."""
-    before = driver.exchanged(str(file.parent)).fetched
-    assert len(file.read_bytes()) == file.stat().st_size
-    after = driver.exchanged(str(file.parent)).fetched
+    return _fetched(driver, file.parent, lambda: len(file.read_bytes()) == file.stat().st_size)
+
+
+def fetched_by_looking(driver: Driver, directory: Path) -> int:
+    """Bytes that come from the servers while the attributes of 50 files are asked for, which are made if need be."""
+    files = [directory / f'f{number}' for number in range(50)]
+    if not directory.exists():
+        directory.mkdir()
+        for file in files:
+            file.touch()
+    return _fetched(driver, directory, lambda: all(file.stat() for file in files))
+
+
+def _fetched(driver: Driver, directory: Path, act: Callable[[], bool]) -> int:
+    before = driver.exchanged(str(directory)).fetched
+    assert act()
+    after = driver.exchanged(str(directory)).fetched
     assert before is not None and after is not None
     return after - before
+
+
+AS_NOBODY = """
+import os, sys
+sys.path.insert(0, {source!r})
+from seatrial.filesystem.registry import by_type
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+driver = by_type({name!r})
+print(driver.exchanged({mount!r}).fetched)
+print(driver.state({mount!r})[{key!r}])
+print(driver.cold({mount!r}).why_not)
+"""
+
+
+def seen_by_nobody(driver: Driver, mount: Path, key: str, python: str = sys.executable) -> list[str]:
+    """What an ordinary user is told: bytes from the servers, this entry of the state, and why nothing is cold."""
+    source = str(Path(seatrial.__file__).parent.parent)
+    code = AS_NOBODY.format(source=source, name=driver.name, mount=str(mount), key=key)
+    return subprocess.run([python, '-c', code], capture_output=True, text=True, check=True).stdout.splitlines()

@@ -30,6 +30,54 @@ trials:
 """
 
 
+WRITES = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
+
+
+class Write(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
+"""
+
+
+def writes(*names):
+    """A check file with these checks, each of which writes a file a task."""
+    return WRITES + ''.join(f'\n\n@trial\nclass {name}(Write):\n    """{name}."""\n' for name in names)
+
+
+def reframe_run(site, *words, **environment):
+    """Begin plain ReFrame, one case after the other, on the checks beside a site; its report is site/report.json."""
+    argv = [
+        str(Path(SEATRIAL).with_name('reframe')),
+        f'--config-file={site / "settings.py"}',
+        f'--checkpath={site / "checks"}',
+        '--recursive',
+        '--exec-policy=serial',
+        f'--prefix={site / "reframe"}',
+        f'--report-file={site / "report.json"}',
+        '--run',
+    ]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(('RFM_', 'SEATRIAL_'))}
+    return subprocess.Popen(
+        [*argv, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=site,
+        env={**kept, **environment},
+    )
+
+
+def reported(file):
+    """ReFrame's own results in a report, by the check."""
+    cases = json.loads(file.read_text())['runs'][0]['testcases']
+    return {case['name'].split()[0]: case for case in cases}
+
+
 def trial(
     checks="'*'", engines='', scratch=SCRATCH, limits='bytes: 1GiB, inodes: 1000', tasks=2, partition='', more=''
 ):

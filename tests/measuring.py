@@ -1,12 +1,18 @@
-"""What the tests of engines share: points of data access, command lines, and refusals."""
+"""What the tests of engines share: points of data access, command lines, refusals, and launches of posixops."""
 
-import configparser
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from seatrial.engine.base import EngineError
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.posixops.engine import PosixOps
+from seatrial.job.launch.barrier import Barrier
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access
+from seatrial.workload.base import Entries
 
 MFWA = data_access('multiple')
 
@@ -37,20 +43,66 @@ def option(argv, flag):
     return argv[argv.index(flag) + 1]
 
 
-def sections(text):
-    """The jobs of a job file of fio by their names, each with the global options."""
-    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
-    parser.read_string(text)
-    return {section: dict(parser[section]) for section in parser.sections()}
-
-
-def jobs_in(command):
-    """The jobs of all job files of a command of fio, in the order of ranks."""
-    files = (text for path, text in command.inputs.items() if path.endswith('.fio'))
-    return [job for text in files for job in sections(text).values()]
-
-
 def cuts(whole, most=10**6):
     """The text cut short after every line but the last, or after at most about so many of them."""
     lines = whole.splitlines(keepends=True)
     return [''.join(lines[:count]) for count in range(0, len(lines), 1 + len(lines) // most)]
+
+
+# Launches of posixops in a directory of their own
+
+
+def point(workload, tasks=2, label='label'):
+    return workload._replace(label=label, tasks=tasks, tasks_per_node=tasks)
+
+
+class Disk:
+    """A data directory, and launches in it."""
+
+    def __init__(self, folder):
+        self.data, self.raw = folder / 'data', folder / 'raw'
+        self.data.mkdir()
+        self.raw.mkdir()
+
+    def launch(self, phase, at, python=sys.executable, instead=None, wrapper=(), patience_s=60.0):
+        """The measurement of one launch; instead: other argvs of some ranks."""
+        command = PosixOps().command(python, phase, at, str(self.raw / phase), 7)
+        for path, text in command.inputs.items():
+            Path(path).write_text(text)
+        with Barrier(at.tasks, at.nodes, patience_s) as barrier:
+            processes = [
+                subprocess.Popen(
+                    (*wrapper, *(instead or {}).get(rank, argv)),
+                    cwd=self.data,
+                    env={**os.environ, 'LC_ALL': 'C', **barrier.environment},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                for rank, argv in enumerate(command.argvs)
+            ]
+            streams = [process.communicate(timeout=60) for process in processes]
+        self.outcome = Outcome(
+            tuple(ProcessTime('here', 0.0, 1.0, process.returncode) for process in processes),
+            tuple(out for out, _ in streams),
+            tuple(err for _, err in streams),
+            (),
+        )
+        return PosixOps().measure(phase, at, command, self.outcome)
+
+    def refused(self, *launch, **how):
+        with pytest.raises(EngineError) as caught:
+            self.launch(*launch, **how)
+        return caught.value.rule, caught.value.sentence
+
+    def walk(self):
+        return list(os.walk(self.data))[1:]
+
+    def entries(self):
+        """Directories of the tree, files, and empty directories, by their names."""
+        names = [Path(path).name for path, _, _ in self.walk()]
+        empties = sum(name.startswith('e.') for name in names)
+        return Entries(len(names) - empties, sum(len(files) for _, _, files in self.walk()), empties)
+
+    def files(self):
+        return sorted(Path(path, name) for path, _, files in self.walk() for name in files)

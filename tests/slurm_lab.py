@@ -21,6 +21,7 @@ import pytest
 UNAVAILABLE, CANNOT = 69, 71
 """Exit codes of ci/lab-slurm: packages are missing; this machine lets nobody make namespaces."""
 
+PROGRAM = Path(__file__).resolve().parent.parent / 'ci' / 'lab-slurm'
 NODES = 2
 WAIT_S = 300.0
 """For anything that comes within seconds on a machine that has nothing else to do."""
@@ -88,17 +89,17 @@ def wait_for(
 class Lab:
     """A lab, of two nodes if nobody asks for more: partition compute has all, io the last half."""
 
-    def __init__(self, program: Path, accounting: bool, nodes: int = NODES) -> None:
+    def __init__(self, accounting: bool, nodes: int) -> None:
         # Not below pytest's own folder: its names are too long for sockets.
         self.place = Path(tempfile.mkdtemp(prefix='seatrial-slurm-'))
-        self._program, self._directory = str(program), f'--dir={self.place / "lab"}'
+        self._directory = f'--dir={self.place / "lab"}'
         self.environment = {**os.environ, 'SLURM_CONF': str(self.place / 'lab' / 'etc' / 'slurm.conf')}
         self._nodes = nodes
         self._options = ['--nodes', str(nodes), *(['--accounting'] if accounting else [])]
         self._sites = 0
 
     def lab(self, verb: str, *words: str) -> 'subprocess.CompletedProcess[str]':
-        argv = [self._program, verb, self._directory, *words]
+        argv = [str(PROGRAM), verb, self._directory, *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S)
 
     def up(self) -> None:
@@ -145,6 +146,17 @@ class Lab:
         """A site on this lab whose jobs are submitted with these options too; settings: of SlurmSite."""
         self._sites += 1
         return SlurmSite(self, self.place / str(self._sites) / 'site', fio, options, **settings)
+
+
+@contextlib.contextmanager
+def lab_up(accounting: bool = False, nodes: int = NODES) -> Iterator[Lab]:
+    """A lab that is taken down afterwards."""
+    made = Lab(accounting, nodes)
+    try:
+        made.up()
+        yield made
+    finally:
+        made.take_down()
 
 
 class Ended(NamedTuple):

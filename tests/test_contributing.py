@@ -20,8 +20,11 @@ ENGINE_LINES = 60
 TESTS = (
     'pyproject.toml',
     'docs/generate_file_systems.py',
+    'tests/builders.py',
     'tests/conftest.py',
     'tests/fuse_lab.py',
+    'tests/local_site.py',
+    'tests/site_fixtures.py',
     'tests/transcript.py',
     'tests/transcripts/dd',
     'tests/engine/test_registry.py',

@@ -1,12 +1,19 @@
-"""What check files declare, and what is wrong with a check file."""
+"""What check files declare, the tags of their cases, and the tests of the sources that they cover."""
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from seatrial.check.catalogue import CATALOGUE, covered, rows_of
 from seatrial.check.declared import CheckError, load
+from seatrial.check.literature import GUARANTEES
+from seatrial.check.session import Session
+from seatrial.check.variants import Variant, tags_of, tags_of_case, variants_of
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep
 
@@ -211,3 +218,82 @@ def test_an_expectation_of_what_a_check_does_not_measure_is_an_error(write):
 def test_an_expectation_of_what_a_check_measures_is_declared(write, workload, sweep, expectation):
     folder = write(workload=workload, sweep=sweep, more=f'expectations = ({expectation},)')
     assert len(load(folder)['Sizes'].expectations) == 1
+
+
+# What ReFrame is told of their cases
+
+
+EXAMPLE = 'pelagia:compute', 'pelagia:io'
+
+
+@pytest.fixture(scope='module')
+def checks(repository):
+    return load(repository / 'checks')
+
+
+@pytest.fixture(scope='module')
+def session(repository, tmp_path_factory):
+    """A session of plain ReFrame on the example's site."""
+    site = load_site(repository / 'site-config' / 'example-lustre')
+    folder = tmp_path_factory.mktemp('session')
+    return Session('s1', folder, site, PROFILES['smoke'], site.engine_choices(), plain=True)
+
+
+@pytest.mark.parametrize(
+    ('check', 'tags'),
+    [
+        ('EmptyFiles', {'metadata', 'FN-11', 'GP-03'}),
+        ('SharedFileStridedTasks', {'access', 'data', 'SFSA', 'L09-07', 'L09-08'}),
+        ('SingleFileWholeAccess', {'access', 'data', 'SFWA', 'L09-01'}),
+        ('Io500', {'io500', 'data'}),
+        ('AgedTrees', {'ageing', 'data', 'metadata', 'FS-07'}),
+        ('FullOfInodes', {'limits', 'destructive'}),
+        ('Integrity', {'integrity'}),
+    ],
+)
+def test_a_check_is_tagged_by_what_it_does_and_by_the_tests_that_it_covers(checks, check, tags):
+    assert tags_of(checks[check]) == tags
+
+
+def test_a_case_of_several_partitions_is_one_variant_of_each_profile(session, checks):
+    found = [each for each in variants_of(session, checks['Integrity']) if each.file_system == 'scratch']
+    assert found[-3:] == [
+        Variant('smoke', 'scratch', 'default', 1, EXAMPLE),
+        Variant('nightly', 'scratch', 'default', 4, EXAMPLE[:1]),
+        Variant('acceptance', 'scratch', 'default', 4, EXAMPLE[:1]),
+    ]
+
+
+@pytest.mark.parametrize(('nodes', 'scale'), [(1, {'1_node'}), (4, {'4_nodes'}), (64, {'64_nodes', 'all_nodes'})])
+def test_a_case_is_tagged_by_its_profile_and_its_scale(session, nodes, scale):
+    variant = Variant('nightly', 'scratch', 'default', nodes, EXAMPLE[:1])
+    assert tags_of_case(session.site, variant) == {'nightly', *scale}
+
+
+# The tests of the sources
+
+
+def test_every_test_of_the_sources_has_either_checks_or_a_reason(checks):
+    said = [(row.id, bool(row.why), by.startswith('no check: ')) for row, by in covered(checks.values())]
+    assert [id_ for id_, reasoned, without in said if reasoned != without] == []
+    assert len({row.id for row in CATALOGUE}) == len(CATALOGUE) == 53
+
+
+def test_a_check_covers_what_it_names_and_what_its_expectations_are_of(checks):
+    check = replace(checks['MultipleFilesTasks'], covers=('FN-01',))
+    assert rows_of(check) == {'FN-01', 'FN-04', 'FN-08', 'L09-03', 'L09-08'}
+    assert rows_of(replace(check, expectations=GUARANTEES, covers=())) == {'FN-15'}
+    assert rows_of(checks['Integrity']) == set()
+
+
+def test_a_row_that_there_is_not_is_refused_with_the_check(checks):
+    with pytest.raises(CheckError, match="EmptyFiles.covers: 'FN-99' is no test of the sources"):
+        covered([replace(checks['EmptyFiles'], covers=('FN-99',))])
+
+
+def test_the_page_is_up_to_date(repository):
+    argv = [sys.executable, str(repository / 'docs' / 'generate_catalogue.py')]
+    made = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert made == (repository / 'docs' / 'catalogue.md').read_text(), (
+        'python docs/generate_catalogue.py > docs/catalogue.md'
+    )

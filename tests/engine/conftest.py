@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from posix_disk import Disk
+from measuring import Disk
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import seatrial
-from posix_disk import Disk, point
+from measuring import Disk, point
 from seatrial.check.staging import write_runner
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE

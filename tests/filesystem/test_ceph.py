@@ -5,12 +5,11 @@ The transcripts are what the admin socket of ceph-fuse 16.2.15 answered; of `con
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from fuse_lab import fetched_by_reading
+from fuse_lab import fetched_by_looking, fetched_by_reading, seen_by_nobody
 from seatrial.filesystem import ceph
 from seatrial.filesystem.base import Capacity, LayoutError
 from seatrial.filesystem.caches import forget
@@ -182,21 +181,9 @@ def test_dropping_pages_or_all_of_the_kernels_caches_is_not_enough_and_emptying_
 @needs_ceph
 def test_after_emptying_names_come_from_the_metadata_server(ceph_mount, may_empty):
     directory = ceph_mount / 'many'
-    directory.mkdir()
-    for number in range(50):
-        (directory / f'f{number}').touch()
-    warm = look_at_all(directory)
+    warm = fetched_by_looking(CEPH, directory)
     assert CEPH.empty_client_cache(str(ceph_mount)) is None
-    assert look_at_all(directory) > 10 * warm
-
-
-def look_at_all(directory: Path) -> int:
-    before = CEPH.exchanged(str(directory)).fetched
-    for number in range(50):
-        (directory / f'f{number}').stat()
-    after = CEPH.exchanged(str(directory)).fetched
-    assert before is not None and after is not None
-    return after - before
+    assert fetched_by_looking(CEPH, directory) > 10 * warm
 
 
 @needs_ceph
@@ -220,24 +207,10 @@ def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):
     assert CEPH.exchanged('/mnt').sent is None
 
 
-AS_NOBODY = """
-import os, sys
-sys.path.insert(0, {source!r})
-from seatrial.filesystem.registry import by_type
-os.setgroups([]), os.setgid(65534), os.setuid(65534)
-driver = by_type('cephfs')
-print(driver.exchanged({mount!r}).fetched)
-print(driver.state({mount!r})['client'])
-print(driver.cold({mount!r}).why_not)
-"""
-
-
 @needs_ceph
 def test_an_ordinary_user_sees_why_there_are_no_counters(ceph_mount):
-    code = AS_NOBODY.format(source=str(Path(ceph.__file__).parents[2]), mount=str(ceph_mount))
     python = '/usr/bin/python3'  # this one may lie where only its owner can start it
     if not os.access(python, os.X_OK):
         pytest.skip(f'{python} is not installed')
-    done = subprocess.run([python, '-c', code], capture_output=True, text=True, check=True)
-    counted, client, why_not = done.stdout.splitlines()
+    counted, client, why_not = seen_by_nobody(CEPH, ceph_mount, 'client', python)
     assert counted == 'None' and 'only root and the group ceph may ask' in client and 'only root may' in why_not

@@ -4,15 +4,13 @@ The transcripts are what .meta of GlusterFS 10.3 showed, on a volume of four bri
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuse_lab import fetched_by_reading
+from fuse_lab import fetched_by_looking, fetched_by_reading, seen_by_nobody
 from seatrial.filesystem import glusterfs
 from seatrial.filesystem.base import pinned
 from seatrial.filesystem.caches import forget
@@ -170,42 +168,16 @@ def test_after_emptying_a_read_comes_from_the_bricks_even_past_the_clients_own_c
 def test_after_emptying_attributes_come_from_the_bricks(gluster_mount, set_option, may_empty):
     set_option('performance.md-cache-timeout', '600')
     directory = gluster_mount / 'many'
-    directory.mkdir()
-    for number in range(50):
-        (directory / f'f{number}').touch()
-    look_at_all(directory)
-    warm = look_at_all(directory)
+    fetched_by_looking(GLUSTER, directory)
+    warm = fetched_by_looking(GLUSTER, directory)
     assert GLUSTER.empty_client_cache(str(gluster_mount)) is None
-    assert look_at_all(directory) > 5 * warm
-
-
-def look_at_all(directory: Path) -> int:
-    before = GLUSTER.exchanged(str(directory)).fetched
-    for number in range(50):
-        (directory / f'f{number}').stat()
-    after = GLUSTER.exchanged(str(directory)).fetched
-    assert before is not None and after is not None
-    return after - before
-
-
-AS_NOBODY = """
-import os, sys
-sys.path.insert(0, {source!r})
-from seatrial.filesystem.registry import by_type
-os.setgroups([]), os.setgid(65534), os.setuid(65534)
-driver = by_type('glusterfs')
-print(driver.exchanged({mount!r}).fetched > 0)
-print(driver.state({mount!r})['bricks'])
-print(driver.cold({mount!r}).why_not)
-"""
+    assert fetched_by_looking(GLUSTER, directory) > 5 * warm
 
 
 @needs_glusterfs
 def test_an_ordinary_user_may_read_counters_and_state_but_empty_nothing(gluster_mount):
-    code = AS_NOBODY.format(source=str(Path(glusterfs.__file__).parents[2]), mount=str(gluster_mount))
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
-    counted, bricks, why_not = done.stdout.splitlines()
-    assert (counted, bricks) == ('True', '4 of 4 connected') and 'only root may' in why_not
+    counted, bricks, why_not = seen_by_nobody(GLUSTER, gluster_mount, 'bricks')
+    assert int(counted) > 0 and bricks == '4 of 4 connected' and 'only root may' in why_not
 
 
 @needs_glusterfs

@@ -1,33 +1,25 @@
 """Labs that the tests of a run share."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from kernel_lab import Kernels
-from slurm_lab import Lab
-
-
-def _lab(repository: Path, accounting: bool) -> Iterator[Lab]:
-    made = Lab(repository / 'ci' / 'lab-slurm', accounting)
-    try:
-        made.up()
-        yield made
-    finally:
-        made.take_down()
+from slurm_lab import Lab, lab_up
 
 
 @pytest.fixture(scope='session')
-def plain_slurm(repository: Path) -> Iterator[Lab]:
+def plain_slurm() -> Iterator[Lab]:
     """A Slurm without accounting; one for all tests of this process."""
-    yield from _lab(repository, accounting=False)
+    with lab_up() as made:
+        yield made
 
 
 @pytest.fixture(scope='session')
-def accounting_slurm(repository: Path) -> Iterator[Lab]:
+def accounting_slurm() -> Iterator[Lab]:
     """A Slurm with accounting; one for all tests of this process."""
-    yield from _lab(repository, accounting=True)
+    with lab_up(accounting=True) as made:
+        yield made
 
 
 @pytest.fixture(scope='session')

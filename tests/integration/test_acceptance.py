@@ -1,14 +1,19 @@
-"""A contract through `seatrial accept`: with the real fio on this machine, and in three jobs of a real Slurm."""
+"""A contract through `seatrial accept`: with the real fio, in three jobs of a real Slurm, and in parts of a soak."""
 
 import json
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 
 import pytest
 
-from local_site import SEATRIAL, LocalSite, trial
-from slurm_lab import Lab
+from local_site import BURDEN, SEATRIAL, LocalSite, trial
+from local_site import CHECK as AWAY
+from local_site import CONTRACT as SOAK
+from seatrial.job.sequence.recorder import records_in
+from seatrial.model.units import duration
+from slurm_lab import lab_up, wait_for
 
 CHECK = """
 import reframe
@@ -101,13 +106,9 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(site, tmp_path):
 
 
 @pytest.fixture
-def three_nodes(repository):
-    lab = Lab(repository / 'ci' / 'lab-slurm', accounting=False, nodes=3)
-    try:
-        lab.up()
+def three_nodes():
+    with lab_up(nodes=3) as lab:
         yield lab
-    finally:
-        lab.take_down()
 
 
 @pytest.mark.long
@@ -129,3 +130,39 @@ def test_three_allocations_are_three_jobs_on_three_nodes_which_have_no_other_job
     page = (site.state / 'acceptance' / 'protocol.html').read_text()
     assert all(session.name in page for session in sessions)
     assert all(node in page for node in nodes)
+
+
+# A soak that no job may last as long as, in parts
+
+
+PART_S = 6 + 1 + 6
+
+
+@pytest.mark.long
+@pytest.mark.needs('sbatch', 'slurmctld', 'munge')
+def test_a_part_that_is_lost_is_made_again_and_all_time_between_the_parts_is_said(plain_slurm, stub_fio):
+    site = plain_slurm.site(stub_fio(), tasks=1)
+    checks, trial = site.folder / 'checks' / 'scenarios', site.folder / 'trial.yaml'
+    checks.mkdir()
+    (checks / 'away.py').write_text(AWAY.format(before_s=6, action_s=1, after_s=6))
+    trial.write_text(trial.read_text().replace('engines: [', 'engines: [posixops, ') + BURDEN)
+    contract = SOAK.format(longer=60, shorter=30, nodes=1).replace('    nodes:', '    allocations: 3\n    nodes:')
+    (site.folder / 'contract.yaml').write_text(contract)
+    words = 'accept', f'--checks={checks.parent}', '--destructive=scratch'
+    plain_slurm.heal()
+
+    first = subprocess.Popen(site._argv(*words), env=site.environment, stdout=subprocess.PIPE, text=True, cwd='/')
+    begun = 'sessions/*/cases/*/raw/*.begun.json'
+    wait_for('the second part has begun', lambda: first.poll() is not None or len(list(site.state.glob(begun))) > 1)
+    plain_slurm.ask('scancel', *plain_slurm.jobs())
+    said, _ = first.communicate(timeout=200)
+    assert first.returncode == 13 and '1 of 3 allocations valid' in said, said
+
+    done = site.seatrial(*words)
+    assert '2 met' in done.stdout, done.stdout + done.stderr
+    cases = [records_in(str(each.parent)) for each in sorted(site.state.glob('sessions/*/cases/*/samples.jsonl'))]
+    assert len({each.start.job for each in cases}) == 4
+    valid = [each.samples[-1] for each in cases if each.samples and each.samples[-1].valid]
+    unseen_s = sum(then.started - each.started - PART_S for each, then in pairwise(valid))
+    page = (site.state / 'acceptance' / 'protocol.html').read_text()
+    assert f'{duration(3 * PART_S)} in 3 allocations' in page and f'the {unseen_s:.0f} s between them' in page

@@ -20,7 +20,7 @@ FIO = shutil.which('fio')
 # The command on the node; between the write and the read of the proof a bit changes on the brick.
 RUNNER = f"""
 import pathlib, sys
-sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, sys.argv[2])  # behind -I
 from seatrial.engine.proof.engine import Proof
 from seatrial.job.__main__ import main
 reads_back = Proof.reads_back
@@ -34,7 +34,7 @@ def damaged(self, written, point):
     return reads_back(self, written, point)
 if BRICKS:
     Proof.reads_back = damaged
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(sys.argv[3:]))
 """
 
 

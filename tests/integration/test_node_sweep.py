@@ -3,7 +3,6 @@
 Two of them side by side, each on four nodes of the lab: a healthy system, and one with a node that is slowed.
 """
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import node_plan
 from seatrial.check.staging import job_lines, write_plan, write_runner
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -22,18 +22,13 @@ from seatrial.model.hostlist import expanded
 from seatrial.model.plan import EngineChoice, Launcher, Sizing, StoppingRule
 from seatrial.model.record import NotTested
 from seatrial.model.units import GIB, MIB
-from sweeps import node_plan
+from slurm_lab import lab_up
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('slurmctld', 'munged', 'fio')]
 
-LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-slurm'
-UNAVAILABLE, CANNOT = 69, 71
 HEALTHY, ILL, SLOW_NODE = ('n1', 'n2', 'n3', 'n4'), ('n5', 'n6', 'n7', 'n8'), 'n7'
-SIZE, RATE, SLOW_RATE = (
-    64 * MIB,
-    8,
-    5,
-)  # a task's bytes, and MiB/s: eight seconds, of which a busy machine's skew is little
+# A task's bytes, and MiB/s: eight seconds, of which a busy machine's skew is little.
+SIZE, RATE, SLOW_RATE = 64 * MIB, 8, 5
 DEADLINE_S = 1800.0
 WRAPPER = """#!/bin/sh
 # Nodes share one machine here, so their speed is set; and taken out of the report, where it would be found (P15).
@@ -47,20 +42,9 @@ for word; do case $word in --output=*) exec sed -i '/^ *"rate" : /d' "${{word#--
 @pytest.fixture(scope='module')
 def slurm():
     """The environment of a Slurm of nine nodes, one of which is drained."""
-    place = Path(tempfile.mkdtemp(prefix='seatrial-sweep-'))  # not below pytest's own folder: too long for sockets
-    lab = [str(LAB), 'up', f'--dir={place / "lab"}', '--nodes=9']
-    try:
-        up = subprocess.run(lab, capture_output=True, text=True, timeout=180)
-        if up.returncode in (UNAVAILABLE, CANNOT):
-            pytest.skip(up.stderr.strip())
-        assert up.returncode == 0, up.stderr
-        environment = {**os.environ, 'SLURM_CONF': str(place / 'lab' / 'etc' / 'slurm.conf')}
-        drain = ['scontrol', 'update', 'nodename=n9', 'state=drain', 'reason=bad disk']
-        subprocess.run(drain, env=environment, check=True, timeout=60)
-        yield environment
-    finally:
-        subprocess.run([str(LAB), 'down', f'--dir={place / "lab"}'], check=True, timeout=120)
-        shutil.rmtree(place)
+    with lab_up(nodes=9) as lab:
+        lab.ask('scontrol', 'update', 'nodename=n9', 'state=drain', 'reason=bad disk')
+        yield lab.environment
 
 
 class Sweep:

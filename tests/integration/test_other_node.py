@@ -1,4 +1,4 @@
-"""A node that has another program, or loads another MPI, than the first one, in a real Slurm (rule P21).
+"""Ranks under a real srun: one that dies, and a node with other programs or directories than the first (rule P21).
 
 On one node of the lab, whose mounts are its own, another file is mounted over the one that the others have.
 """
@@ -11,13 +11,15 @@ import sys
 
 import pytest
 
+from seatrial.engine.base import Command
+from seatrial.engine.dispatch import PLACE
+from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.job.sequence.provenance import provenance
-from slurm_lab import WAIT_S, commands
+from seatrial.model.plan import Launcher
+from seatrial.model.point import Point
+from slurm_lab import WAIT_S, commands, wait_for
 
-pytestmark = [
-    pytest.mark.needs('sbatch', 'slurmctld', 'munge', 'nsenter'),
-    pytest.mark.skipif(os.geteuid() != 0, reason='only root may mount a file on one node of the lab'),
-]
+pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge', 'nsenter')
 
 INCOMPLETE = 13
 LIBRARY = """
@@ -50,6 +52,8 @@ def slurm(plain_slurm):
 @pytest.fixture
 def on_n2(slurm):
     """Inside it, the second node of the lab has `other` where all others have `file`."""
+    if os.geteuid() != 0:
+        pytest.skip('only root may mount a file on one node of the lab')
 
     @contextlib.contextmanager
     def mounted(other, file):
@@ -122,3 +126,68 @@ def test_a_session_with_another_program_on_one_node_is_refused_and_writes_nothin
     assert ended.case['reasons'][0] in ended.output
     assert not any(samples for samples in ended.folder.glob('cases/*/raw/*measured*'))
     assert site.left() == []
+
+
+# Ranks that die, and ranks that find another directory
+
+
+TWO_NODES = Point('access', ('write',), nodes=2, tasks=2, tasks_per_node=1)
+KILLED = """
+import os, signal, time
+if os.environ['SLURM_PROCID'] == '1':
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(3600)
+"""
+
+
+@pytest.fixture
+def launched(slurm, tmp_path, monkeypatch):
+    """Launch a command on two nodes in the directory `data`; what is known of it once it has ended."""
+    for name in ('PATH', 'SLURM_CONF'):
+        monkeypatch.setenv(name, slurm.environment[name])
+    raw = str(tmp_path / 'raw')
+
+    def launch(command):
+        where = os.open(tmp_path / 'data', os.O_RDONLY)
+        try:
+            processes = processes_of(command, Launcher('srun'), TWO_NODES, raw)
+            return carry_out(command, processes, raw, where, WAIT_S, lambda: False)
+        finally:
+            os.close(where)
+
+    return launch
+
+
+def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, launched, tmp_path):
+    (tmp_path / 'data').mkdir()
+    command = Command('mpi', ((sys.executable, '-c', KILLED),), {}, ())
+    ended = launched(command)
+    assert ended.outcome.exit_status != 0
+    assert 'task 1: Killed' in ended.outcome.stderrs[0]
+    wait_for('srun has left no job', lambda: not slurm.jobs())
+
+
+@pytest.mark.parametrize('scope', ['mpi', 'task'])
+def test_ranks_that_find_another_directory_by_its_path_start_nothing(launched, tmp_path, swapping, scope):
+    for name in ('data', 'data.copy'):
+        (tmp_path / name).mkdir()
+    swapping('srun')
+    write = ('sh', '-c', 'echo > file.$$')
+    command = Command(scope, (write,) * (1 if scope == 'mpi' else 2), {}, ())
+    ended = launched(command)
+    assert [os.listdir(tmp_path / name) for name in ('data', 'data.away')] == [[], []]
+    assert f'seatrial: {tmp_path}/data was replaced by another on ' in ended.outcome.stderrs[0]
+
+
+def test_a_rank_on_another_node_knows_the_directory_of_the_launch(launched, tmp_path):
+    (tmp_path / 'data').mkdir()
+    script = ('sh', '-c', f'test "${PLACE}" = "$(stat -c %i .)" && echo the same')
+    command = Command('task', (script, script), {}, ())
+    ended = launched(command)
+    assert ended.outcome.stdouts == ('the same\n', 'the same\n'), ended.outcome
+
+
+def test_each_rank_says_on_which_node_it_runs(launched, tmp_path):
+    (tmp_path / 'data').mkdir()
+    ended = launched(Command('mpi', (('echo', 'a row'),), {}, ())).outcome
+    assert (ended.hosts, ended.stdouts) == (('n1', 'n2'), ('a row\na row\n',))

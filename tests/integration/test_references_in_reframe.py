@@ -1,40 +1,26 @@
 """References under `seatrial run` and under plain ReFrame: the same verdicts, and nothing passes that fails here."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from local_site import SEATRIAL, LocalSite, trial
+from local_site import SEATRIAL, LocalSite, reframe_run, reported, trial, writes
 from seatrial.judge.verdict import Verdict
 
-CHECKS = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-class Write(Check):
-    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (524288,))
-"""
 # The runner, but launches of milliseconds count: what rule T19 says of them is tested by itself.
 PYTHON = """#!{python}
 import sys
 
-sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, sys.argv[2])  # behind -I
 import seatrial.rules.launch
 
 seatrial.rules.launch.CLOCK_MIN_S = 0.0
 from seatrial.job.__main__ import main
 
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(sys.argv[3:]))
 """
 # Two tasks move 1 MiB each in 20 and 22 ms by turns: the mean of six launches is 95.5 MiB/s, and its interval about
 # 4.5 wide to each side.
@@ -67,9 +53,8 @@ def local(tmp_path_factory, make_stub_fio):
     engines = f'[{{name: fio, program: {fio}}}]'
     text = trial(engines=engines, partition=f'python: {python}', more='bytes_per_task: 1MiB')
     site = LocalSite(home, text, home / 'checks')
-    classes = [f'\n\n@trial\nclass {name}(Write):\n    """{name}."""\n' for name in VERDICTS]
     (home / 'checks' / 'access').mkdir(parents=True)
-    (home / 'checks' / 'access' / 'write.py').write_text(CHECKS + ''.join(classes))
+    (home / 'checks' / 'access' / 'write.py').write_text(writes(*VERDICTS))
     origins = [f'  {c}: {{nightly: {{origin: baseline, date: 2026-11-20{e}}}}}\n' for c, (_, e) in REFERENCES.items()]
     entries = [
         f'{check}:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
@@ -86,28 +71,16 @@ def site(local):
     return local.folder
 
 
-def run_reframe(site, folder):
+def run_reframe(site):
     """The exit status, and ReFrame's own result of each check by its name."""
-    report = folder / 'report.json'
-    argv = [
-        str(Path(sys.executable).with_name('reframe')),
-        f'--config-file={site / "settings.py"}',
-        f'--checkpath={site / "checks"}',
-        '--recursive',
-        '--run',
-        f'--prefix={folder}',
-        f'--report-file={report}',
-    ]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(('RFM_', 'SEATRIAL_'))}
-    environment['SEATRIAL_PROFILE'] = 'nightly'
-    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, timeout=300)
-    cases = json.loads(report.read_text())['runs'][0]['testcases']
-    return done.returncode, {case['unique_name'].split(' ')[0].split('_')[0]: case for case in cases}
+    process = reframe_run(site, SEATRIAL_PROFILE='nightly')
+    process.communicate(timeout=300)
+    return process.returncode, reported(site / 'report.json')
 
 
 @pytest.fixture(scope='module')
-def plain(site, tmp_path_factory):
-    status, cases = run_reframe(site, tmp_path_factory.mktemp('reframe'))
+def plain(site):
+    status, cases = run_reframe(site)
     assert (status, set(cases)) == (1, set(VERDICTS))
     return cases
 
@@ -167,7 +140,7 @@ def test_a_session_keeps_the_references_that_it_was_judged_by_and_reframe_has_th
 
 def test_a_file_that_reframe_would_skip_stops_both_before_anything_runs(site, tmp_path):
     broken = tmp_path / 'site'
-    shutil.copytree(site, broken, ignore=shutil.ignore_patterns('state'))
+    shutil.copytree(site, broken, ignore=shutil.ignore_patterns('state', 'reframe', 'report.json'))
     file = broken / 'references.yaml'
     assert '{1: ' in file.read_text()
     file.write_text(file.read_text().replace('{1: ', "{'1': ", 1))
@@ -175,7 +148,7 @@ def test_a_file_that_reframe_would_skip_stops_both_before_anything_runs(site, tm
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
     assert done.returncode == 64 and done.stderr.startswith('seatrial: references.yaml: ')
     assert not (broken / 'state').exists()
-    status, cases = run_reframe(broken, tmp_path)
+    status, cases = run_reframe(broken)
     assert status == 1 and {case['result'] for case in cases.values()} == {'fail'}
     assert all('references.yaml: ' in str(case['fail_info']['exc_value']) for case in cases.values())
     assert list((broken / 'state' / 'trials').iterdir()) == []

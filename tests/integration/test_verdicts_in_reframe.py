@@ -5,29 +5,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from local_site import LocalSite, trial
+from local_site import SEATRIAL, LocalSite, reframe_run, reported, trial, writes
 from seatrial.model.units import MIB
 
-CHECKS = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-class Write(Check):
-    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (524288,))
-"""
-CHECK = '\n\n@trial\nclass {name}(Write):\n    """{name}."""\n'
 # ReFrame warns of such a class, leaves it out, and says that all is well.
 VANISHING = """
 
@@ -82,7 +68,6 @@ VERDICTS = {
     'Broken': 'INCOMPLETE',
     'Killed': 'INCOMPLETE',
 }
-EACH = ''.join(CHECK.format(name=name) for name in VERDICTS)
 ALONE = ('Steady', 'Noisy', 'Uneven', 'Broken')
 WORDS = {
     'Wrong': 'write@512KiB: INVALID: E1: fio exited with 0 after an error',
@@ -110,13 +95,9 @@ def make_site(tmp_path_factory, make_stub_fio):
     return make
 
 
-def program(name):
-    return str(Path(sys.executable).with_name(name))
-
-
 def seatrial_run(site, *arguments):
     """Begin a session on a site that had none."""
-    argv = [program('seatrial'), 'run', f'--site={site}', f'--checks={site / "checks"}', '--profile=nightly']
+    argv = [SEATRIAL, 'run', f'--site={site}', f'--checks={site / "checks"}', '--profile=nightly']
     return subprocess.Popen(
         [*argv, *arguments],
         stdout=subprocess.PIPE,
@@ -134,20 +115,8 @@ def heed_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
-def reframe_run(site):
-    """Begin plain ReFrame on a site; its report is site/report.json."""
-    argv = [
-        program('reframe'),
-        f'--config-file={site / "settings.py"}',
-        f'--checkpath={site / "checks"}',
-        '--recursive',
-        '--exec-policy=serial',
-        f'--prefix={site / "reframe"}',
-        f'--report-file={site / "report.json"}',
-        '--setvar=profile=nightly',
-        '--run',
-    ]
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=site)
+def plain_run(site):
+    return reframe_run(site, '--setvar=profile=nightly')
 
 
 def ended(process, site):
@@ -161,8 +130,8 @@ def ended(process, site):
 @pytest.fixture(scope='module')
 def begun(make_site):
     """Sessions on sites of their own, all at once: nearly all of their time is the stand-in's sleep."""
-    sites = {name: make_site(CHECKS + EACH) for name in ('all', 'plain', *ALONE)}
-    running = {'all': seatrial_run(sites['all']), 'plain': reframe_run(sites['plain'])}
+    sites = {name: make_site(writes(*VERDICTS)) for name in ('all', 'plain', *ALONE)}
+    running = {'all': seatrial_run(sites['all']), 'plain': plain_run(sites['plain'])}
     running.update({name: seatrial_run(sites[name], name) for name in ALONE})
     return {name: ended(process, sites[name]) for name, process in running.items()}
 
@@ -193,10 +162,6 @@ def inside(session):
 
 def results_of(folder):
     return json.loads((folder / 'results.json').read_text())
-
-
-def reported(file):
-    return {case['name'].split()[0]: case for case in json.loads(file.read_text())['runs'][0]['testcases']}
 
 
 # seatrial run
@@ -276,7 +241,7 @@ def test_the_exit_status_of_a_session_is_that_of_its_verdict(begun, check):
 
 
 def test_a_check_that_reframe_leaves_out_is_incomplete(make_site):
-    site = make_site(CHECKS + VANISHING)
+    site = make_site(writes() + VANISHING)
     status, _, folder = ended(seatrial_run(site), site)
     (case,) = results_of(folder)['cases']
     assert (status, case['verdict']) == (13, 'INCOMPLETE')
@@ -288,14 +253,14 @@ def test_a_check_that_reframe_leaves_out_is_incomplete(make_site):
 
 @pytest.fixture
 def site_with_backends(make_site):
-    site = make_site(CHECKS + CHECK.format(name='Steady'))
+    site = make_site(writes('Steady'))
     text = (site / 'settings.py').read_text()
     text = text.replace("'launcher': 'local'", "'launcher': 'at-home'")
     (site / 'settings.py').write_text(BACKENDS + text.replace("'scheduler': 'local'", "'scheduler': 'on-the-desk'"))
     return site
 
 
-@pytest.mark.parametrize('begin', [seatrial_run, reframe_run])
+@pytest.mark.parametrize('begin', [seatrial_run, plain_run])
 def test_a_session_of_a_site_with_a_launcher_and_a_scheduler_of_its_own_passes(site_with_backends, begin):
     status, output, folder = ended(begin(site_with_backends), site_with_backends)
     assert status == 0, output
@@ -307,7 +272,7 @@ def test_a_session_of_a_site_with_a_launcher_and_a_scheduler_of_its_own_passes(s
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_session_that_is_told_to_stop_ends_its_launch_and_is_incomplete(make_site, number):
-    site = make_site(CHECKS + CHECK.format(name='Lasting'))
+    site = make_site(writes('Lasting'))
     process = seatrial_run(site)
     while not list(site.glob('state/sessions/*/cases/*/raw/*-measured-*.fio')):
         assert process.poll() is None

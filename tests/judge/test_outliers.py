@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from builders import SIZE, in_blocks, moved, plan_of, records_of, sample_of
+from builders import SIZE, in_blocks, moved, night, node_plan, plan_of, records_of, sample_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.confirm import measured_again
 from seatrial.judge.case import judge_case
@@ -20,7 +20,6 @@ from seatrial.rules.places import CONFIRM, all_of, kinds, suspected
 from seatrial.workload.access import data_access
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
-from sweeps import night, node_plan
 
 BOTH = data_access('multiple', bytes_per_task=SIZE)
 

@@ -1,15 +1,20 @@
 """The figures that the sources print, judged as measurements: what each says of its own comes out here too.
 
-Of other tests: fairness, stripes and the cached listing (test_fairness.py), ten pools (test_choice.py), change points
-(test_change_points.py), LFSCK (test_lfsck.py).
+Of other tests: fairness, stripes and the cached listing (test_fairness.py), change points (test_change_points.py).
 """
 
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from seatrial.judge.choice import FigureColumn, choice, front, requirement, spread
+from seatrial.judge.lfsck import Watched, fan_in, fan_out, line, linear, share, unsaturated, watched
 from seatrial.judge.relations import FAILS, HOLDS, NO_LEAST, UNDECIDED, at_least, lies_between
+from seatrial.model.metric import LOWER
+from seatrial.model.telemetry import ServerLook
 
 
 def around(mean, error, count=21):
@@ -89,3 +94,181 @@ def test_about_20_per_cent_is_told_from_nothing_with_the_precision_that_the_sour
     """L09-06 and L09-08: 90 % intervals within 5 %."""
     assert judged((1.2, 0.025), (1.0, 0.02), 1.1, 1.3) == (1.2, HOLDS)
     assert judged((1.0, 0.02), (1.0, 0.02), 1.1, 1.3) == (1.0, FAILS)
+
+
+# Ten pools of Lustre on ZFS (GV-01 to GV-06)
+
+
+TB, MB, MINUTE = 1e12, 1e6, 60.0
+CAPACITY, DURATION = FigureColumn('capacity', 'B'), FigureColumn('duration', 's', LOWER)
+READ, WRITE = FigureColumn('read', 'B/s'), FigureColumn('write', 'B/s')
+COLUMNS = (CAPACITY, DURATION, READ, WRITE)
+POOLS = {
+    'raidz1 4 vdev 8 disk': {'duration': 44 * MINUTE, 'write': 4549 * MB},
+    'raidz2 4 vdev 8 disk': {'read': 21705 * MB},
+    'draid2:4d:0s:32c': {'capacity': 2400 * TB},
+    'draid2:14d:0s:32c': {'read': 15239 * MB},
+    'draid2:24d:0s:32c': {'duration': 264 * MINUTE, 'write': 655 * MB},
+    'draid2:26d:0s:32c': {'capacity': 3300 * TB},
+}
+"""The extremes of each column, which is all that the source has in figures."""
+
+ENOUGH = requirement('capacity>=2500TB', COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ('column', 'low', 'high', 'difference', 'percent', 'winner'),
+    [
+        (CAPACITY, 'draid2:4d:0s:32c', 'draid2:26d:0s:32c', 900 * TB, None, 'draid2:26d:0s:32c'),
+        (DURATION, 'raidz1 4 vdev 8 disk', 'draid2:24d:0s:32c', 220 * MINUTE, None, 'raidz1 4 vdev 8 disk'),
+        (READ, 'draid2:14d:0s:32c', 'raidz2 4 vdev 8 disk', 6466 * MB, 29.8, 'raidz2 4 vdev 8 disk'),
+        (WRITE, 'draid2:24d:0s:32c', 'raidz1 4 vdev 8 disk', 3894 * MB, 85.6, 'raidz1 4 vdev 8 disk'),
+    ],
+)
+def test_the_extremes_differ_as_the_source_says(column, low, high, difference, percent, winner):
+    found = spread(column, POOLS)
+    assert (found.low[0], found.high[0], found.difference, found.winner) == (low, high, difference, winner)
+    assert percent is None or round(100 * found.share, 1) == percent
+    assert len(found.unknown) == 4
+
+
+def test_the_share_of_the_capacity_is_of_another_base_in_the_source():
+    """22.5 % are of all 4,000 TB; of the maximum, as the other shares are, 900 TB are 27.3 %."""
+    found = spread(CAPACITY, POOLS)
+    assert (round(100 * found.difference / (4000 * TB), 1), round(100 * found.share, 1)) == (22.5, 27.3)
+
+
+def test_the_pool_for_writing_is_chosen_and_its_unknown_capacity_said():
+    found = choice(WRITE, POOLS, [ENOUGH])
+    assert (found.chosen, found.unknown) == ('raidz1 4 vdev 8 disk', ('capacity>=2500TB',))
+    assert found.missed == {'draid2:4d:0s:32c': ('capacity>=2500TB',)}
+    assert len(found.unmeasured) == 3
+
+
+def test_a_requirement_that_is_known_to_be_missed_chooses_the_next():
+    known = {**POOLS, 'raidz1 4 vdev 8 disk': {'write': 4549 * MB, 'capacity': 2499 * TB}}
+    found = choice(WRITE, known, [ENOUGH])
+    assert (found.chosen, found.unknown) == ('draid2:24d:0s:32c', ('capacity>=2500TB',))
+
+
+def test_nothing_is_chosen_where_all_miss_or_none_is_measured():
+    assert choice(WRITE, {'a': {'write': 1.0, 'capacity': 1.0}}, [ENOUGH]).chosen is None
+    assert choice(WRITE, {'a': {}}).unmeasured == ('a',)
+
+
+def test_the_front_has_those_that_nothing_else_beats_in_everything():
+    own = {
+        'fast': {'write': 9.0, 'read': 5.0},
+        'wide': {'write': 5.0, 'read': 9.0},
+        'worse': {'write': 5.0, 'read': 8.0},
+        'unknown': {'write': 1.0},
+        'twin': {'write': 9.0, 'read': 5.0},
+    }
+    assert front((READ, WRITE), own) == ['fast', 'wide', 'unknown', 'twin']
+
+
+@pytest.mark.parametrize(
+    ('text', 'column', 'value'),
+    [
+        ('capacity>=2500TB', 'capacity', 2.5e15),
+        ('write >= 2 GiB/s', 'write', 2.0**31),
+        ('duration<=1.5h', 'duration', 5400.0),
+    ],
+)
+def test_a_requirement_has_a_column_a_relation_and_a_figure_with_its_unit(text, column, value):
+    found = requirement(text, COLUMNS)
+    assert (found.column, found.value) == (column, value)
+
+
+@pytest.mark.parametrize(
+    'text', ('', 'capacity', 'capacity>2500TB', 'beauty>=1s', 'capacity>=1h', 'write>=5TB', 'write>=5')
+)
+def test_what_is_no_requirement_is_refused(text):
+    with pytest.raises(ValueError):
+        requirement(text, COLUMNS)
+
+
+# File-system checks
+
+
+@given(st.floats(1, 100), st.floats(1e-4, 1e-2), st.lists(st.integers(1, 10**7), min_size=4, max_size=9, unique=True))
+def test_a_line_is_found_through_its_own_points(start, each, counts):
+    found = line(counts, [start + each * count for count in counts])
+    assert found is not None
+    assert found.seconds_each == pytest.approx(each, rel=1e-6)
+    assert found.low <= found.seconds_each <= found.high
+
+
+def test_the_source_s_sizes_at_a_steady_rate_are_linear():
+    inodes = [400_000, 900_000, 1_400_000, 1_900_000, 2_300_000]
+    assert linear(inodes, [82, 178, 284, 379, 461]).verdict == HOLDS
+    assert linear(inodes, [300, 82, 410, 75, 290]).verdict == FAILS
+
+
+def test_three_sizes_or_one_decide_nothing():
+    assert linear([1, 2, 3], [10, 20, 30]).verdict == UNDECIDED
+    assert linear([1] * 5, [10, 20, 30, 40, 50]).verdict == UNDECIDED
+    assert linear([1, 2, 3, 4], [10] * 4).verdict == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ('part', 'whole', 'limits', 'verdict'),
+    [
+        (130, 500, {'most': 0.5}, HOLDS),
+        (400, 500, {'least': 0.7}, HOLDS),
+        (300, 500, {'least': 0.7}, FAILS),
+        (25, 50, {'most': 0.5}, UNDECIDED),
+        (1, 9, {'most': 0.5}, UNDECIDED),
+    ],
+)
+def test_a_share_holds_where_whole_seconds_can_show_it(part, whole, limits, verdict):
+    assert share(part, whole, **limits).verdict == verdict
+
+
+def look(end_s, server='oss1', length_s=1.0, busy=0.2, packets_in=100.0, packets_out=50.0):
+    return ServerLook(end_s, server, length_s, 1, busy, 'sda', 0.0, 0.0, 1e6, 2e6, packets_in, packets_out)
+
+
+def seen(packets_in, packets_out, busy=0.2, share_seen=1.0):
+    return Watched(share_seen, busy, packets_in, packets_out, 1e6)
+
+
+SOURCE = {'mds': seen(16000.0, 8000.0), **{f'oss{number}': seen(1000.0, 2000.0) for number in range(8)}}
+"""As the source has it: eight times what one of eight OSS receives, and twice as many in as out."""
+
+
+def test_of_a_server_only_what_lies_in_the_run_counts():
+    found = watched([look(second, length_s=4.0, busy=second / 100) for second in (104, 108, 112, 116)], 106, 114)
+    assert (found.seen, found.packets_in, found.packets_out) == (1.0, 800.0, 400.0)
+    assert found.busy == pytest.approx((2 * 1.08 + 4 * 1.12 + 2 * 1.16) / 8)
+    assert found.network == 2e6
+    assert watched([look(104, length_s=4.0)], 102, 110).seen == 0.25
+    assert watched([], 102, 110) == (0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def test_the_packets_of_the_source_have_its_factors():
+    out, back = fan_out('mds', SOURCE), fan_in('mds', SOURCE)
+    assert (out.verdict, out.estimate, back.verdict, back.estimate) == (HOLDS, 8.0, HOLDS, 2.0)
+    assert unsaturated(SOURCE).verdict == HOLDS
+
+
+@pytest.mark.parametrize(
+    ('server', 'changed', 'verdicts'),
+    [
+        ('mds', seen(16000.0, 4000.0), (FAILS, FAILS)),
+        ('mds', seen(7000.0, 8000.0), (HOLDS, FAILS)),
+        ('oss3', seen(500.0, 2000.0), (UNDECIDED, HOLDS)),
+        ('oss3', seen(0.0, 2000.0), (UNDECIDED, HOLDS)),
+        ('oss3', seen(1000.0, 2000.0, share_seen=0.94), (UNDECIDED, HOLDS)),
+        ('mds', seen(16000.0, 8000.0, share_seen=0.94), (UNDECIDED, UNDECIDED)),
+        ('mds', seen(16000.0, 0.0), (FAILS, UNDECIDED)),
+    ],
+)
+def test_other_packets_have_others(server, changed, verdicts):
+    servers = {**SOURCE, server: changed}
+    assert (fan_out('mds', servers).verdict, fan_in('mds', servers).verdict) == verdicts
+
+
+def test_one_disk_without_time_left_is_named():
+    found = unsaturated({**SOURCE, 'oss5': seen(1000.0, 2000.0, busy=0.97)})
+    assert found.verdict == FAILS and 'oss5, 97 %' in found.sentence

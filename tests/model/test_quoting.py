@@ -1,4 +1,4 @@
-"""The one quoting function: what a real shell makes of its line is the argv, whatever is in it."""
+"""Words of a shell and lists of nodes in Slurm's notation."""
 
 import subprocess
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seatrial.model.hostlist import expanded
 from seatrial.model.quoting import shell_line
 
 WORDS = st.text(st.characters(exclude_characters='\0', exclude_categories=['Cs']), max_size=30)
@@ -27,3 +28,34 @@ def test_what_no_argv_can_hold_is_refused():
         shell_line(['a\0b'])
     with pytest.raises(ValueError, match='empty'):
         shell_line([])
+
+
+# Lists of nodes
+
+
+@pytest.mark.parametrize(
+    ('hostlist', 'expected'),
+    [
+        ('n1', 'n1'),
+        ('n[1-3]', 'n1 n2 n3'),
+        ('n[1-2,07-10],m4', 'n1 n2 n07 n08 n09 n10 m4'),
+        ('rack[0-1]n[01-03]', 'rack0n01 rack0n02 rack0n03 rack1n01 rack1n02 rack1n03'),
+        ('nid[000998-001001]', 'nid000998 nid000999 nid001000 nid001001'),
+        ('a,b[3]c,d', 'a b3c d'),
+        ('', ''),
+    ],
+)
+def test_slurms_notation_is_read(hostlist, expected):
+    assert expanded(hostlist) == tuple(expected.split())
+
+
+@pytest.mark.parametrize('wrong', ['n[1-3', 'n]1', 'n[a-b]', 'n[1-2-3]', 'n[]', 'n[1,]', 'n[1-999999999]'])
+def test_what_is_no_list_of_nodes_is_refused(wrong):
+    with pytest.raises(ValueError, match='nodes'):
+        expanded(wrong)
+
+
+@given(st.lists(st.integers(0, 9999), min_size=1, max_size=30), st.integers(1, 5))
+def test_numbers_keep_their_leading_zeros(numbers, digits):
+    written = ','.join(f'{number:0{digits}d}' for number in numbers)
+    assert expanded(f'n[{written}]') == tuple(f'n{number:0{digits}d}' for number in numbers)

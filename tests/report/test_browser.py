@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from courses import measured_of, scenario_of
+from builders import measured_of, scenario_of
 from seatrial.model.layout import Layout
 from seatrial.report.session.page import page
 from seatrial.workload.sweep import Sweep

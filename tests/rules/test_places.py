@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from builders import FLAT, FLAT_TREE, MFWA, moved, plan_of, records_of
+from builders import FLAT, FLAT_TREE, MFWA, moved, names, night, node_plan, plan_of, records_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.lustre.targets import FLAGS
 from seatrial.model.metric import NodeTime, TaskTime
@@ -26,7 +26,6 @@ from seatrial.rules.places import (
     suspected,
 )
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
-from sweeps import names, night, node_plan
 
 
 def steady(node, phase):

@@ -32,7 +32,7 @@ DESIGNS = {
     'P3': 'engine/test_ior.py::test_nothing_is_verbose_stonewalled_direct_or_left_from_before',
     'P10': 'workload/test_random.py::test_the_files_are_written_in_full_and_in_order_before_by_as_many_tasks',
     'P12': 'check/test_criteria.py::test_what_no_case_can_be_compared_with_is_refused_at_its_place',
-    'P13': 'judge/test_trend.py::test_equal_nights_rarely_have_a_change',
+    'P13': 'judge/test_change_points.py::test_equal_nights_rarely_have_a_change',
     'P14': 'judge/test_references.py::test_what_is_doubted_or_measured_too_seldom_decides_nothing',
     'P19': 'judge/test_relations.py::test_equal_points_fail_to_be_insensitive_in_at_most_one_sweep_in_twenty',
 }

@@ -54,6 +54,18 @@ def output(name):
     return SAID.get(f'{name}-job.out', '')
 
 
+WAITS = {
+    'held': 'never started: held by its user',
+    'begin': 'never started: its begin time had not come',
+    'drained': 'never started: the nodes that it needs are down, drained or reserved',
+    'drained-nodelist': 'never started: nodes that it needs are not available (n2)',
+    'dependency-never': 'never started: a job that it depends on did not end as it had to',
+    'licence': 'never started: a licence that it needs was not free',
+    'resources': 'never started: the nodes that it needs were not free',
+    'qos-limit': 'never started: a limit of its QOS (QOSMaxNodePerJobLimit)',
+    'reservation-later': 'never started: its reservation had not begun',
+    'node-down-requeued': 'requeued and not started again: its begin time had not come',
+}
 ENDED = {
     'completed-end': 'completed with exit code 0 after N s',
     'step-ignored-end': 'completed with exit code 0 after N s',
@@ -79,32 +91,11 @@ ENDED = {
     'power-cut-end': 'node n2 failed after N s',
     'node-down-requeued-end': 'requeued and not started again: its begin time had not come; cancelled by root',
     'scancel-pending-end': 'never started: held by its user; cancelled by alice',
-    'drained-cancelled-end': (
-        'never started: the nodes that it needs are down, drained or reserved; cancelled by root'
-    ),
-    'drained-nodelist-cancelled-end': (
-        'never started: nodes that it needs are not available (n2); cancelled by root'
-    ),
-    'dependency-never-cancelled-end': (
-        'never started: a job that it depends on did not end as it had to; cancelled by root'
-    ),
-    'licence-cancelled-end': 'never started: a licence that it needs was not free; cancelled by root',
-    'resources-cancelled-end': 'never started: the nodes that it needs were not free; cancelled by root',
-    'begin-cancelled-end': 'never started: its begin time had not come; cancelled by root',
-    'qos-limit-cancelled-end': 'never started: a limit of its QOS (QOSMaxNodePerJobLimit); cancelled by root',
-    'reservation-later-cancelled-end': 'never started: its reservation had not begun; cancelled by root',
-}
-STILL = {
-    'held': 'never started: held by its user; it still waits',
-    'begin': 'never started: its begin time had not come; it still waits',
-    'drained': 'never started: the nodes that it needs are down, drained or reserved; it still waits',
-    'drained-nodelist': 'never started: nodes that it needs are not available (n2); it still waits',
-    'dependency-never': 'never started: a job that it depends on did not end as it had to; it still waits',
-    'licence': 'never started: a licence that it needs was not free; it still waits',
-    'resources': 'never started: the nodes that it needs were not free; it still waits',
-    'qos-limit': 'never started: a limit of its QOS (QOSMaxNodePerJobLimit); it still waits',
-    'reservation-later': 'never started: its reservation had not begun; it still waits',
-    'node-down-requeued': 'requeued and not started again: its begin time had not come; it still waits',
+    **{
+        f'{name}-cancelled-end': f'{why}; cancelled by root'
+        for name, why in WAITS.items()
+        if name not in ('held', 'node-down-requeued')
+    },
 }
 ACCOUNTED = {
     'completed-soon': 'completed with exit code 0 after N s',
@@ -153,9 +144,9 @@ def test_the_end_of_a_job_has_its_sentence(name):
     assert untimed(known) == ENDED[name]
 
 
-@pytest.mark.parametrize('name', STILL)
+@pytest.mark.parametrize('name', WAITS)
 def test_a_job_that_waits_is_said_with_its_reason(name):
-    assert sentence(merged(scontrol(name), sacct(name))) == STILL[name]
+    assert sentence(merged(scontrol(name), sacct(name))) == f'{WAITS[name]}; it still waits'
 
 
 def test_a_job_that_is_held_after_its_launch_failed_says_so():

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
+from builders import FLAT, FLAT_TREE, GUARANTEES, night, node_plan, plan_of, records_of
 from seatrial.check.session import Session
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import ExpectationResult
@@ -32,7 +32,6 @@ from seatrial.site.profile import PROFILES
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
-from sweeps import night, node_plan
 
 TWO = plan_of(posix_semantics(tasks=2), Sweep('tree', (('two', {}),)))
 RATES = {'file_create': 4000.0, 'file_stat': 9000.0, 'file_read': 8000.0, 'file_remove': 5000.0}

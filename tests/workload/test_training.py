@@ -1,12 +1,20 @@
-"""Training reads: the data set of each accelerator, its batches, and what a profile makes of them."""
+"""Training, checkpoints, and both at once."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seatrial.engine.base import measured
+from seatrial.engine.dd import Dd
+from seatrial.engine.posixops.engine import PosixOps
+from seatrial.model.metric import Measurement, bandwidth, rate
+from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, MIB
 from seatrial.workload.base import Effort
-from seatrial.workload.registry import fault_of
+from seatrial.workload.burst import burst
+from seatrial.workload.checkpoint import Checkpoint, checkpoint
+from seatrial.workload.registry import fault_of, kind_of, metrics_of
+from seatrial.workload.sweep import Sweep, expand
 from seatrial.workload.training import FIRST, Training, batches_of, buffers, file_size, files_of, step, training
 
 KIND = Training()
@@ -77,9 +85,135 @@ def test_a_share_that_a_site_fixes_is_refused_where_no_epoch_can_have_it(share, 
         ({'bytes_per_task': 146_600_628}, 'bytes_per_task: 146600628 B are fewer than 2 batches'),
     ],
 )
-def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
+def test_what_training_cannot_be_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(UNET.changed(**changes)).startswith(fault)
 
 
 def test_a_node_holds_a_sample_for_each_thread_of_its_tasks():
     assert buffers(UNET) == 2 * 4 * 146_600_628
+
+
+# Checkpoints
+
+
+CHECKPOINT = Checkpoint()
+OWN, SHARED = expand(
+    Sweep('variant', (('own', {}), ('shared', {'files': 'single', 'extent': 'segment'}))),
+    checkpoint('100GiB', 900.0, '12GiB'),
+    Allocation(2, 4),
+)
+
+
+def of(metric):
+    return Measurement((metric,), 1, ('node1',))
+
+
+def derived(phase, bytes_per_s, point=OWN):
+    found = CHECKPOINT.derived(point, phase, of(bandwidth(phase, int(bytes_per_s) * 5, 5.0, '')))
+    return {each.name: each.value for each in found}
+
+
+def test_a_state_of_100_gib_takes_100_s_at_1_gib_a_second_and_costs_a_tenth_of_the_training():
+    assert derived('write', GIB) == {'checkpoint_time': 100.0, 'training_lost': 0.1}
+    assert derived('read', 2 * GIB) == {'restore_time': 50.0}
+
+
+@given(st.integers(1, 2**50), st.floats(1.0, 1e6))
+def test_the_share_that_is_lost_is_one_and_grows_with_the_state_and_with_the_number_of_checkpoints(state, interval_s):
+    point = OWN.changed(working_set=state, interval_s=interval_s)
+    lost = derived('write', MIB, point)['training_lost']
+    assert 0 < lost < 1
+    assert derived('write', MIB, point.changed(working_set=2 * state))['training_lost'] > lost
+    assert derived('write', MIB, point.changed(interval_s=interval_s / 2))['training_lost'] > lost
+
+
+@pytest.mark.parametrize('phase', ['write', 'read'])
+def test_what_an_engine_gives_and_what_follows_from_it_are_all_of_its_metrics(phase):
+    class Wrote(Dd):
+        def measure(self, phase, point, command, outcome):
+            return Measurement((bandwidth(phase, GIB, 2.0, ''),), 8, ('node1',))
+
+    found = measured(Wrote(), phase, OWN, None, None).metrics
+    planned = metrics_of(OWN, phase)
+    assert [(each.name, each.unit, each.better) for each in found] == [
+        (each.name, each.unit, each.better) for each in planned
+    ]
+    assert [each.steers for each in planned] == [True, *[False] * (len(planned) - 1)]
+    assert {each.seconds for each in found} == {2.0}
+
+
+def test_of_a_launch_that_took_no_time_nothing_follows():
+    assert CHECKPOINT.derived(OWN, 'write', of(bandwidth('write', GIB, 0.0, ''))) == ()
+
+
+def test_a_state_is_written_as_a_file_a_task_or_into_one_file():
+    assert (len(CHECKPOINT.files(OWN)), len(CHECKPOINT.files(SHARED))) == (8, 1)
+    assert CHECKPOINT.files(SHARED)[0].size == 8 * 12 * GIB
+    assert CHECKPOINT.resized(SHARED, GIB).data.working_set == 100 * GIB
+
+
+@pytest.mark.parametrize(
+    ('changes', 'fault'),
+    [
+        ({'working_set': 0}, 'working_set: a state of 0 B is none'),
+        ({'interval_s': 0.0}, 'interval_s: 0 s never begin or never end'),
+        ({'interval_s': float('inf')}, 'interval_s: inf s never begin or never end'),
+        ({'extent': 'segment'}, 'extent: a file a task has no segments'),
+    ],
+)
+def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
+    assert fault_of(OWN.changed(**changes)).startswith(fault)
+
+
+# Checkpoints beside training reads
+
+
+BURST = kind_of('burst')
+TEMPLATE = burst(training(MIB, 4, 0.1, 2, bytes_per_task=8 * MIB))
+
+
+def both(tasks):
+    return TEMPLATE._replace(label='both', tasks=tasks, tasks_per_node=tasks)
+
+
+def test_one_task_cannot_do_both():
+    assert PosixOps().cannot(both(1)) == 'cannot train and write checkpoints at once with one task'
+    assert PosixOps().cannot(both(2)) is None
+
+
+def test_a_loss_is_what_is_missing_beside_the_other():
+    figures = (
+        bandwidth('checkpoint', 100, 1.0, ''),
+        rate('training', 50, 1.0, ''),
+        bandwidth('checkpoint_beside', 100, 2.0, ''),
+        rate('training_beside', 60, 1.0, ''),
+    )
+    found = BURST.derived(both(2), 'burst', Measurement(figures, 2, ('n1',)))
+    assert {each.name: each.value for each in found} == {
+        'checkpoint_loss': 0.5,
+        'training_loss': pytest.approx(-0.2),
+    }
+    assert BURST.derived(both(2), 'burst', Measurement(figures[:3], 2, ('n1',))) == found[:1]
+
+
+def test_what_was_timed_are_three_acts_one_after_the_other():
+    acts = [bandwidth('checkpoint', 1, 1.0, ''), rate('training', 1, 2.0, '')]
+    acts += [bandwidth('checkpoint_beside', 1, 4.0, ''), rate('training_beside', 1, 4.1, '')]
+    assert BURST.phase('burst').timed_s(Measurement(tuple(acts), 2, ('n1',))) == 7.0
+
+
+def test_the_losses_and_the_data_set_steer_nothing():
+    metrics = [each for phase in both(2).phases for each in metrics_of(both(2), phase)]
+    assert [each.name for each in metrics if not each.steers] == ['write', 'checkpoint_loss', 'training_loss']
+
+
+def test_there_is_room_for_the_data_set_and_a_checkpoint():
+    assert BURST.footprint([both(3)]) == (3 * 8 * MIB + 2 * 8 * MIB, 24 + 2)
+    assert BURST.moved(both(3), 'burst') == (2 * 2 * 8 * MIB, None)
+
+
+def test_only_what_is_read_has_been_in_a_cache():
+    assert [BURST.cache_of(name, 'cold') for name in ('training_beside', 'training_loss', 'checkpoint_beside')] == [
+        *('cold', 'cold'),
+        '',
+    ]

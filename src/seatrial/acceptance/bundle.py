@@ -130,9 +130,10 @@ class Archive(zipfile.ZipFile):
             raise
 
     def close(self) -> None:
-        """The file too."""
+        """The file too; of one that could not be opened there is none."""
         super().close()
-        self._opened.close()
+        if hasattr(self, '_opened'):
+            self._opened.close()
 
     def size(self, name: str) -> int:
         """Unpacked, in bytes. Raises KeyError for what is not there."""

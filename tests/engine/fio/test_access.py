@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import MFWA, cuts, jobs_in, refused_by, sections
+from fio_runs import changed, jobs_in, outcome, sections, text
+from measuring import MFWA, cuts, refused_by
 from measuring import access_point as point
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.failed_call import failed_call
@@ -15,9 +16,7 @@ from seatrial.engine.fio.process import CLOCK_S
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
 from seatrial.workload.registry import kind_of
-from transcript import run_for, transcripts
-
-TRANSCRIPTS = transcripts('fio')
+from transcript import run_for
 
 MFWA_RANDOM = data_access('multiple', order='random')
 SFSA = data_access('single', 'segment')
@@ -38,16 +37,6 @@ GOOD = {
 }
 
 
-def text(name, section):
-    return TRANSCRIPTS[name].get(section, '')
-
-
-def outcome(name, report=None):
-    """What the runner saw of this transcript, with another text in place of the report if one is given."""
-    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')), int(text(name, 'rc')))
-    return Outcome((process,), (text(name, 'out'),), (text(name, 'err'),), (report or text(name, 'json') or None,))
-
-
 def command_of(name):
     """A command whose job file is the transcript's own."""
     return Fio().command('fio', 'write', point(), '/raw/1', 7)._replace(inputs={'/raw/1.fio': text(name, 'fio')})
@@ -59,13 +48,6 @@ def measure(name, report=None, how=None):
 
 
 refusal = refused_by(measure)
-
-
-def changed(name, change):
-    """The transcript's report after a change of its data."""
-    data = json.loads(text(name, 'json'))
-    change(data)
-    return json.dumps(data, indent=2)
 
 
 def jobs_of(phase, at, seed=7):

@@ -5,22 +5,19 @@ import json
 
 import pytest
 
+from fio_runs import TRANSCRIPTS, outcome
 from measuring import cuts, refused_by
-from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.bonnie import FioBonnie
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.bonnie import PHASE, SEEKERS, bonnie_file, seeks_of
-from transcript import transcripts
 
 POINT = bonnie_file('1MiB', '8MiB')._replace(label='1MiB', tasks_per_node=1)
-TOLD = transcripts('fio')['bonnie']
+TOLD = TRANSCRIPTS['bonnie']
 COMMAND = FioBonnie().command('fio', PHASE, POINT, '/raw/1', 7)
 
 
-def measure(report=None, lived_s=float(TOLD['seconds'])):
-    process = ProcessTime('node1', 0.0, lived_s, int(TOLD['rc']))
-    outcome = Outcome((process,), (TOLD['out'],), (TOLD['err'],), (TOLD['json'] if report is None else report,))
-    return FioBonnie().measure(PHASE, POINT, COMMAND, outcome)
+def measure(report=None, lived_s=None):
+    return FioBonnie().measure(PHASE, POINT, COMMAND, outcome('bonnie', report, lived_s=lived_s))
 
 
 refusal = refused_by(measure)

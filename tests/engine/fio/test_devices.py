@@ -8,15 +8,14 @@ import subprocess
 
 import pytest
 
-from measuring import access_point, cuts, jobs_in, refused_by
-from seatrial.engine.base import Outcome, ProcessTime
+from fio_runs import TRANSCRIPTS, jobs_in, outcome
+from measuring import access_point, cuts, refused_by
 from seatrial.engine.fio.devices import FioDevices
 from seatrial.model.units import MIB
 from seatrial.workload.devices import raw_devices
-from transcript import transcripts
 
 POINT = access_point(raw_devices().changed(devices=('/dev/loop0', '/dev/loop1')), tasks=4, transfers=32)
-TOLD = transcripts('fio')['device-read']
+TOLD = TRANSCRIPTS['device-read']
 
 
 def command_of(phase='device', at=POINT, raw='/raw/1'):
@@ -24,9 +23,7 @@ def command_of(phase='device', at=POINT, raw='/raw/1'):
 
 
 def measure(report=None):
-    process = ProcessTime('node1', 0.0, float(TOLD['seconds']), int(TOLD['rc']))
-    outcome = Outcome((process,), (TOLD['out'],), (TOLD['err'],), (TOLD['json'] if report is None else report,))
-    return FioDevices().measure('device', POINT, command_of(), outcome)
+    return FioDevices().measure('device', POINT, command_of(), outcome('device-read', report))
 
 
 refusal = refused_by(measure)

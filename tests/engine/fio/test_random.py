@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import cuts, jobs_in, refused_by
+from fio_runs import changed, jobs_in, outcome, report_of, text
+from measuring import cuts, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio.access import LEAD_S
 from seatrial.engine.fio.process import CLOCK_S
@@ -21,9 +22,7 @@ from seatrial.model.metric import LOWER, percentile_name
 from seatrial.model.units import KIB, MIB
 from seatrial.workload.random import DIRECTIONS, PERCENTILES, PHASES, names_of, random_access
 from seatrial.workload.registry import kind_of
-from transcript import transcripts
 
-TRANSCRIPTS = transcripts('fio')
 RANDOM = kind_of('random')
 
 
@@ -43,21 +42,6 @@ GOOD = {
 MIXED_ON_TWO = point('randrw', nodes=2, read_share=0.7, queue_depth=4, transfer_size=64 * KIB)
 
 
-def text(name, section):
-    return TRANSCRIPTS[name].get(section, '')
-
-
-def report_of(name, section='json'):
-    said = text(name, section)
-    return json.JSONDecoder().raw_decode(said, said.index('{\n'))[0]
-
-
-def outcome(name, report=None):
-    """What the runner saw of this transcript, with another text in place of the report if one is given."""
-    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')), int(text(name, 'rc')))
-    return Outcome((process,), (text(name, 'out'),), (text(name, 'err'),), (report or text(name, 'json') or None,))
-
-
 def measure(name, report=None, at=None, seen=None):
     at = at or GOOD[name]
     command = FioRandom().command('fio', at.phases[0], at, '/raw/1', 7)
@@ -66,13 +50,6 @@ def measure(name, report=None, at=None, seen=None):
 
 
 refusal = refused_by(measure)
-
-
-def changed(name, change):
-    """The transcript's report after a change of its data."""
-    data = report_of(name)
-    change(data)
-    return json.dumps(data, indent=2)
 
 
 def done_by(name):

@@ -4,16 +4,15 @@ import json
 
 import pytest
 
-from measuring import access_point, cuts, jobs_in, refused_by
-from seatrial.engine.base import Outcome, ProcessTime
+from fio_runs import TRANSCRIPTS, jobs_in, outcome
+from measuring import access_point, cuts, refused_by
 from seatrial.engine.fio.reuse import FioReuse
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.reuse import file_reuse
-from transcript import transcripts
 
 PHASES = ('write', 'rewrite', 'update', 'read', 'reread')
 POINT = access_point(file_reuse(PHASES), transfers=32)
-TOLD = {phase: transcripts('fio')[f'reuse-{phase}'] for phase in ('rewrite', 'update', 'reread')}
+TOLD = {phase: TRANSCRIPTS[f'reuse-{phase}'] for phase in ('rewrite', 'update', 'reread')}
 
 
 def command_of(phase, at=POINT):
@@ -21,10 +20,7 @@ def command_of(phase, at=POINT):
 
 
 def measure(phase, report=None, at=POINT):
-    told = TOLD[phase]
-    process = ProcessTime('node1', 0.0, float(told['seconds']), int(told['rc']))
-    outcome = Outcome((process,), (told['out'],), (told['err'],), (told['json'] if report is None else report,))
-    return FioReuse().measure(phase, at, command_of(phase, at), outcome)
+    return FioReuse().measure(phase, at, command_of(phase, at), outcome(f'reuse-{phase}', report))
 
 
 refusal = refused_by(measure)

@@ -14,15 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import cuts, jobs_in, refused_by
+from fio_runs import changed, jobs_in, outcome, text
+from measuring import cuts, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio.tree import TOGETHER_S, FioFiles
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.base import Entries
 from seatrial.workload.tree import PHASES, levels_total, metadata_tree
-from transcript import transcripts
 
-TRANSCRIPTS = transcripts('fio')
 WITHOUT_READ = ('create', 'stat', 'remove')
 
 EMPTY = metadata_tree(files_per_directory=10, phases=WITHOUT_READ)
@@ -51,17 +50,6 @@ REFUSED = {
 }
 
 
-def text(name, section):
-    return TRANSCRIPTS[name].get(section, '')
-
-
-def outcome(name, report=None, **instead):
-    """What the runner saw of this transcript, with other texts in place of those that are given."""
-    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')), instead.get('status', int(text(name, 'rc'))))
-    stderr = instead.get('stderr', text(name, 'err'))
-    return Outcome((process,), (text(name, 'out'),), (stderr,), (report or text(name, 'json') or None,))
-
-
 def command_of(phase, at, raw='/records/1', seed=7, program='fio'):
     return FioFiles().command(program, phase, at, raw, seed)
 
@@ -73,13 +61,6 @@ def measure(name, report=None, how=None, **instead):
 
 
 refusal = refused_by(measure)
-
-
-def changed(name, change):
-    """The transcript's report after a change of its data."""
-    data = json.loads(text(name, 'json'))
-    change(data)
-    return json.dumps(data, indent=2)
 
 
 def of_second_task(name, **fields):

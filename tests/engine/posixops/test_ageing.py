@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from posix_disk import point
+from measuring import point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import ageing as ageing_task
 from seatrial.engine.posixops.engine import PosixOps

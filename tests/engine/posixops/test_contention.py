@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from posix_disk import Disk, point
+from measuring import Disk, point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import contention as contention_task
 from seatrial.engine.posixops.contention import carry_out, record_of

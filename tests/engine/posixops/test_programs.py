@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from posix_disk import Disk, point
+from measuring import Disk, point
 from seatrial.engine.posixops import programs
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.programs import _compare, _names, _run, carry_out

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from posix_disk import point
+from measuring import point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.burst import BUSY, WINDOW
 from seatrial.engine.posixops.engine import PosixOps

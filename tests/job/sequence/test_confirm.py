@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import MFWA, plan_of
+from builders import MFWA, names, node_plan, plan_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.confirm import (
     LARGEST_GROUP,
@@ -20,7 +20,6 @@ from seatrial.job.sequence.confirm import (
 from seatrial.model.point import Allocation
 from seatrial.rules.outliers import CONTROLS
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand, group_size
-from sweeps import names, node_plan
 
 systems = st.integers(2, 300).flatmap(
     lambda count: st.tuples(

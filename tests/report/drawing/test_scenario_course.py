@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from courses import measured_of, rows_of, scenario_of
+from builders import measured_of, rows_of, scenario_of
 from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import MAX_STEPS
 from seatrial.model.units import BINARY

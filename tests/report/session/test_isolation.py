@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from builders import SIZE
+from builders import SIZE, night, node_plan
 from seatrial.judge.outliers import isolation
 from seatrial.model.plan import StoppingRule
 from seatrial.model.record import Finding, NotTested
@@ -16,7 +16,6 @@ from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, SLOWEST, summa
 from seatrial.report.session.page import page
 from seatrial.report.session.summary import markdown
 from seatrial.workload.access import data_access
-from sweeps import night, node_plan
 
 BOTH = data_access('multiple', bytes_per_task=SIZE)
 

@@ -1,0 +1,189 @@
+"""ci/test, ci/quickstart --offline and ci/lock: what each of them runs, wants and leaves."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+# The forms of ci/test
+
+
+NOTES = '#!/bin/sh\necho "${0##*/} $*" >>"$SEATRIAL_NOTES"\n'
+NAMES = 'lab-gluster', 'lab-ceph', 'lab-slurm', 'lab-kernels'
+LABS = [f'{name} {verb}' for name in NAMES for verb in ('up', 'down')]
+
+
+@pytest.fixture
+def ran(repository, tmp_path, monkeypatch):
+    """Run ci/test in a tree whose programs only note how they were called; returns what was noted."""
+    (tmp_path / 'ci').mkdir()
+    for name in ('ci/test', 'ci/environment', 'pyproject.toml'):
+        shutil.copy(repository / name, tmp_path / name)
+    programs, own = tmp_path / 'bin', tmp_path / '.venv' / 'bin'
+    for folder, names in (
+        (programs, ('apt-get', 'dpkg-query', 'id')),
+        (own, ('ruff', 'mypy', 'python')),
+        (tmp_path / 'ci', ('environment-modules', *NAMES)),
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (folder / name).write_text(NOTES)
+            (folder / name).chmod(0o755)
+    (programs / 'id').write_text('#!/bin/sh\necho 0\n')
+    sums = subprocess.run(
+        ['cksum'], stdin=(tmp_path / 'pyproject.toml').open(), capture_output=True, text=True
+    ).stdout
+    (tmp_path / '.venv' / 'seatrial-installed').write_text(f'dev {sums.strip()} {tmp_path}')
+    notes = tmp_path / 'notes'
+    monkeypatch.setenv('SEATRIAL_NOTES', str(notes))
+    monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
+
+    def run(*arguments):
+        subprocess.run([tmp_path / 'ci' / 'test', *arguments], capture_output=True, check=True, timeout=60)
+        return notes.read_text().splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'pytest_has'),
+    [
+        (['--fast'], '--fast'),
+        (['tests/model'], 'tests/model'),
+        (['--fast', 'tests/model', '-x'], '--fast tests/model -x'),
+        (['--full', 'tests/model'], '--long tests/model'),
+    ],
+)
+def test_a_run_of_a_part_brings_neither_packages_nor_labs(ran, arguments, pytest_has):
+    noted = ran(*arguments)
+    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', '--dist', 'worksteal', *pytest_has.split()]
+    assert {line.split()[0] for line in noted} == {'ruff', 'mypy', 'python'}
+
+
+@pytest.mark.parametrize(('arguments', 'pytest_has'), [([], []), (['--full'], ['--long'])])
+def test_a_run_of_all_brings_the_packages_and_has_each_lab_up_and_down_for_its_own(ran, arguments, pytest_has):
+    noted = ran(*arguments)
+    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', '--dist', 'worksteal', *pytest_has]
+    assert [' '.join(line.split()[:2]) for line in noted if line.startswith('lab-')] == LABS
+    assert any(line.startswith('apt-get install -y') and ' chromium' in line for line in noted)
+
+
+# ci/quickstart --offline
+
+
+@pytest.fixture
+def tree(repository, tmp_path):
+    """A clone with nothing in it but what quickstart reads before it installs anything."""
+    for name in ('ci/quickstart', 'ci/environment', 'ci/requirements.txt', 'pyproject.toml'):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(repository / name, tmp_path / name)
+    return tmp_path
+
+
+def quickstart(tree, *arguments):
+    return subprocess.run([tree / 'ci/quickstart', *arguments], capture_output=True, text=True, timeout=300)
+
+
+def test_without_a_wheelhouse_the_mend_is_named(tree):
+    done = quickstart(tree, '--offline')
+    assert done.returncode == 64
+    assert f'{tree}/wheelhouse is not there; make an archive with ci/bundle' in done.stderr
+    assert not (tree / '.venv').exists()
+
+
+def test_a_python_that_the_wheelhouse_is_not_for_is_named(tree):
+    (tree / 'wheelhouse').mkdir()
+    (tree / 'wheelhouse' / 'README').write_text('For Python 2.7.\n')
+    done = quickstart(tree, '--offline')
+    assert done.returncode == 70
+    assert f'is not among the versions in {tree}/wheelhouse/README' in done.stderr
+
+
+@pytest.mark.long
+def test_an_archive_installs_and_measures_without_a_network(repository, tmp_path):
+    """Packages come from PyPI once; then nothing can be reached, because the machine has no network any more."""
+    alone = ['unshare', '--net', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
+    if subprocess.run([*alone, 'true'], capture_output=True).returncode:
+        pytest.skip('a network namespace with its loopback is not permitted here')
+    archive = tmp_path / 'offline.tar'
+    made = subprocess.run([repository / 'ci/bundle', archive], capture_output=True, text=True, timeout=1800)
+    if made.returncode and 'Could not fetch' in made.stderr:
+        pytest.skip('PyPI cannot be reached')
+    assert made.returncode == 0, made.stderr
+    subprocess.run(['tar', '-xf', archive, '-C', tmp_path], check=True)
+    (home,) = tmp_path.glob('seatrial-*/')
+    argv = [home / 'ci/quickstart', '--offline', 'EmptyDirectories', '--engine=posixops']
+    done = subprocess.run([*alone, *argv], capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '= MEASURED' in done.stdout and sys.version_info >= (3, 10)
+
+
+# The locks that ci/lock writes
+
+
+LOCKS = {'requirements.txt': (), 'requirements-dev.txt': ('dev',)}
+FOR_THE_TREE = ('hatchling', 'editables')
+PYTHONS = ('3.10', '3.11', '3.12', '3.13')
+MACHINES = ('x86_64', 'aarch64')
+LINE = re.compile(r'([\w.-]+)==(\S+)(?: ; (.+?))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n')
+
+
+def read(text):
+    """Name, version and marker of each distribution in a lock, of which nothing is without a hash."""
+    lines = LINE.findall(text)
+    assert LINE.sub('', text) == '', 'other lines than those of distributions with their hashes'
+    return [(canonicalize_name(name), version, marker and Marker(marker)) for name, version, marker, _ in lines]
+
+
+def lacking(lock, wanted, python, machine):
+    """Which of the requirements have no version in the lock that they allow."""
+    where = {'python_version': python, 'python_full_version': f'{python}.0', 'platform_machine': machine}
+    there = [(name, version) for name, version, marker in lock if not marker or marker.evaluate(where)]
+    assert len(dict(there)) == len(there), 'a distribution has two versions at once'
+    asked = [each for each in map(Requirement, wanted) if each.marker is None or each.marker.evaluate(where)]
+    return [
+        str(each)
+        for each in asked
+        if not any(
+            name == canonicalize_name(each.name) and each.specifier.contains(version) for name, version in there
+        )
+    ]
+
+
+@pytest.fixture
+def wanted(repository):
+    """What pyproject.toml asks for with these extras."""
+    tomllib = pytest.importorskip('tomllib')
+    project = tomllib.loads((repository / 'pyproject.toml').read_text())
+
+    def of(extras):
+        own = project['project']
+        more = [each for extra in extras for each in own['optional-dependencies'][extra]]
+        return [*own['dependencies'], *more, *project['build-system']['requires'], *FOR_THE_TREE]
+
+    return of
+
+
+@pytest.mark.parametrize('machine', MACHINES)
+@pytest.mark.parametrize('python', PYTHONS)
+@pytest.mark.parametrize('name', LOCKS)
+def test_a_lock_has_what_pyproject_asks_for(repository, wanted, name, python, machine):
+    lock = read((repository / 'ci' / name).read_text())
+    assert lacking(lock, wanted(LOCKS[name]), python, machine) == []
+
+
+def test_what_is_added_and_not_locked_is_seen(repository, wanted):
+    lock = read((repository / 'ci' / 'requirements.txt').read_text())
+    more = ['rich>=999', 'nonesuch', *wanted(())]
+    assert lacking(lock, more, '3.11', 'x86_64') == ['rich>=999', 'nonesuch']
+
+
+def test_the_two_locks_have_the_same_versions(repository):
+    one, both = (set(LINE.findall((repository / 'ci' / name).read_text())) for name in LOCKS)
+    assert one <= both

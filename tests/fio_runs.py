@@ -1,0 +1,56 @@
+"""Genuine outputs of fio, as the tests of its engines read them, and its job files."""
+
+import configparser
+import json
+from collections.abc import Callable
+from typing import Any
+
+from seatrial.engine.base import Command, Outcome, ProcessTime
+from transcript import transcripts
+
+TRANSCRIPTS = transcripts('fio')
+
+
+def text(name: str, section: str) -> str:
+    return TRANSCRIPTS[name].get(section, '')
+
+
+def outcome(
+    name: str,
+    report: str | None = None,
+    status: int | None = None,
+    stderr: str | None = None,
+    lived_s: float | None = None,
+) -> Outcome:
+    """What the runner saw of a transcript of one process, with others in place of those that are given."""
+    ended = int(text(name, 'rc')) if status is None else status
+    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')) if lived_s is None else lived_s, ended)
+    err = text(name, 'err') if stderr is None else stderr
+    json_ = text(name, 'json') if report is None else report
+    return Outcome((process,), (text(name, 'out'),), (err,), (json_ or None,))
+
+
+def report_of(name: str, section: str = 'json') -> Any:
+    """The data of its report, without the notes before it."""
+    said = text(name, section)
+    return json.JSONDecoder().raw_decode(said, said.index('{\n'))[0]
+
+
+def changed(name: str, change: Callable[[Any], object]) -> str:
+    """Its report after a change of its data."""
+    data = report_of(name)
+    change(data)
+    return json.dumps(data, indent=2)
+
+
+def sections(job_file: str) -> dict[str, dict[str, str]]:
+    """The jobs of a job file by their names, each with the global options."""
+    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
+    parser.read_string(job_file)
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def jobs_in(command: Command) -> list[dict[str, str]]:
+    """The jobs of all job files of a command, in the order of ranks."""
+    files = (each for path, each in command.inputs.items() if path.endswith('.fio'))
+    return [job for each in files for job in sections(each).values()]

@@ -1,0 +1,218 @@
+"""Points, metrics, what Darshan saw of a launch, and what changed of a file system."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.issued import MIXED, DarshanLaunch, DarshanRun, Done, Issued, Share
+from seatrial.model.layout import Layout
+from seatrial.model.metric import (
+    HIGHER,
+    Measurement,
+    Metric,
+    NodeTime,
+    bandwidth,
+    percentile_name,
+    rate,
+)
+from seatrial.model.point import DataPart, Point
+from seatrial.model.state import NONE_REMEMBERED, Change, changes
+from seatrial.model.units import KIB, MIB
+from seatrial.workload.access import data_access
+
+# Points, allocations and axes
+
+
+WRITES = Point(
+    'access',
+    ('write',),
+    nodes=2,
+    tasks=6,
+    tasks_per_node=3,
+    data=DataPart(transfer_size=64 * KIB, bytes_per_task=MIB),
+)
+
+
+def test_what_a_kind_does_not_have_is_not_in_its_json():
+    assert to_json(Point('semantics', ('probe',), 'two-tasks', tasks=2)) == {
+        'kind': 'semantics',
+        'phases': ['probe'],
+        'label': 'two-tasks',
+        'tasks': 2,
+    }
+
+
+@given(st.from_type(Point))
+def test_any_point_comes_back_from_its_json(point):
+    text = json.dumps(to_json(point))
+    assert json.dumps(to_json(from_json(Point, json.loads(text)))) == text, 'NaN among them, which equals nothing'
+
+
+def test_a_layout_of_its_own_is_told_from_that_of_the_case():
+    own = WRITES._replace(layout=Layout())
+    assert from_json(Point, to_json(own)).layout == Layout()
+    assert from_json(Point, to_json(WRITES)).layout is None
+
+
+def test_a_parameter_is_changed_and_read_by_its_name_whichever_part_has_it():
+    point = WRITES.changed(transfer_size=KIB, tasks=2, think_s=0.5)
+    assert (point.data, point.tasks) == (WRITES.data._replace(transfer_size=KIB), 2)
+    assert [point.value(name) for name in ('transfer_size', 'tasks', 'think_s', 'depth')] == [KIB, 2, 0.5, None]
+
+
+def test_a_value_as_by_default_makes_no_part_that_was_not_there():
+    assert WRITES.changed(think_s=0.0, depth=0) == WRITES
+
+
+def test_a_point_without_a_part_moves_no_bytes_and_lasts_no_time():
+    point = Point('semantics', ('probe',), tasks=2)
+    assert (point.bytes_moved, point.duration_s, point.pauses_s, point.actions, point.fullness) == (0, 0, (), (), 0)
+
+
+def test_the_transfers_are_those_of_a_task_in_one_phase():
+    assert WRITES.data.transfers == 16
+    assert WRITES.bytes_moved == 6 * MIB
+
+
+@pytest.mark.parametrize(
+    ('order', 'segments', 'block_size'), [('contiguous', 1, MIB), ('strided', 16, 64 * KIB), ('random', 1, MIB)]
+)
+def test_only_dealt_transfers_are_segments_of_ior(order, segments, block_size):
+    point = WRITES.changed(order=order)
+    assert (point.data.segments, point.data.block_size) == (segments, block_size)
+    assert point.data.segments * point.data.block_size == point.data.bytes_per_task
+
+
+# Metrics
+
+
+HOLDING = Metric('holding', 3.0, '')
+WRITE = bandwidth('write', 8 * MIB, 2.0, '4.00')
+CREATE = rate('file_create', 4686, 2.0, '2343.000', (1.0, 1.5), {'p99': 0.001})
+
+
+def test_a_bandwidth_is_bytes_over_first_start_to_last_end_in_b_s():
+    assert Metric('write', 4.0 * MIB, 'B/s', HIGHER, 2.0, 0, '4.00') == WRITE
+
+
+def test_a_rate_counts_the_operations_of_all_tasks():
+    assert Metric('file_create', 2343.0, 'op/s', HIGHER, 2.0, 4686, '2343.000', {'p99': 0.001}, (1.0, 1.5)) == CREATE
+
+
+@pytest.mark.parametrize('make', [bandwidth, rate])
+@pytest.mark.parametrize('seconds', [0.0, -1.0])
+def test_what_took_no_time_is_no_figure(make, seconds):
+    metric = make('x', 100, seconds, '')
+    assert metric.value == 0.0
+    assert Measurement((metric, HOLDING), 1, ('h',)).figures == {'holding': 3.0}
+
+
+@given(st.integers(1, 1 << 60), st.floats(1e-6, 1e6))
+def test_value_times_seconds_is_what_was_done(number, seconds):
+    assert bandwidth('read', number, seconds, '').value * seconds == pytest.approx(number)
+    assert rate('stat', number, seconds, '').value * seconds == pytest.approx(number)
+
+
+def test_the_idle_share_is_what_the_slowest_task_leaves():
+    assert rate('file_stat', 52, 0.008, '', (0.001, 0.002)).idle_share == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize('metric', [WRITE, rate('x', 1, 0.0, '', (1.0,))])
+def test_without_the_times_of_tasks_or_of_the_phase_nothing_is_idle(metric):
+    assert metric.idle_share == 0.0
+
+
+def test_the_seconds_of_a_launch_are_its_shortest_timed_region():
+    metrics = (rate('file_create', 4, 2.0, ''), rate('directory_create', 4, 0.5, ''), HOLDING)
+    assert Measurement(metrics, 1, ('h',)).seconds == 0.5
+    assert Measurement((HOLDING,), 1, ('h',)).seconds == 0.0  # it times nothing
+
+
+def test_metrics_are_had_by_their_names():
+    measurement = Measurement((WRITE, CREATE, HOLDING), 2, ('h',))
+    assert (measurement.metric('file_create'), measurement.metric('read')) == (CREATE, None)
+    assert measurement.figures == {'write': 4.0 * MIB, 'file_create': 2343.0, 'holding': 3.0}
+    assert NodeTime('n1', 2, 8 * MIB, 1.0, 2.0).bandwidth == 4.0 * MIB  # of its slowest task
+
+
+@pytest.mark.parametrize(('share', 'name'), [(0.5, 'p50'), (0.95, 'p95'), (0.999, 'p99.9'), (0.9999, 'p99.99')])
+def test_percentiles_have_their_usual_names(share, name):
+    assert percentile_name(share) == name
+
+
+# What Darshan saw of a launch
+
+
+POINT = data_access('single', 'segment', 'strided', bytes_per_task=MIB)._replace(label='64KiB', tasks=2)
+
+
+def issued(*orders):
+    return Issued(
+        processes=2,
+        tasks=2,
+        opened=1,
+        files=1,
+        sharing='single',
+        extent='segment',
+        interface='posix',
+        collective=False,
+        size=2 * MIB,
+        done=tuple(Done('write', 2 * MIB, 32, order, 30, 0.0, 1.0) for order in orders),
+        sizes=(Share(64 * KIB, 1.0),),
+        alignment=0,
+        misaligned=0.0,
+        partial=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ('orders', 'order'),
+    [
+        (('strided', 'strided'), 'strided'),
+        (('strided', ''), 'strided'),
+        (('strided', 'contiguous'), MIXED),
+        ((MIXED,), MIXED),
+        (('',), ''),
+        ((), ''),
+    ],
+)
+def test_the_order_is_the_one_that_all_operations_have(orders, order):
+    assert issued(*orders).order == order
+
+
+def test_a_run_comes_back_from_its_json_with_what_could_not_be_seen():
+    run = DarshanRun(
+        (
+            DarshanLaunch('write', POINT, issued('strided')),
+            DarshanLaunch('read', POINT, None, 'no log was left'),
+        )
+    )
+    assert from_json(DarshanRun, json.loads(json.dumps(to_json(run)))) == run
+
+
+# What changed of a file system between two times
+
+
+def test_what_is_not_the_same_and_what_one_alone_has_are_changes():
+    assert changes({'a': '1', 'b': '2', 'c': '3'}, {'a': '1', 'b': '4', 'd': '5'}) == [
+        Change('b', '2', '4'),
+        Change('c', '3', None),
+        Change('d', None, '5'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'changed'),
+    [
+        ('OST0002 at 06:58', NONE_REMEMBERED, False),
+        ('OST0001 at 05:00; OST0002 at 06:58', 'OST0002 at 06:58', False),
+        (NONE_REMEMBERED, 'OST0002 at 06:58', True),
+        ('OST0002 at 06:58', 'OST0002 at 06:58; OST0002 at 07:10', True),
+        ('unknown: only root may read it', 'OST0002 at 06:58', True),
+    ],
+)
+def test_an_eviction_that_a_node_has_forgotten_is_no_change(before, after, changed):
+    assert bool(changes({'evictions': before}, {'evictions': after})) is changed

@@ -1,0 +1,337 @@
+"""The kinds of workload with few parameters: what is contradictory, what is on disk, and what is measured."""
+
+import pytest
+
+from seatrial.model.metric import Measurement, MetricType, TaskTime, bandwidth
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Allocation
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.workload.access import Access
+from seatrial.workload.base import UNKNOWN, Effort
+from seatrial.workload.bonnie import PHASE, SEEKERS, bonnie_file, seeks_of
+from seatrial.workload.contention import APPEND, HEAD, LEAST, LOCK, OPEN, calls_of, contention
+from seatrial.workload.devices import bytes_of_each, part_of, raw_devices
+from seatrial.workload.interactive import BUILD, GIT, STEPS, TREES, VENV, entries_of, interactive_use
+from seatrial.workload.operations import FILEOP, posix_operations
+from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.reuse import file_reuse
+from seatrial.workload.semantics import posix_integrity, posix_semantics
+from seatrial.workload.sweep import Sweep, expand, surface
+
+# POSIX operations, each timed by itself
+
+
+OPERATIONS = kind_of('operations')
+CALLS = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
+
+
+def test_one_launch_measures_every_operation_of_fileop_and_rename():
+    assert metrics_at(CALLS) == tuple(MetricType(name, 'op/s') for name in FILEOP)
+    assert 'rename' in FILEOP and len(set(FILEOP)) == len(FILEOP) == 15
+
+
+def test_there_is_room_for_a_second_name_and_a_directory_beside_every_file():
+    assert OPERATIONS.footprint([CALLS]) == (4 * 500 * 4 * KIB, 3 * (4 * 500 + 1))
+
+
+def test_the_files_are_those_of_the_check_whatever_profile_and_site_say():
+    assert OPERATIONS.sizing([CALLS], Effort(files=1000, phase_s=1.0), 300) == Sizing(0, 1, 0.0, 0.0)
+    assert OPERATIONS.resized(CALLS, 300) == CALLS
+
+
+# Raw devices
+
+
+DEVICES = kind_of('device')
+RAW = raw_devices().changed(
+    devices=('/dev/sda', '/dev/sdb'), nodes=1, tasks=4, tasks_per_node=4, transfer_size=2**20, bytes_per_task=2**30
+)
+
+
+def test_tasks_are_dealt_to_the_devices_in_turn_and_read_on_from_each_other():
+    assert [part_of(RAW, rank) for rank in range(4)] == [
+        ('/dev/sda', 0),
+        ('/dev/sdb', 0),
+        ('/dev/sda', 2**30),
+        ('/dev/sdb', 2**30),
+    ]
+    assert bytes_of_each(RAW) == 2**31
+
+
+def test_the_files_stay_while_devices_are_read_and_a_device_is_no_file_of_a_cache():
+    assert DEVICES.phase('device').needs and not DEVICES.phase('device').reads
+    assert {file.name[:5] for file in DEVICES.files(RAW)} == {'data.'}
+
+
+def test_contents_are_proved_on_files_alone():
+    proved = DEVICES.as_access(RAW)
+    assert (proved.kind, proved.phases, proved.data.devices) == ('access', ('write', 'read'), ())
+    assert fault_of(proved) is None
+
+
+# The file of Bonnie++
+
+
+ONE_FILE = bonnie_file()._replace(label='1MiB', tasks_per_node=1)
+BONNIE = kind_of('bonnie')
+
+
+def test_its_file_is_there_while_it_runs_and_not_afterwards():
+    assert BONNIE.footprint([ONE_FILE]) == Access().footprint([BONNIE.as_access(ONE_FILE)])
+    assert BONNIE.footprint([ONE_FILE]).bytes == 2 * GIB
+    assert BONNIE.files(ONE_FILE) == ()
+    assert not BONNIE.phase(PHASE).needs and not BONNIE.phase(PHASE).makes and not BONNIE.preparations([ONE_FILE])
+
+
+def test_no_read_of_it_is_known_to_be_cold():
+    names = [each.name for each in BONNIE.metrics(ONE_FILE, PHASE)]
+    assert {name: BONNIE.cache_of(name, '') for name in names} == {
+        'write': '',
+        'update': UNKNOWN,
+        'read': UNKNOWN,
+        'seeks': UNKNOWN,
+    }
+
+
+def test_a_launch_lasts_as_long_as_its_parts_together():
+    measurement = Measurement((bandwidth('write', 10, 2.0, ''), bandwidth('read', 10, 1.0, '')), 1, ('node1',))
+    assert (BONNIE.phase(PHASE).timed_s(measurement), Access().phase('write').timed_s(measurement)) == (3.0, 1.0)
+
+
+def test_each_transfer_is_sought_once_on_average_and_each_seeker_has_one():
+    assert seeks_of(ONE_FILE) == ONE_FILE.data.transfers
+    assert seeks_of(ONE_FILE.changed(bytes_per_task=ONE_FILE.data.transfer_size)) == SEEKERS
+
+
+# Files used again
+
+
+REUSE = kind_of('reuse')
+AGAIN = file_reuse([each.name for each in REUSE.phases])._replace(nodes=1, tasks=2, tasks_per_node=2)
+
+
+def test_an_update_reads_and_writes_all_bytes_and_a_second_read_forgets_nothing():
+    size = AGAIN.bytes_moved
+    assert REUSE.moved(AGAIN, 'update') == (size, size)
+    assert (REUSE.moved(AGAIN, 'rewrite'), REUSE.moved(AGAIN, 'reread')) == ((size, 0), (0, size))
+
+
+def test_a_surface_has_every_transfer_size_that_fits_into_the_file():
+    labels = [label for label, _ in surface(('64KiB', '1MiB'), ('4KiB', '256KiB')).values]
+    assert labels == ['64KiB-4KiB', '1MiB-4KiB', '1MiB-256KiB']
+
+
+def test_the_stone_wall_does_not_wait_for_the_last_task():
+    tasks = (TaskTime(0, 'node1', 100, 0.0, 1.0), TaskTime(1, 'node1', 100, 0.0, 2.0))
+    measurement = Measurement((bandwidth('write', 200, 2.0, ''),), 2, ('node1',), tasks=tasks)
+    (wall,) = REUSE.derived(AGAIN, 'write', measurement)
+    assert (wall.name, wall.value, wall.seconds) == ('write_stonewall', 150.0, 2.0)
+    assert [each.name for each in REUSE.metrics(AGAIN, 'write')] == ['write', 'write_stonewall']
+    assert REUSE.derived(AGAIN, 'write', measurement._replace(tasks=(tasks[0], tasks[0]._replace(end_s=0.0)))) == ()
+
+
+def test_one_task_has_no_other_to_wait_for():
+    alone = AGAIN._replace(tasks=1, tasks_per_node=1)
+    assert [each.name for each in REUSE.metrics(alone, 'write')] == ['write']
+    task = TaskTime(0, 'node1', 100, 0.0, 1.0)
+    measurement = Measurement((bandwidth('write', 100, 1.0, ''),), 1, ('node1',), tasks=(task,))
+    assert REUSE.derived(alone, 'write', measurement) == ()
+
+
+# Contention for one file
+
+
+CONTENTION = kind_of('contention')
+
+
+def contended(workload, tasks=4):
+    return workload._replace(label='here', tasks=tasks, tasks_per_node=tasks)
+
+
+POINTS = {
+    APPEND: contended(contention(APPEND, 2000, '256B')),
+    LOCK: contended(contention(LOCK, 2000)),
+    OPEN: contended(contention(OPEN, record='4KiB', open_files=50)),
+}
+
+
+def test_all_tasks_share_the_calls_that_follow_each_other():
+    assert [calls_of(contended(POINTS[LOCK], tasks)) for tasks in (1, 2, 20)] == [2000, 1000, LEAST]
+
+
+def test_of_a_thousand_tasks_each_makes_enough_calls_for_a_percentile():
+    assert calls_of(contended(POINTS[APPEND], 1000)) == LEAST
+
+
+def test_each_task_writes_to_all_its_open_files():
+    assert [calls_of(contended(POINTS[OPEN], tasks)) for tasks in (1, 1000)] == [200, 200]
+
+
+def test_there_is_room_for_every_record_and_every_counter():
+    assert CONTENTION.footprint([POINTS[APPEND]]) == (2000 * 256, 1)
+    assert CONTENTION.footprint([contended(POINTS[APPEND], 1000)]) == (1000 * LEAST * 256, 1)
+    assert CONTENTION.footprint([POINTS[LOCK]]) == (5 * 8, 1)
+    assert CONTENTION.footprint([POINTS[OPEN]]) == (200 * 16 * KIB, 204)
+
+
+# Interactive use
+
+
+INTERACTIVE = kind_of('interactive')
+UNPACKED = interactive_use(2, 5, 50, '8KiB')._replace(tasks=4, tasks_per_node=4)
+
+
+@pytest.mark.parametrize('does', STEPS)
+def test_one_launch_measures_every_step(does):
+    point = UNPACKED._replace(phases=(does,))
+    assert [each.name for each in metrics_at(point)] == list(STEPS[does]) == list(entries_of(point, does))
+    assert fault_of(point) is None
+
+
+def test_a_step_handles_all_entries_and_an_import_the_files_of_one_tree_by_each_task():
+    assert entries_of(UNPACKED, TREES) == {
+        'untar': 4 * (1550 + 31),
+        'import': 4 * 1550,
+        'find': 4 * (1550 + 31),
+        'du': 4 * (1550 + 31),
+        'rm': 4 * (1550 + 31),
+    }
+
+
+def test_programs_handle_files_and_a_virtual_environment_is_one():
+    assert entries_of(UNPACKED, GIT) == {'git_clone': 4 * 1550, 'git_status': 4 * 1550}
+    assert entries_of(UNPACKED, VENV) == {'venv_create': 4, 'pip_install': 4 * 1550, 'package_import': 4 * 1550}
+    assert entries_of(UNPACKED, BUILD) == {'compile': 4 * 1550}
+
+
+@pytest.mark.parametrize('does', [GIT, VENV, BUILD])
+def test_there_is_room_for_what_programs_make_beside_the_files(does):
+    plain, beside = INTERACTIVE.footprint([UNPACKED]), INTERACTIVE.footprint([UNPACKED._replace(phases=(does,))])
+    assert beside.bytes > 3 * plain.bytes and beside.inodes > 3 * plain.inodes
+
+
+def test_there_is_room_for_the_trees_of_all_tasks():
+    assert INTERACTIVE.footprint([UNPACKED]) == (4 * 1550 * 8 * KIB, 4 * (1550 + 31))
+    assert INTERACTIVE.short_ok
+    assert INTERACTIVE.resized(UNPACKED, 300) == INTERACTIVE.adapted(UNPACKED, Effort(files=300)) == UNPACKED
+
+
+# POSIX semantics and integrity
+
+
+SEMANTICS = kind_of('semantics')
+TWO = Sweep('tree', (('two', {}),))
+
+
+def placed(nodes, tasks=2):
+    (point,) = expand(TWO, posix_semantics(tasks), Allocation(nodes, 8))
+    return point
+
+
+def test_only_the_number_of_the_guarantees_that_hold_is_a_metric_and_it_has_no_unit():
+    assert metrics_at(placed(1)) == (MetricType('holding', ''),)
+
+
+@pytest.mark.parametrize(('nodes', 'per_node'), [(1, 2), (2, 1), (4, 1)])
+def test_the_tasks_are_on_two_nodes_where_there_are(nodes, per_node):
+    assert placed(nodes).tasks_per_node == per_node
+    assert fault_of(placed(nodes)) is None
+
+
+def test_it_needs_a_handful_of_inodes_and_nothing_before_it():
+    assert SEMANTICS.footprint([placed(1)]) == (2 * MIB, 64)
+    assert SEMANTICS.preparations([placed(1)]) == []
+
+
+def test_no_profile_and_no_site_changes_it():
+    assert SEMANTICS.sizing([placed(1)], Effort(files=1000, first_bytes=MIB), 300) == Sizing(0, 1, 0.0, 0.0)
+    assert SEMANTICS.resized(placed(1), 300) == placed(1)
+
+
+@pytest.mark.parametrize(
+    ('point', 'where'),
+    [(placed(1), '2 tasks on one node'), (placed(2), '2 tasks on 2 nodes'), (placed(1, 1), 'one task')],
+)
+def test_what_a_case_does_is_one_sentence(point, where):
+    assert SEMANTICS.sentence([point]) == f'The guarantees of POSIX are tried by {where}, one after the other'
+
+
+class TestIntegrity:
+    @pytest.mark.parametrize(('nodes', 'tasks'), [(1, 8), (3, 24)])
+    def test_it_runs_on_all_nodes_of_the_case(self, nodes, tasks):
+        (point,) = expand(TWO, posix_integrity(), Allocation(nodes, 8))
+        assert (point.nodes, point.tasks, fault_of(point)) == (nodes, tasks, None)
+
+    def test_it_needs_room_for_a_large_file(self):
+        (point,) = expand(TWO, posix_integrity(), Allocation(1, 2))
+        assert SEMANTICS.footprint([point]) == (18 * MIB, 64)
+
+    def test_what_a_case_does_is_one_sentence(self):
+        (point,) = expand(TWO, posix_integrity(), Allocation(2, 1))
+        said = 'Files are written in many ways by 2 tasks on 2 nodes, and compared byte for byte'
+        assert SEMANTICS.sentence([point]) == said
+        assert (SEMANTICS.title_of(point), SEMANTICS.title_of(placed(1))) == ('integrity of data', 'POSIX semantics')
+
+
+# What is contradictory
+
+
+ONE_OF, NO_RECORD = 'contention has one of append, lock, open', 'B cannot be numbered'
+FAULTS = [
+    (posix_operations(0, 0), {}, 'files_per_directory: POSIX operations needs at least one file'),
+    (posix_operations(1, -1), {}, 'bytes_per_file: -1 is too few; it is 0 or more'),
+    (posix_operations(1, 0, 'own'), {}, "subtrees: 'own' is none; it can be shared or private"),
+    (CALLS, {'depth': 1}, 'depth: POSIX operations has no such parameter'),
+    (CALLS, {'empties_per_directory': 1}, 'empties_per_directory: POSIX operations has no such parameter'),
+    (RAW, {'tasks': 3}, 'tasks: 3 cannot be dealt to 2 devices alike'),
+    (RAW, {'nodes': 2}, 'nodes: 2; devices are read on one node'),
+    (RAW, {'direct': False}, 'all with O_DIRECT'),
+    (RAW, {'phases': ('device',)}, "phases: ['device']; they are write, read, device"),
+    (RAW, {'interface': 'mpiio'}, 'O_DIRECT is not passed on by MPI-IO'),
+    (ONE_FILE, {'tasks': 2}, 'tasks: '),
+    (ONE_FILE, {'phases': ('write',)}, 'phases: '),
+    (ONE_FILE, {'direct': True}, 'phases: '),
+    (ONE_FILE, {'files': 'single', 'extent': 'segment'}, 'files: '),
+    (ONE_FILE, {'interface': 'mpiio'}, 'files: '),
+    (ONE_FILE, {'bytes_per_task': 1}, 'bytes_per_task: '),
+    (AGAIN, {'phases': ('read', 'reread')}, 'phases: '),
+    (AGAIN, {'phases': ('write', 'read', 'update', 'reread')}, 'phases: '),
+    (AGAIN, {'phases': ('write', 'reread')}, 'phases: '),
+    (AGAIN, {'files': 'single', 'extent': 'segment'}, 'files: '),
+    (AGAIN, {'order': 'random'}, 'files: '),
+    (AGAIN, {'transfer_size': 0}, 'transfer_size: '),
+    (AGAIN, {'bytes_per_task': 1}, 'bytes_per_task: '),
+    (
+        POINTS[APPEND],
+        {'phases': (APPEND, LOCK)},
+        "phases: ['append', 'lock']; contention has one of append, lock, open",
+    ),
+    (
+        POINTS[APPEND],
+        {'transfer_size': HEAD - 1},
+        f'transfer_size: a record of {HEAD - 1} {NO_RECORD}; write {HEAD}',
+    ),
+    (POINTS[OPEN], {'transfer_size': 0}, f'transfer_size: a record of 0 {NO_RECORD}'),
+    (POINTS[OPEN], {'files_per_directory': 0}, 'files_per_directory: 0 files are held open; open alone has some'),
+    (POINTS[LOCK], {'files_per_directory': 5}, 'files_per_directory: 5 files are held open; open alone has some'),
+    (POINTS[LOCK], {'working_set': 7}, 'working_set: 7 B are no call of 8 B'),
+    (
+        UNPACKED,
+        {'subtrees': 'shared'},
+        "subtrees: 'shared' trees are not unpacked and removed by each task;",
+    ),
+    (UNPACKED, {'files_per_directory': 0}, 'files_per_directory: interactive use needs at least one file in each'),
+    (UNPACKED, {'depth': -1}, 'depth: -1 is too few; it is 0 or more'),
+    (UNPACKED, {'fsync': True}, 'fsync: interactive use has no such parameter'),
+    (placed(1), {'bytes_per_file': 1}, 'bytes_per_file: POSIX semantics has no such parameter'),
+]
+
+
+@pytest.mark.parametrize(('point', 'changes', 'fault'), FAULTS)
+def test_a_contradiction_is_named_with_its_field(point, changes, fault):
+    assert fault in fault_of(point.changed(**changes))
+
+
+@pytest.mark.parametrize('point', [CALLS, RAW, ONE_FILE, AGAIN, *POINTS.values(), UNPACKED, placed(1)])
+def test_without_one_nothing_is_refused(point):
+    assert fault_of(point) is None
