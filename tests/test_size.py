@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 54_730, 67_420, 873
+SOURCE_LINES, TEST_LINES, FILES = 53_526, 62_731, 780
 
 
 def tracked(repository, *paths):
