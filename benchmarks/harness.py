@@ -178,7 +178,9 @@ def make_site(folder: Path, system: System, scale: Scale, checks: int = 1) -> 't
     site, family = folder / 'site', folder / 'checks' / 'family'
     for made in (site, family, folder / 'target'):
         made.mkdir(parents=True)
-    shutil.copy(system.settings, site)
+    # What ReFrame keeps lies in the folder too, and goes with it.
+    settings = system.settings.read_text().replace('/../../.seatrial/', '/.seatrial/')
+    (site / 'settings.py').write_text(settings)
     trial = TRIAL.format(
         state=folder / 'state',
         fio=_fio(folder, scale.command_s),
@@ -231,7 +233,8 @@ def real_session(
     engines: installed, in the order of preference. sizes: more keys of its trial, as YAML
     """
     (folder / 'target').mkdir(parents=True)
-    shutil.copy(SITES / 'local' / 'settings.py', folder)
+    settings = (SITES / 'local' / 'settings.py').read_text()
+    (folder / 'settings.py').write_text(settings.replace('/../../.seatrial/', '/.seatrial/'))
     listed = [{'name': each, 'program': shutil.which(each)} for each in engines if each != 'posixops']
     if not all(each['program'] for each in listed):
         sys.exit(f'{" or ".join(engines)} is not installed')
