@@ -61,7 +61,7 @@ FIRST = Profile(
     'first',
     'first look: one check of each of several families, in a minute; the profile smoke has all checks',
     points=1,
-    budget_s=7.0,
+    budget_s=5.0,
     effort=Effort(
         first_bytes=64 * MIB,
         target_s=0.7,

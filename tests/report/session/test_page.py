@@ -435,6 +435,15 @@ def test_a_session_without_cases_has_a_page(make):
     assert 'No case was planned' in Seen(page(make.session())).said
 
 
+def test_a_rate_stands_in_its_column_though_guarantees_were_tried_as_well(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
+    tried = replace(case, result=replace(case.result, facts=(Fact('appends_whole', True, 'all are whole'),)))
+    plain, own = (
+        page(make.session(each)).split('<table class="cases">')[1].split('</tbody>')[0] for each in (case, tried)
+    )
+    assert own == plain
+
+
 def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
     case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
     lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
