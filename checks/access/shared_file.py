@@ -57,7 +57,6 @@ class SharedFileContiguousTransferSizes(Check):
 class SharedFileContiguousTasks(Check):
     """SFSA contiguous: a segment a task in a single shared file, over numbers of tasks (Boito et al. 2009)."""
 
-    first = True
     workload = data_access(files='single', extent='segment', order='contiguous', transfer_size='64MiB')
     sweep = TASKS
     expectations = (
