@@ -150,20 +150,10 @@ title: Acceptance
 date: 2026-06-30
 parties: {{customer: Pelagia, supplier: Tidewater}}
 criteria:
-  - id: '1'
-    text: Longer than it is away.
-    metric: outage
-    at_most: {longer} s
-    nodes: {nodes}
-    workload: {{check: Away}}
-    conditions: {{caches: allowed}}
-  - id: '2'
-    text: Shorter than it is away.
-    metric: outage
-    at_most: {shorter} s
-    nodes: {nodes}
-    workload: {{check: Away}}
-    conditions: {{caches: allowed}}
+  - {{id: '1', text: Longer than it is away., metric: outage, at_most: {longer} s, nodes: {nodes},
+      workload: {{check: Away}}, conditions: {{caches: allowed}}}}
+  - {{id: '2', text: Shorter than it is away., metric: outage, at_most: {shorter} s, nodes: {nodes},
+      workload: {{check: Away}}, conditions: {{caches: allowed}}}}
 """
 
 PROBE = """

@@ -1,4 +1,4 @@
-"""Sessions of real engines on storage that fails, or that lies: a preloaded library of our own stands between."""
+"""Sessions on storage that fails, lies or falls silent: between stands a preloaded library, or a client is stopped."""
 
 import errno
 import os
@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import MIB
+from slurm_lab import LAUNCH_LIMIT
 
 FAILING = """#!/bin/sh
 case "$*" in *{stage}*)
@@ -197,3 +199,48 @@ def test_honest_storage_keeps_the_data_in_every_way(session):
     status, case, found = session(INTEGRITY, '', '', 'none')
     assert (status, found) == (0, []), case['reasons']
     assert [fact['holds'] for fact in case['facts']] == [True] * len(WAYS_TO_WRITE)
+
+
+# A real FUSE client is stopped in the middle, and never answers again
+
+LATEST_S = 300.0
+"""The launch's limit, twice its grace, two probes and the load of this machine; without deadlines it is never."""
+
+
+@pytest.fixture
+def hung(stub_fio, gluster_mount, lab_gluster, tmp_path, repository):
+    """A session whose target fell silent in a launch, and its site's folder; the client goes on afterwards."""
+    target = gluster_mount / 'trials'
+    target.mkdir(exist_ok=True)
+    fio = stub_fio(('measured-write', {'seconds': 600.0}))
+    text = trial(
+        'MultipleFilesTransferSizes',
+        f'[{{name: fio, program: {fio}}}]',
+        f'type: glusterfs, path: {target}, recovery_limit: 1s',
+        more='bytes_per_task: 1MiB',
+    )
+    LocalSite(tmp_path, text)
+    argv = [sys.executable, '-c', LAUNCH_LIMIT, '1', 'run', f'--site={tmp_path}', f'--checks={repository / "checks"}']
+    session = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        while session.poll() is None and not list(tmp_path.glob('state/sessions/*/cases/*/raw/*measured-write*.fio')):
+            time.sleep(0.1)
+        lab_gluster('signal', 'STOP', 'client')
+        yield session, tmp_path
+    finally:
+        lab_gluster('signal', 'CONT', 'client')
+        session.kill()
+        session.wait()
+
+
+@pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
+def test_where_it_falls_silent_for_good_it_ends_with_what_it_knows_and_leaves_the_rest_to_clean(
+    hung, seatrial
+):
+    session, site = hung
+    said, _ = session.communicate(timeout=LATEST_S)
+    assert session.returncode == 11, said
+    assert 'E2: ' in said and 'left in' in said
+    assert list(site.glob('state/sessions/*/report/index.html'))
+    done = subprocess.run([seatrial, 'clean', f'--site={site}'], capture_output=True, text=True, timeout=LATEST_S)
+    assert done.returncode == 13 and 'does not answer within' in done.stdout

@@ -122,8 +122,8 @@ def verdict_interval(values: Sequence[float], confidence: float = CONFIDENCE, co
 
 
 NOISE = 0.30
-"""By how much two allocations are taken to differ, as the standard deviation of a logarithm: two or three cannot show
-how little it is. Of production file systems 10 to 40 % are seen."""
+"""By how much two allocations are taken to differ, as the standard deviation of a logarithm. Two or three cannot show
+how little it is; docs/statistics.md has what this value comes to where they differ by 3 to 40 %."""
 
 SEEN_SHARE = 0.2
 """Of the chance of an error, what the interval may use that believes the scatter seen; the rest is the other's."""

@@ -33,8 +33,9 @@ from seatrial.report.terminal import console, say_loudly
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
+from seatrial.session.cases import Cases
 from seatrial.session.from_options import say_not_applicable
-from seatrial.session.progress import Cases, Progress
+from seatrial.session.progress import Progress
 from seatrial.session.results import show
 from seatrial.session.stop_request import StopRequest, stop_requests
 from seatrial.site.error import SiteError, problem

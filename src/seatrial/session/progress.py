@@ -1,65 +1,26 @@
-"""The cases of a session that is carried out: the record of each is read once, and its verdict computed once.
-
-While it runs a line a case is shown, with point, repetition, interval, elapsed and expected time.
-"""
+"""What a running session shows: one line a case with point, repetition, interval, elapsed and expected time."""
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from seatrial.job.sequence.recorder import RecordReader
-from seatrial.judge.case import judge_case
-from seatrial.judge.verdict import CaseResult, Criteria
-from seatrial.model.plan import Case, TrialPlan, metric
-from seatrial.model.record import NOTHING, Records
+from seatrial.judge.verdict import CaseResult
+from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.record import Records
 from seatrial.model.units import BINARY, duration, quantity
 from seatrial.report.terminal import marked
 from seatrial.rules.case import cut_off, measured
 from seatrial.rules.places import CONFIRM
 from seatrial.rules.stopping import t_interval
+from seatrial.session.cases import Cases
 from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
 SILENT_S = 120.0
 """Without the end of a launch, after which a line says so: a long launch, or one that hangs."""
-
-
-class Cases:
-    """What follows them, the results, the report and the history have the same values from it."""
-
-    def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
-        self.plans, self.criteria = plans, criteria
-        self.readers = {plan.case: RecordReader(plan.records) for plan in plans}
-        self.fault = ''
-        self._read: dict[Case, Records] = {}
-        self._judged: dict[Case, tuple[Records, Criteria, CaseResult]] = {}
-
-    def read(self, plan: TrialPlan) -> Records:
-        """All that is on record by now; while the state directory answers with an error, what was read before it.
-
-        A case that had not ended by then is INCOMPLETE if nothing more can be read; `fault` says why.
-        """
-        try:
-            self._read[plan.case] = self.readers[plan.case].read()
-        except OSError as error:
-            self.fault = f'{error.filename or plan.records}: {error.strerror}'
-        return self._read.get(plan.case, NOTHING)
-
-    def recorded(self) -> list[tuple[TrialPlan, Records]]:
-        """Each with all that is on record by now, as `read`."""
-        self.fault = ''
-        return [(plan, self.read(plan)) for plan in self.plans]
-
-    def judge(self, plan: TrialPlan, records: Records, criteria: Criteria) -> CaseResult:
-        """As judge_case does, and again only where its records or criteria are others than last time."""
-        known = self._judged.get(plan.case)
-        if known is None or known[:2] != (records, criteria):
-            known = self._judged[plan.case] = records, criteria, judge_case(plan, records, criteria)
-        return known[2]
 
 
 class Progress:

@@ -33,18 +33,13 @@ REASONS_SHOWN = 3
 def write_results(session: Session, result: SessionResult) -> Path:
     """Write results.json into the session's folder, whole and then renamed; returns the file. Raises OSError."""
     file = session.folder / RESULTS
-    judged = plain_results(result)
     data = {
         'session': result.session,
         'site': session.site.name,
-        'profile': judged.pop('profile'),
         'label': session.profile.label,
-        'verdict': judged.pop('verdict'),
-        'chain': judged.pop('chain'),
-        'counts': judged.pop('counts'),
         'references': _references(session, result),
         'not_applicable': dict(session.not_applicable),
-        **judged,
+        **plain_results(result),
     }
     write_whole(file, json.dumps(data, indent=1, allow_nan=False) + '\n')
     return file
