@@ -1,4 +1,4 @@
-"""Sessions on storage that fails, lies or falls silent: between stands a preloaded library, or a client is stopped."""
+"""Sessions on storage that fails, lies or falls silent: a library stands between, or a client is stopped."""
 
 import errno
 import os
@@ -234,9 +234,7 @@ def hung(stub_fio, gluster_mount, lab_gluster, tmp_path, repository):
 
 
 @pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
-def test_where_it_falls_silent_for_good_it_ends_with_what_it_knows_and_leaves_the_rest_to_clean(
-    hung, seatrial
-):
+def test_where_it_falls_silent_for_good_it_ends_with_what_it_knows_and_leaves_the_rest_to_clean(hung, seatrial):
     session, site = hung
     said, _ = session.communicate(timeout=LATEST_S)
     assert session.returncode == 11, said
