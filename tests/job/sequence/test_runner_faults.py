@@ -687,7 +687,8 @@ def test_kill_nine_at_any_instant_costs_no_more_than_the_launch_in_hand(
         os.kill(pid, signal.SIGKILL)
         assert ended() == -signal.SIGKILL
         latest = time.monotonic() + 60.0
-        while working_in(lab.target) or any(each.alive for each in left_in(lab)):
+        # Of one that died before it was marked nobody knows its process: it counts as dead after a while only.
+        while working_in(lab.target) or any(each.alive for each in left_in(lab) if os.listdir(each.path)):
             assert time.monotonic() < latest, instant
             time.sleep(0.001)  # the launch in hand ends by itself, and the job with the process that watches it
         check_whole_lines(plan)
