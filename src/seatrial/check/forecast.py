@@ -132,7 +132,7 @@ def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
     history = folder_of(site.state)
     rows = read(history, SESSIONS).rows
     earlier = _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()})
-    seen = {plan.target.path: _seen(site, plan.target) for plan in plans}
+    seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
     found = []
     for plan in plans:

@@ -24,6 +24,7 @@ ANSWER_S = 30.0
 PACKAGE = Path(seatrial.__file__).parent
 
 
+@cache
 def reframe_version() -> str:
     return version('ReFrame-HPC')
 
