@@ -98,9 +98,6 @@ def test_comments_and_what_else_stands_there_are_kept(baseline, past, references
 @pytest.mark.parametrize(
     ('changed', 'said'),
     [
-        ({'verdict': 'INVALID'}, f'session {name(4)} is INVALID'),
-        ({'verdict': 'INCOMPLETE'}, f'session {name(4)} is INCOMPLETE'),
-        ({'rules': 'P2 F1'}, f'in session {name(4)} the storage failed'),
         ({'kernel': '6.2'}, f'kernel: not recorded against 6.2 (from {name(4)} on)'),
         ({'state': '{"mount options": "sync"}'}, 'scratch: settings: not recorded against recorded'),
         ({'profile': 'smoke'}, 'one profile that judges'),
@@ -114,6 +111,19 @@ def test_sessions_that_make_no_baseline_are_refused(baseline, past, references, 
     assert (found.status, found.out) == (64, '')
     assert said in found.err
     assert not references.exists()
+
+
+@pytest.mark.parametrize('changed', [{'verdict': 'INVALID'}, {'verdict': 'INCOMPLETE'}, {'rules': 'P2 F1'}])
+def test_of_a_day_what_cannot_be_used_is_left_out_and_named_and_by_its_name_it_is_refused(baseline, past, changed):
+    for day in range(4):
+        past(day)
+    past(4, **changed)
+    said = baseline(NIGHTS)
+    assert (said.status, f'left out session {name(4)}' in said.out) == (0, True)
+    assert 'baseline of 4 sessions' in said.out
+    said = baseline(f'2026-10-01..2026-10-04,{name(4)}', '--yes')
+    assert said.status == 64
+    assert name(4) in said.err
 
 
 def test_two_nights_are_too_few(baseline, past):

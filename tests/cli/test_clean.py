@@ -361,6 +361,12 @@ def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(clean, queue
     assert str(killed) in said.out
 
 
+def test_while_slurm_takes_its_time_it_says_what_it_waits_for(clean, queue, target, monkeypatch):
+    monkeypatch.setattr('seatrial.report.terminal.SILENT_S', 0.01)
+    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', lambda site: time.sleep(0.5) or [])
+    assert 'squeue' in clean().out.splitlines()[0]
+
+
 @pytest.fixture
 def interrupted(site, target, killed):
     """What a job on a node left, whose session was interrupted a moment ago."""

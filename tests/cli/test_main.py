@@ -472,6 +472,12 @@ def test_a_rule_that_is_none_gets_the_nearest_one(command, word, nearest):
     assert f"there is no rule '{word}'; did you mean '{nearest}" in said.err
 
 
+@pytest.mark.parametrize(('word', 'entry'), [('MFWA', 'MFWA'), ('rank', 'task (rank)'), ('fpp', 'MFWA')])
+def test_a_word_of_the_glossary_is_explained(command, word, entry):
+    said = command('explain', word)
+    assert (said.status, said.out.startswith(f'{entry}: ')) == (0, True)
+
+
 # A file system that never answers: each command ends by itself, within its documented deadline
 
 LATEST_S = 240.0

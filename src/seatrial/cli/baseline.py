@@ -10,6 +10,7 @@ from typing import Any
 import click
 import polars as pl
 import yaml
+from rich.console import Console
 from rich.text import Text
 
 from seatrial.check.criteria import with_references
@@ -55,7 +56,9 @@ def baseline(sessions: tuple[str, ...], yes: bool, checks: Path, site_folder: Pa
     """Show what references.yaml becomes, and write it where that is asked for."""
     site = answering(site_folder)
     screen = console()
-    (rows,) = chosen(site, [','.join(sessions)], screen)
+    wanted = ','.join(sessions)
+    (rows,) = chosen(site, [wanted], screen)
+    rows = _usable(rows, [each.strip() for each in wanted.split(',')], screen)
     _check(rows)
     file = (site.folder / REFERENCES_FILE).resolve()  # a link stays one
     before = _text(file)
@@ -88,19 +91,31 @@ def _text(file: Path) -> str:
     return yaml_file.read_text(file) if file.exists() else ''
 
 
+def _usable(rows: pl.DataFrame, wanted: Sequence[str], screen: Console) -> pl.DataFrame:
+    """Without those sessions of a day or a label that cannot be used; each is shown. UsageError for one by name."""
+    unusable = []
+    for (name,), own in rows.group_by('session', maintain_order=True):
+        verdict, rules = own['session_verdict'][0], set(' '.join(own['rules'].drop_nulls()).split())
+        fault = f'it is {verdict}' if verdict in (Verdict.INVALID, Verdict.INCOMPLETE) else ''
+        if set(STORAGE_FAILED) & rules:
+            fault = 'the storage failed in it'
+        if fault and any(str(name).startswith(each) for each in wanted):
+            raise click.UsageError(f'session {name} cannot be part of a baseline: {fault}; name others')
+        if fault:
+            unusable.append(name)
+            screen.print(f'left out session {name}: {fault}', soft_wrap=True)
+    return rows.filter(~pl.col('session').is_in(unusable))
+
+
 def _check(rows: pl.DataFrame) -> None:
+    if not rows.height:
+        raise click.UsageError('none of these sessions can be part of a baseline; name others')
     frames = [own for _, own in rows.group_by('session', maintain_order=True)]
     profiles = sorted(set(rows['profile']))
     if len(profiles) > 1 or not PROFILES[profiles[0]].judges:
         raise click.UsageError(
             f'sessions of the profile {" and ".join(profiles)}; a baseline is of one profile that judges, as nightly'
         )
-    for own in frames:
-        name, verdict = own['session'][0], Verdict(own['session_verdict'][0])
-        if verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
-            raise click.UsageError(f'session {name} is {verdict.value}; name sessions that are valid and complete')
-        if set(' '.join(own['rules'].drop_nulls()).split()) & set(STORAGE_FAILED):
-            raise click.UsageError(f'in session {name} the storage failed; name others')
     if len(frames) < MIN_SESSIONS:
         raise click.UsageError(
             f'{counted(len(frames), "session")}; how far nights differ takes {MIN_SESSIONS} at least, better 10'

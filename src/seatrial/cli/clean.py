@@ -20,7 +20,7 @@ from seatrial.job.directory.removal import removed
 from seatrial.model.ask import unresponsive
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size, duration
-from seatrial.report.terminal import console, say_loudly
+from seatrial.report.terminal import console, say_loudly, waiting
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import (
     SessionJob,
@@ -155,7 +155,8 @@ def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
             'jobs of other clusters are unknown (-M, --clusters in settings.py): squeue is asked for those here'
         )
     try:
-        return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))
+        with waiting(unseen.screen, 'waiting for squeue to say which jobs of sessions there are'):
+            return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))
     except QueueError as error:
         unseen.say(f'jobs are unknown: {error}')
         return None
@@ -190,7 +191,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
             unseen.say(fault)
             continue
         try:
-            with unseen.screen.status(printable(f'looking into {path}, for {orphans.LOOK_S:.0f} s at most')):
+            with waiting(unseen.screen, f'looking into {path}, for {orphans.LOOK_S:.0f} s at most'):
                 search = orphans.look([path], site.state, queued)
         except rundir.RunDirectoryError as error:
             unseen.say(f'{error}')

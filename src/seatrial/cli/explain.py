@@ -1,9 +1,12 @@
-"""`seatrial explain`: a validity rule in words."""
+"""`seatrial explain`: a validity rule, or a word of the glossary, in a few sentences."""
+
+import re
 
 import click
 
 from seatrial.model.quoted_value import choice
 from seatrial.report.terminal import console
+from seatrial.report.words import glossary
 from seatrial.rules import prevented  # noqa: F401  (it registers its rules)
 from seatrial.rules.registry import EFFECTS, RULES
 
@@ -11,19 +14,33 @@ HEADINGS = ('what must hold', 'when', 'if it does not', 'remedy', 'why')
 
 
 @click.command()
-@click.argument('rule', required=False)
-def explain(rule: str | None) -> None:
-    """Say what RULE asks for, what follows where it does not hold, the remedy, and why; without RULE list all."""
+@click.argument('subject', required=False, metavar='[RULE | WORD]')
+def explain(subject: str | None) -> None:
+    """Say what a validity RULE asks for and what follows where it does not hold, or what a WORD means here.
+
+    Words are those of docs/glossary.md: SFWA, cold, INCONCLUSIVE, ... Without a subject all rules are listed.
+    """
     screen = console()
-    if rule is None:
+    if subject is None:
         for each in RULES.values():
             screen.print(f'{each.id:<5} {each.title}', soft_wrap=True)
         return
-    known = {each.casefold(): each for each in RULES}
-    if rule.casefold() not in known:
-        raise click.UsageError(f"there is no rule '{rule}'; {choice(rule.upper(), RULES)}")
-    found = RULES[known[rule.casefold()]]
-    said = (found.title, found.when, f'{found.effect}: {EFFECTS[found.effect]}', found.remedy, found.source)
-    screen.print(found.id)
-    for heading, text in zip(HEADINGS, said, strict=True):
-        screen.print(f'  {heading:<15} {text}', soft_wrap=True)
+    rule = next((each for each in RULES.values() if each.id.casefold() == subject.casefold()), None)
+    if rule is not None:
+        screen.print(rule.id)
+        said = (rule.title, rule.when, f'{rule.effect}: {EFFECTS[rule.effect]}', rule.remedy, rule.source)
+        for heading, text in zip(HEADINGS, said, strict=True):
+            screen.print(f'  {heading:<15} {text}', soft_wrap=True)
+        return
+    word = re.compile(rf'(?<!\w){re.escape(subject)}(?!\w)', re.IGNORECASE)
+    entries = list(glossary().items())
+    named = [(name, meaning) for name, meaning in entries if word.search(name)]
+    found = named or [(name, meaning) for name, meaning in entries if word.search(meaning)]
+    if not found and re.fullmatch(r'[A-Za-z]\d+\w?', subject):
+        raise click.UsageError(f"there is no rule '{subject}'; {choice(subject.upper(), RULES)}")
+    if not found:
+        raise click.UsageError(
+            f"'{subject}' is neither a rule nor a word of docs/glossary.md; `seatrial explain` lists the rules"
+        )
+    for name, meaning in found:
+        screen.print(f'{name}: {meaning}', soft_wrap=True)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from typing import IO, Any, cast
 
@@ -22,6 +23,7 @@ STYLES = {
     Verdict.INCOMPLETE: 'yellow',
     Verdict.INCONCLUSIVE: 'cyan',
 }
+SILENT_S = 1.5
 PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer than it should be
 
 
@@ -52,6 +54,22 @@ def table_of(*headings: str) -> Table:
 def say_loudly(screen: Console, line: str) -> None:
     """A line in red: somebody has to do something."""
     screen.print(Text(clean(line), 'bold red'), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def waiting(screen: Console, what: str) -> Iterator[None]:
+    """Says what is waited for: at once on a terminal, else in a line of its own after SILENT_S."""
+    if screen.is_terminal:
+        with screen.status(clean(what)):
+            yield
+        return
+    later = threading.Timer(SILENT_S, screen.print, (what,), {'soft_wrap': True})
+    later.daemon = True
+    later.start()
+    try:
+        yield
+    finally:
+        later.cancel()
 
 
 def drop_unwritten() -> None:

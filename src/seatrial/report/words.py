@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from importlib.resources import files
 
 from seatrial.judge.caveats import ranged
 from seatrial.judge.outliers import SLOW, SUSPECTED
@@ -398,3 +399,10 @@ def _compared(session: SessionResult) -> str:
     open_ = sum(case.verdict is Verdict.MEASURED for case in session.cases)
     said += [f'{open_} of them {"has" if open_ == 1 else "have"} no pass criterion.'] if open_ else []
     return ' '.join(said)
+
+
+def glossary() -> dict[str, str]:
+    """The words of docs/glossary.md with what they mean here."""
+    text = (files('seatrial.report') / 'templates' / 'glossary.md').read_text(encoding='utf-8').replace('`', '')
+    rows = (line.strip('| ').partition(' | ') for line in text.partition('|---|---|\n')[2].splitlines())
+    return {word: meaning for word, _, meaning in rows}

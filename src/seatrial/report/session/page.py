@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
@@ -64,7 +63,7 @@ def page(evidence: SessionEvidence) -> str:
         layouts=recommendations(evidence.cases, evidence.units),
         surfaces=surfaces(evidence.cases, evidence.units),
         guarantees_beside=guarantees_beside(evidence.cases),
-        glossary=_glossary(),
+        glossary=list(words.glossary().items()),
     )
 
 
@@ -217,14 +216,6 @@ def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, Expectat
     expected = {each.subject: each for each in evidence.result.expectations}
     rows = [(name, found.get(name), expected.get(name)) for name in dict.fromkeys([*found, *expected])]
     return sorted(rows, key=lambda row: (False, None, True).index(row[1].holds if row[1] else None))
-
-
-@cache
-def _glossary() -> list[tuple[str, str]]:
-    """The words of docs/glossary.md with what they mean here."""
-    text = (files('seatrial.report') / 'templates' / 'glossary.md').read_text(encoding='utf-8').replace('`', '')
-    rows = [line.strip('| ').split(' | ', 1) for line in text.partition('|---|---|\n')[2].splitlines()]
-    return [(word, meaning) for word, meaning in rows]
 
 
 @cache
