@@ -62,8 +62,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for program in sorted(needed):
             if shutil.which(program) is None:
                 item.add_marker(pytest.mark.skip(reason=f'{program} is not installed'))
-    # At the end one process would work on them alone.
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+    # A file belongs to one process, which at the end would work on a long one alone.
+    long = {item.path for item in items if item.get_closest_marker('slow') or item.get_closest_marker('lab')}
+    items.sort(key=lambda item: (item.path.name not in LONGEST, item.path not in long))
     if config.getoption('--fast'):
         leave_out(config, items)
 

@@ -51,6 +51,13 @@ def ran(repository, tmp_path, monkeypatch):
     return run
 
 
+def pytest_of(noted):
+    """What the tests were called with, behind how their processes share them."""
+    words = noted[-1].split()
+    assert words[:3] == ['python', '-m', 'pytest']
+    return words[words.index('--no-loadscope-reorder') + 1 :]
+
+
 @pytest.mark.parametrize(
     ('arguments', 'pytest_has'),
     [
@@ -62,14 +69,14 @@ def ran(repository, tmp_path, monkeypatch):
 )
 def test_a_run_of_a_part_brings_neither_packages_nor_labs(ran, arguments, pytest_has):
     noted = ran(*arguments)
-    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', '--dist', 'worksteal', *pytest_has.split()]
+    assert pytest_of(noted) == pytest_has.split()
     assert {line.split()[0] for line in noted} == {'ruff', 'mypy', 'python'}
 
 
 @pytest.mark.parametrize(('arguments', 'pytest_has'), [([], []), (['--full'], ['--long'])])
 def test_a_run_of_all_brings_the_packages_and_has_each_lab_up_and_down_for_its_own(ran, arguments, pytest_has):
     noted = ran(*arguments)
-    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', '--dist', 'worksteal', *pytest_has]
+    assert pytest_of(noted) == pytest_has
     assert [' '.join(line.split()[:2]) for line in noted if line.startswith('lab-')] == LABS
     assert any(line.startswith('apt-get install -y') and ' chromium' in line for line in noted)
 
