@@ -338,7 +338,7 @@ def test_what_a_trial_fixes_is_in_the_plan(session):
 
 def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
     stopping = plan_of(replace(session, profile=PROFILES['smoke']), SIZES, HERE).stopping
-    assert (stopping.fixed, stopping.minimum, stopping.maximum, stopping.extra) == (True, 4, 4, 0)
+    assert (stopping.fixed, stopping.minimum, stopping.maximum, stopping.extra) == (True, 1, 1, 0)
 
 
 # Metadata
