@@ -50,7 +50,7 @@ class Striping(Check):
 
 def test_a_check_of_layouts_is_shown_as_not_applicable_where_there_are_none(on_site, site):
     (site.checks / 'files' / 'striping.py').write_text(LAYOUTS)
-    said = on_site('list')
+    said = on_site('list', '--why')
     assert said.out.startswith('2 cases')
     assert 'not applicable: Striping on local:default/scratch/default/1n: no layout: it has none' in said.out
 

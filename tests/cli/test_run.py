@@ -107,9 +107,9 @@ def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monke
 
 
 def test_a_signal_and_what_cannot_be_kept_while_the_verdict_is_being_said_change_nothing(on_site, site, monkeypatch):
-    def interrupted(screen, session, result):
+    def interrupted(*what):
         os.kill(os.getpid(), signal.SIGTERM)
-        show(screen, session, result)
+        show(*what)
 
     show = carry_out.show
     monkeypatch.setattr(carry_out, 'show', interrupted)

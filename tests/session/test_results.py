@@ -24,6 +24,7 @@ from seatrial.model.plan import NodeGroup
 from seatrial.model.record import Finding
 from seatrial.model.state import Change
 from seatrial.model.units import MIB
+from seatrial.report.headline import headline_of
 from seatrial.rules.registry import RULES
 from seatrial.session import after_session
 from seatrial.session.results import show, write_results
@@ -45,7 +46,7 @@ def said(tmp_path, repository):
     def end(result):
         file = write_results(session, result)
         console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
-        show(console, session, result)
+        show(console, session, [], result, verbose=True)
         return console.file.getvalue().splitlines(), json.loads(file.read_text(), parse_constant=pytest.fail)
 
     return end
@@ -85,6 +86,96 @@ def noted(of_cases):
         return [line for line in lines if line.startswith('note (')]
 
     return note
+
+
+# What stands on the terminal without --verbose
+
+
+@pytest.fixture
+def shown(tmp_path, repository):
+    """The lines of a session with this result."""
+    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+
+    def lines(result, cases=()):
+        console = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
+        show(console, session, cases, result)
+        return console.file.getvalue().splitlines()
+
+    return lines
+
+
+def test_forty_cases_that_fail_take_25_lines_of_100_columns_with_the_worst_of_them_first(shown):
+    plan = plan_of()
+    judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
+    long = 'read@512KiB: it is 20 % less than its reference of 100 MiB/s, ' + 'and more of the same ' * 8
+    cases = [
+        dataclasses.replace(
+            judged,
+            case=judged.case._replace(check=f'Check{number}'),
+            verdict=Verdict.FAIL if number % 2 else Verdict.INCONCLUSIVE,
+            reasons=(long, long),
+            labels=(f'a caveat of {number}',),
+        )
+        for number in range(40)
+    ]
+    lines = shown(judge_session('s', 'nightly', cases))
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 100
+    assert lines[0].startswith('x FAIL')
+    assert [line.split()[2] for line in lines if line.startswith('x FAIL  Check')] == [
+        f'Check{number}:' for number in range(1, 21, 2)
+    ]
+    assert 'and 30 more' in lines[-2]
+    assert '40 notes on the page' in lines[-1]
+
+
+def test_what_a_job_could_not_remove_is_said(shown):
+    plan = plan_of()
+    records = records_of(plan, 6 * [100.0 * MIB])
+    start = records.start._replace(run_directory='/scratch/seatrial-1')
+    records = records._replace(start=start, removal=None, end=records.end._replace(reason='finished'))
+    result = judge_session('s', 'nightly', [judge_case(plan, records)])
+    assert any('seatrial clean' in line for line in shown(result, [(plan, records)]))
+
+
+# The headline
+
+
+def headlines(result):
+    return {each.figure.name: each for each in headline_of(result)}
+
+
+def test_the_headline_has_the_best_valid_figure_and_of_reads_one_of_the_servers_before_a_cached_one():
+    plan = plan_of()
+    metrics = judge_case(plan, records_of(plan, 6 * [100.0 * MIB])).metrics
+    write, read = (next(each for each in metrics if each.name == name) for name in ('write', 'read'))
+
+    def figure(of, mean, **changes):
+        return dataclasses.replace(of, summary=summary((mean,)), **changes)
+
+    case = dataclasses.replace(
+        judge_case(plan, records_of(plan, 6 * [100.0 * MIB])),
+        metrics=(
+            figure(write, 9.0, verdict=Verdict.INVALID),
+            figure(write, 3.0, metric='write@2', point='2'),
+            figure(write, 5.0, metric='write@3', point='3'),
+            figure(read, 90.0, cache='cached'),
+            figure(read, 7.0, cache='cold', metric='read@2', point='2'),
+            figure(read, 8.0, cache='unknown', metric='read@3', point='3'),
+        ),
+    )
+    found = headlines(SessionResult('s', 'nightly', Verdict.MEASURED, (case,)))
+    assert [found[name].metric.metric for name in ('write', 'read')] == ['write@3', 'read@2']
+    assert (found['create'].value, found['create'].why) == (None, 'not measured')
+    assert found['read'].where({(case.case, '2'): 6}) == '1 node, 6 tasks, scratch/default, cold'
+    assert found['read'].changes({(case.case, 'read@2'): 10.0}) == '-30 % on the last session'
+
+
+def test_a_session_of_other_things_has_no_headline():
+    assert headline_of(judge_session('s', 'nightly', [judge_case(TWO, records_of(TWO, {}))])) == ()
+
+
+# With --verbose
 
 
 def test_a_suspected_target_is_the_first_line_of_its_case(said):
@@ -259,7 +350,7 @@ def test_no_references_are_said_to_be_none(compared):
 
 def test_a_session_that_was_compared_with_nothing_ends_with_what_that_means(compared):
     lines, written = compared(verdict=Verdict.MEASURED)
-    assert lines[-2] == '= MEASURED  1 case measured and valid; no pass criterion is set for the profile nightly.'
+    assert '= MEASURED  1 case measured and valid; no pass criterion is set for the profile nightly.' in lines
     assert written['verdict'] == 'MEASURED'
 
 
@@ -295,7 +386,7 @@ def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_rea
 
 def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(compared):
     lines, written = compared(left_out=('narrowed to A',))
-    assert lines[-3] == 'not whole: narrowed to A'
+    assert '- INCOMPLETE  not whole: narrowed to A' in lines
     assert written['left_out'] == ['narrowed to A']
     assert compared()[1]['left_out'] == []
 

@@ -47,7 +47,7 @@ def adopt(reports: Sequence[Path], checks: Path, site_folder: Path) -> int:
         complete_job_states(folder, reopened(site, declared, folder)[1])
         session, cases, result = reopened(site, declared, folder, missing)
         save(session)
-        show(screen, session, result)
+        show(screen, session, cases, result)
         leave(screen, session, cases, result)
         verdicts.append(result.verdict)
     return EXIT_CODES[worst(verdicts)] if verdicts else 0

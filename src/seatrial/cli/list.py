@@ -30,7 +30,8 @@ from seatrial.workload.words import by_key, counted
 @click.command('list')
 @session_options
 @click.option('--catalogue', is_flag=True, help='Show each test of the sources and the checks that cover it instead.')
-def list_(asked: SessionOptions, catalogue: bool) -> None:
+@click.option('--why', is_flag=True, help='Name the cases that cannot run here, with the reason.')
+def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
     """Show what would run where, and with which engine; `seatrial plan` shows what it takes.
 
     Exit code 64 if something does not fit. Engines are those of this host; the nodes look for themselves.
@@ -66,13 +67,13 @@ def list_(asked: SessionOptions, catalogue: bool) -> None:
             chosen.engine.name if chosen.engine else 'none here',
         )
     screen.print(table)
-    for workload, why in missing.items():
-        screen.print(f'no engine here for {workload}: {why}', soft_wrap=True)
+    for workload, reason in missing.items():
+        screen.print(f'no engine here for {workload}: {reason}', soft_wrap=True)
     for name in dict.fromkeys(plan.case.file_system for plan in plans):
         target = next(plan.target for plan in plans if plan.case.file_system == name)
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
-    say_not_applicable(screen, session)
+    say_not_applicable(screen, session, why)
     said = [*missing_options(session.site, asked.profile), *overlapping(session.site, asked.profile, plans)]
     screen.print(_at_risk(plans), soft_wrap=True)
     for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, asked.profile, plans))]:

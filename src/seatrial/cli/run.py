@@ -37,8 +37,11 @@ def _as_label(context: click.Context, parameter: click.Parameter, label: str) ->
     help='Measure two sites in turn and compare them, each round in random order; the names become labels.',
 )
 @click.option('--rounds', type=click.IntRange(2, 100), default=6, show_default=True, help='Of --ab.')
+@click.option('--verbose', is_flag=True, help='At the end show the table of all cases and every note too.')
 @effect_option
-def run(asked: SessionOptions, label: str, ab: tuple[str, str] | None, rounds: int, effect: float) -> int:
+def run(
+    asked: SessionOptions, label: str, ab: tuple[str, str] | None, rounds: int, verbose: bool, effect: float
+) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     if ab:
         given = click.get_current_context().get_parameter_source('site_folder')
@@ -50,11 +53,11 @@ def run(asked: SessionOptions, label: str, ab: tuple[str, str] | None, rounds: i
             return open_session(asked._replace(site_folder=folder))
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
-            result, stop = carried_out(session, cases, asked.checks, destructive='')
+            result, stop = carried_out(session, cases, asked.checks, '', verbose)
             return result.verdict, stop
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
     session, cases = open_session(asked)
     session = replace(session, label=label)
-    result, _ = carried_out(session, cases, asked.checks, asked.destructive)
+    result, _ = carried_out(session, cases, asked.checks, asked.destructive, verbose)
     return EXIT_CODES[result.verdict]

@@ -223,7 +223,7 @@ def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, Mapping
     Not of expectations, for the checks may have others today.
     Raises KeyError, TypeError or AttributeError.
     """
-    of_all = {key: results.get(key) for key in ('profile', 'scores', 'left_out')}
+    of_all = {key: results.get(key) for key in ('profile', 'headline', 'scores', 'left_out')}
     yield 'the session', (results['verdict'], of_all)
     yield 'the number of cases by verdict', (results['counts'], {})
     for case in results['cases']:

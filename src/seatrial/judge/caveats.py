@@ -58,7 +58,7 @@ def caveats(
     labels = [f'{each.rule}: {each.sentence}' for each in (*before, *found) if each.effect == 'label']
     labels += _of_launches(by_metric.values())
     labels += _of_places(isolated) if isolated else []
-    labels += _left_behind(records)
+    labels += left_behind(records)
     if isolated and plan.profile == 'acceptance' and not criteria.references:
         labels.append(ONLY_EQUAL.format(kind=isolated.kind))
     if not plan.stopping.fixed:
@@ -120,7 +120,8 @@ def _of_places(isolated: Isolation) -> list[str]:
     return [*labels, f'not tested: {listed(lost)}'] if lost else labels
 
 
-def _left_behind(records: Records) -> list[str]:
+def left_behind(records: Records) -> list[str]:
+    """What the job has not removed of its run directory, as a caveat."""
     if records.end is None or records.start is None or not records.start.run_directory:
         return []
     if records.end.reason in ('finished', 'failed') and records.removal is None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult
-from seatrial.model.plan import TrialPlan
+from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
 from seatrial.model.telemetry import Telemetry
@@ -52,6 +52,7 @@ class SessionEvidence:
     notices: what the reader must know before the verdict, such as that it was another one on the day
     not_applicable: cases that were asked for and cannot be there, by the reason
     units: 'binary' or 'decimal', as the site has chosen (model/units.py)
+    before: what the headline's figures were in the last session that had them, by case and metric, in the base unit
     """
 
     result: SessionResult
@@ -63,3 +64,9 @@ class SessionEvidence:
     notices: Sequence[str] = ()
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     units: str = BINARY
+    before: Mapping[tuple[Case, str], float] = field(default_factory=dict)
+
+    @property
+    def tasks(self) -> dict[tuple[Case, str], int]:
+        """Of each point, by its case and label."""
+        return {(each.plan.case, point.label): point.tasks for each in self.cases for point in each.plan.points}

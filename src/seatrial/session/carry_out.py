@@ -64,11 +64,11 @@ TMPDIR would do so too, but its jobs would inherit it.
 
 
 def carried_out(
-    session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path, destructive: str
+    session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path, destructive: str, verbose: bool = False
 ) -> tuple[SessionResult, bool]:
     """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError.
 
-    destructive: the storage system whose actions may be started, as it was typed
+    destructive: the storage system whose actions may be started, as it was typed; verbose: as of `show`
     """
     profile = session.profile.name
     plans = [plan_of(session, declared, case) for declared, case in cases]
@@ -102,7 +102,7 @@ def carried_out(
             screen.print(f'not all that was measured can be read: {followed.fault}', soft_wrap=True)
         results = judge_cases(recorded, criteria, followed.judge)
         result = judge_session(session.id, profile, results, criteria, session.left_out)
-        show(screen, session, result)
+        show(screen, session, recorded, result, verbose)
         why = 'what ReFrame said cannot be read'
         tried(screen, session, why, lambda: _say_if_nothing_started(screen, session, recorded))
         leave(screen, session, recorded, result)

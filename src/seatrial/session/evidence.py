@@ -26,10 +26,12 @@ from seatrial.check.session import (
     session_folders,
 )
 from seatrial.check.verified import Verified, verified
+from seatrial.history.provenance import CASE
+from seatrial.history.store import folder_of, summaries
 from seatrial.job.sequence.recorder import RAW, records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
-from seatrial.judge.verdict import CaseResult, Criteria
+from seatrial.judge.verdict import CaseResult, Criteria, Verdict
 from seatrial.model.codec import FormError
 from seatrial.model.foreign import NotReadable, read_bytes, read_json
 from seatrial.model.plan import Case, TrialPlan, read_plan
@@ -151,7 +153,25 @@ def evidence_of(
         notices=notices,
         not_applicable=session.not_applicable,
         units=session.site.units,
+        before={} if session.contract else figures_before(session),
     )
+
+
+LOOKED_BACK = 20  # sessions
+
+
+def figures_before(session: Session) -> dict[tuple[Case, str], float]:
+    """By case and metric the valid means of the newest session of this profile before it that has them, of a few."""
+    found = dict[tuple[Case, str], float]()
+    columns = ('session', 'profile', *CASE, 'metric', 'metric_verdict', 'value')
+    earlier = (pl.col('session') < session.id) & (pl.col('profile') == session.profile.name)
+    usable = (pl.col('metric_verdict') != Verdict.INVALID.value) & pl.col('value').is_not_null()
+    with suppress(OSError):
+        for rows in summaries(folder_of(session.site.state), LOOKED_BACK, columns):
+            if isinstance(rows, pl.DataFrame):
+                kept = rows.filter(earlier & usable).select(*CASE, 'metric', 'value')
+                found.update({(Case(*case), metric): value for *case, metric, value in kept.iter_rows()})
+    return found
 
 
 def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]:

@@ -19,6 +19,7 @@ from seatrial.check.settings import settings_fault
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice
 from seatrial.model.quoted_value import show as shown
+from seatrial.model.quoting import shell_line
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
 from seatrial.site.contract import CONTRACT_FILE
@@ -159,9 +160,14 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
     ]
 
 
-def say_not_applicable(screen: Console, session: Session) -> None:
-    """Which cases cannot be there, and why, in one line a reason; and what an acceptance leaves out."""
-    for why, names in session.not_applicable.items():
-        screen.print(f'not applicable: {"; ".join(by_environment(names))}: {why}', soft_wrap=True)
+def say_not_applicable(screen: Console, session: Session, why: bool = False) -> None:
+    """How many cases cannot be there, and what an acceptance leaves out; `why`: which they are, a line a reason."""
+    number = sum(map(len, session.not_applicable.values()))
+    if number and not why:
+        words = 'seatrial', 'list', '--why', '--profile', session.profile.name, '--site', str(session.site.folder)
+        asked = shell_line(words)
+        screen.print(f'  {counted(number, "case")} cannot run here; the reasons: {asked}', soft_wrap=True)
+    for reason, names in session.not_applicable.items() if why else ():
+        screen.print(f'not applicable: {"; ".join(by_environment(names))}: {reason}', soft_wrap=True)
     for said in session.left_out:
         screen.print(f'not whole: {said}', soft_wrap=True)

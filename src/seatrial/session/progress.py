@@ -1,4 +1,4 @@
-"""What a running session shows: one line a case with point, repetition, interval, elapsed and expected time."""
+"""What a running session shows: on a terminal one line that moves, else a line for each case that has ended."""
 
 import statistics
 import time
@@ -24,7 +24,7 @@ SILENT_S = 120.0
 
 
 class Progress:
-    """Follows the records of the cases. On a terminal the running case's line changes in place.
+    """Follows the records of the cases. On a terminal only what is not well gets a line that stays.
 
     system: of the units that the site shows
     """
@@ -35,7 +35,7 @@ class Progress:
         self._cases = cases
         self._waiting = list(cases.plans)
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
-        self._said = time.monotonic()
+        self._said = self._began = time.monotonic()
 
     def __enter__(self) -> 'Progress':
         if self._live:
@@ -56,7 +56,9 @@ class Progress:
             if records.end is not None and (over or _is_complete(plan, records, newest)):
                 self._waiting.remove(plan)
                 self._said = time.monotonic()
-                self._console.print(self._ended(cases.judge(plan, records, cases.criteria[plan.case])))
+                result = cases.judge(plan, records, cases.criteria[plan.case])
+                if self._live is None or not result.verdict.unopposed:
+                    self._console.print(self._ended(result))
             elif records.end is not None:
                 running.append(f'    {plan.case.name}  has ended; its job is not over yet')
             elif records.start is not None:
@@ -64,11 +66,19 @@ class Progress:
         if not self._waiting:
             running = ['    waiting for ReFrame to see the end of the last job']
         if self._live:
-            self._live.update(Text('\n').join(Text(line) for line in running))
+            self._live.update(Text(self._moving(running), no_wrap=True, overflow='ellipsis'))
         elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
             self._said = time.monotonic()
             for line in running:
                 self._console.print(line)
+
+    def _moving(self, running: list[str]) -> str:
+        """How many cases are done, what runs, and how long the others take if they are like those."""
+        count = len(self._cases.plans)
+        done = count - len(self._waiting)
+        left_s = (time.monotonic() - self._began) / done * len(self._waiting) if done else 0.0
+        left = f'  about {duration(left_s)} left' if left_s else ''
+        return f'[{done}/{count} done]{left}{"".join(running[:1]).replace("    ", "  ", 1)}'
 
     def _ended(self, result: CaseResult) -> Text:
         count = len(self._cases.plans)

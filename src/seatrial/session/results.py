@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import math
+import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +14,23 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.check.session import RESULTS, Session
+from seatrial.judge.caveats import left_behind
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
-from seatrial.model.plan import Case
+from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.record import Records
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
+from seatrial.report.headline import headline_of, plain
 from seatrial.report.terminal import marked
-from seatrial.report.words import cut, listed, unjudged, verdict_sentence
+from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
 from seatrial.rules.stopping import Interval
+from seatrial.session.evidence import figures_before
 from seatrial.workload.words import by_key, counted
 
 REASONS_SHOWN = 3
@@ -53,6 +59,7 @@ def plain_results(result: SessionResult) -> dict[str, Any]:
         'chain': result.chain,
         'counts': {verdict.value: count for verdict, count in result.counts.items()},
         'relations': [_plain_expectation(each) for each in result.relations],
+        'headline': plain(headline_of(result)),
         'scores': [dataclasses.asdict(each) for each in result.scores],
         'left_out': list(result.left_out),
         'cases': [_plain(case) for case in result.cases],
@@ -61,8 +68,90 @@ def plain_results(result: SessionResult) -> dict[str, Any]:
     return finite
 
 
-def show(console: Console, session: Session, result: SessionResult) -> None:
-    """Print a table of the cases, the reasons and labels once each, and the session's verdict last."""
+def show(
+    console: Console,
+    session: Session,
+    cases: Sequence[tuple[TrialPlan, Records]],
+    result: SessionResult,
+    verbose: bool = False,
+) -> None:
+    """Print the verdict, the headline, and of the cases that are not well the worst; the page has the rest.
+
+    cases: as they were judged; verbose: the table of all cases first, and every note
+    """
+    if verbose:
+        _say_everything(console, session, result)
+    mark = marked(result.verdict)
+    first, *more = _wrapped(f'{mark.plain}  {verdict_sentence(result)}', '')
+    console.print(Text.assemble(mark, first.removeprefix(mark.plain)), soft_wrap=True)
+    for line in (*more, *_wrapped(session.profile.label), *_headline_lines(session, cases, result)):
+        console.print(line, soft_wrap=True)
+    for line in _not_well(result, [left for _, records in cases for left in left_behind(records)]):
+        console.print(line, soft_wrap=True)
+    for line in _wrapped(_context(session, result)):
+        console.print(line, soft_wrap=True)
+
+
+def _wrapped(text: str, indent: str = '  ') -> list[str]:
+    return textwrap.wrap(text, WIDE, initial_indent=indent, subsequent_indent='  ', break_long_words=False)
+
+
+WIDE = 100
+WORST_SHOWN = 10
+LINES_OF_WORST = 12
+
+
+def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult) -> list[str]:
+    """The figures under each other."""
+    lines = headline_of(result)
+    tasks = {(plan.case, point.label): point.tasks for plan, _ in cases for point in plan.points}
+    before = {} if session.contract else figures_before(session)
+    system = session.site.units
+    rows = [(each.figure.words, each.words(system), each.where(tasks), each.changes(before)) for each in lines]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
+    return [
+        f'  {name:<{widths[0]}}  {said:>{widths[1]}}  {"; ".join(filter(None, rest))}' for name, said, *rest in rows
+    ]
+
+
+def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
+    """Of the cases and relations that are not PASS or MEASURED the worst, a line or a few each, and how many more.
+
+    left: what jobs have left behind
+    """
+    missed = [each for each in result.relations if each.enforced and not of_relation(each.relation).unopposed]
+    found = [(of_relation(each.relation), f'{each.words}: {each.relation.sentence}') for each in missed]
+    found += [
+        (case.verdict, f'{_named([case.case], result)}: {"; ".join(case.reasons[:1])}')
+        for case in result.worst_first
+        if not case.verdict.unopposed
+    ]
+    found += [(Verdict.INCOMPLETE, f'not whole: {each}') for each in result.left_out]
+    places = [place for place in slow_places(result) if not any(place in said for _, said in found)]
+    shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {said}' for verdict, said in found], WORST_SHOWN)
+    room = max(1, LINES_OF_WORST // max(1, len(shown)))
+    return [
+        line
+        for said in (*places, *shown, *cut(left, PLACES_SHOWN))
+        for line in textwrap.wrap(said, WIDE, max_lines=room, placeholder=' ...', subsequent_indent='    ')
+    ]
+
+
+def _context(session: Session, result: SessionResult) -> str:
+    """In one line: verdicts, references and criteria by what they came to, and how many notes stand on the page."""
+    found = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
+    said = [found, _references(session, result), *(score.sentence for score in result.scores)]
+    every = [*(each for case in result.cases for each in case.expectations), *result.relations]
+    enforced = Counter(each.relation.verdict for each in every if each.enforced)
+    words = {HOLDS: 'met', FAILS: 'missed', UNDECIDED: 'undecided'}
+    said += [f'expectations enforced: {", ".join(f"{n} {words[v]}" for v, n in enforced.items())}'] * bool(enforced)
+    notes = {label for case in result.cases for label in case.labels}
+    said += [f'{counted(len(notes), "note")} on the page'] * bool(notes)
+    return '; '.join(said)
+
+
+def _say_everything(console: Console, session: Session, result: SessionResult) -> None:
+    """The table of all cases, every reason, label, expectation and score."""
     console.print(_table(session, result))
     for case in result.worst_first:
         for reason in _reasons_shown(case):
@@ -72,13 +161,6 @@ def show(console: Console, session: Session, result: SessionResult) -> None:
     for score in result.scores:
         console.print(score.sentence, soft_wrap=True)
     console.print(_references(session, result))
-    counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
-    if result.verdict is Verdict.MEASURED:
-        counts = verdict_sentence(result)
-    for each in result.left_out:
-        console.print(f'not whole: {each}', soft_wrap=True)
-    console.print(Text.assemble(marked(result.verdict), f'  {counts}'))
-    console.print(f'  {session.profile.label}')
 
 
 def _table(session: Session, result: SessionResult) -> Table:
@@ -224,8 +306,8 @@ def _plain_metric(metric: MetricResult) -> dict[str, Any]:
     data['verdict'] = metric.verdict.value
     if metric.summary is not None:
         data['summary']['interval'] = _plain_interval(metric.summary.interval)
-    for plain, group in zip(data['groups'], metric.groups, strict=True):
-        plain['rate'] = {'mean': group.rate.mean, **_plain_interval(group.rate)}
+    for own, group in zip(data['groups'], metric.groups, strict=True):
+        own['rate'] = {'mean': group.rate.mean, **_plain_interval(group.rate)}
     return data
 
 

@@ -34,9 +34,10 @@ def test_the_summary_says(text, said):
 
 
 def test_the_verdict_is_the_first_line_and_every_planned_case_a_row(text):
-    rows = [line.split(' | ')[0] for line in text.splitlines() if line.startswith('| ')][1:]
+    cases = text.partition('| verdict |')[2]
+    rows = [line.split(' | ')[0] for line in cases.splitlines() if line.startswith('| ')]
     assert rows == ['| PASS', '| FAIL', '| INVALID', '| INCONCLUSIVE', '| INCOMPLETE', '| INCOMPLETE']
-    assert text.startswith('# FAIL\n') and len(text.splitlines()) < 40
+    assert text.startswith('# FAIL\n') and len(text.splitlines()) < 50
 
 
 def test_the_reasons_of_the_worst_verdict_are_the_first(text):

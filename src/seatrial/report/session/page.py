@@ -26,6 +26,7 @@ from seatrial.report.drawing.scenario_course import courses
 from seatrial.report.drawing.timeline import timeline, why_none
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
+from seatrial.report.headline import headline_of
 from seatrial.report.session import isolation
 from seatrial.report.session.file_systems import states
 from seatrial.report.session.layouts import recommendations
@@ -55,6 +56,7 @@ def page(evidence: SessionEvidence) -> str:
         one_environment=environments.pop() if len(environments) == 1 else '',
         everywhere=common,
         where=where,
+        headline=headline_of(evidence.result),
         criteria=_criteria(evidence.result),
         caveats=words.caveats(evidence.result),
         overviews=overviews(_worst_first(evidence.cases), evidence.units),

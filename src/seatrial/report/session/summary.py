@@ -7,6 +7,7 @@ from seatrial.judge.session import SessionResult
 from seatrial.report import words
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import brief
+from seatrial.report.headline import headline_of
 from seatrial.report.session.layouts import recommendations
 from seatrial.report.session.overview import Overview, overviews
 from seatrial.report.session.ratios import cached, contentions
@@ -29,6 +30,7 @@ def markdown(evidence: SessionEvidence) -> str:
         '',
         *(f'{escaped(place)}\n' for place in words.slow_places(result)),
         *(f'**Note:** {escaped(notice)}\n' for notice in (*evidence.notices, *result.left_out)),
+        *_headline(evidence),
         f'- Site {escaped(evidence.site)}, session {escaped(result.session)}, {evidence.began:%Y-%m-%d %H:%M} UTC',
         f'- Profile {escaped(evidence.label)}',
         f'- Measured with {escaped(engines + over)}',
@@ -60,6 +62,20 @@ def markdown(evidence: SessionEvidence) -> str:
         *_criteria(result),
     ]
     return '\n'.join(lines).rstrip() + '\n'
+
+
+def _headline(evidence: SessionEvidence) -> list[str]:
+    rows = [
+        (
+            each.figure.words,
+            each.words(evidence.units),
+            each.where(evidence.tasks),
+            each.changes(evidence.before) or '-',
+        )
+        for each in headline_of(evidence.result)
+    ]
+    lines = [f'| {" | ".join(map(escaped, row))} |' for row in rows]
+    return ['| figure | value | where | change |', '|---|---:|---|---|', *lines, ''] if lines else []
 
 
 def _table(overview: Overview) -> list[str]:
