@@ -60,7 +60,7 @@ def test_the_interval_decides_and_the_mean_stands_beside_it(around, reference, m
     ('count', 'doubt', 'point', 'why'),
     [
         (6, 'the reads were cached', 'outside', 'the reads were cached'),
-        (5, '', 'outside', '5 samples are fewer than the 6 '),
+        (2, '', 'outside', '2 samples are fewer than the 3 '),
         (0, '', '', 'it was not measured'),
     ],
 )
@@ -175,7 +175,7 @@ ONE_SLOW = [100.0] * 28 + [50.0]
         ('median', [100.0] * 12 + [50.0] * 17, 'undecided'),
         ('median', [100.0] * 9 + [50.0] * 20, 'outside'),
         ('minimum', [100.0] * 6, 'inside'),
-        ('minimum', [100.0] * 5, 'undecided'),
+        ('minimum', [100.0] * 2, 'undecided'),
     ],
 )
 def test_a_reference_may_be_for_another_statistic_than_the_mean(statistic, values, interval):

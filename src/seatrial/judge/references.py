@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from seatrial.judge.statistics import (
     CONFIDENCE,
-    MIN_SAMPLES,
+    MIN_FOR_INTERVAL,
     binomial_tail,
     quantile,
     quantile_interval,
@@ -146,7 +146,7 @@ def judge_reference(
     drifting: bool = False,
     correlation: float = 0.0,
     level: float = LEVEL,
-    least: int = MIN_SAMPLES,
+    least: int = MIN_FOR_INTERVAL,
 ) -> ReferenceResult:
     """A metric's valid samples, in the base unit, compared with its reference.
 
@@ -181,7 +181,7 @@ def judge_reference(
         return _result(reference, found, UNDECIDED, f'{said}, but cannot decide: {doubt}')
     n = len(values)
     if n < least:
-        why = f'{said}, but {n} samples are fewer than the {least} that a verdict needs'
+        why = f'{said}, but {n} samples are fewer than the {least} that an interval needs'
         return _result(reference, found, UNDECIDED, why)
     interval = _interval_words(name, ends, shown)
     if clock_error >= CLOCK_SAID:

@@ -14,8 +14,11 @@ from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import Interval, t_interval, t_quantile
 
 CONFIDENCE = 0.90
+MIN_FOR_INTERVAL = 3
+"""Fewer samples have no interval, and decide nothing."""
+
 MIN_SAMPLES = 6
-"""Fewer samples decide nothing: the minimum of the stopping rule and the repetitions that follow its stop."""
+"""Fewer samples compare no points: the minimum of the stopping rule and the repetitions that follow its stop."""
 
 SLOW = 0.75
 """Times the median: the figure of a slow launch is worse. At 5 % noise it is five standard deviations away."""
@@ -115,7 +118,7 @@ def verdict_interval(values: Sequence[float], confidence: float = CONFIDENCE, co
     ValueError for none.
     """
     plain = t_interval(values, confidence)
-    if plain.n < 3:
+    if plain.n < MIN_FOR_INTERVAL:
         return plain._replace(half_width=math.inf)
     factor = t_quantile(confidence, plain.n - 2) / t_quantile(confidence, plain.n - 1)
     return plain._replace(half_width=plain.half_width * factor * widening(correlation, plain.n))
