@@ -71,7 +71,8 @@ def show(console: Console, session: Session, result: SessionResult) -> None:
     _say_expectations(console, result)
     for score in result.scores:
         console.print(score.sentence, soft_wrap=True)
-    console.print(_references(session, result))
+    if not session.contract:
+        console.print(_references(session, result))
     counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
     if result.verdict is Verdict.MEASURED:
         counts = verdict_sentence(result)
