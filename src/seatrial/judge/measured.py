@@ -175,8 +175,7 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
     if stopped == 'converged' or not what.steers or (converged(values, rule) and n >= rule.minimum + rule.extra):
         return ''
     interval = verdict_interval(values, rule.confidence)
-    wide = f'+-{100 * interval.half_width / interval.mean:.3g} %' if interval.mean else 'no mean'
-    return f'{made}: {wide}, where {100 * rule.max_relative_error:.0f} % was aimed at'
+    return f'{made}: +-{100 * interval.wider_by:.3g} %, where {100 * rule.max_relative_error:.0f} % was aimed at'
 
 
 def _cache(samples: Sequence[Sample]) -> str:

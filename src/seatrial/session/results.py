@@ -15,6 +15,7 @@ from seatrial.check.session import RESULTS, Session
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
+from seatrial.judge.statistics import MeanInterval
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
@@ -24,7 +25,6 @@ from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.terminal import marked
 from seatrial.report.words import cut, listed, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
-from seatrial.rules.stopping import Interval
 from seatrial.workload.words import by_key, counted
 
 REASONS_SHOWN = 3
@@ -230,6 +230,6 @@ def _plain_metric(metric: MetricResult) -> dict[str, Any]:
     return data
 
 
-def _plain_interval(interval: Interval) -> dict[str, float | None]:
-    low, high = (end if math.isfinite(end) else None for end in (interval.low, interval.high))
+def _plain_interval(interval: MeanInterval) -> dict[str, float | None]:
+    low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
     return {'low': low, 'high': high, 'confidence': interval.confidence}
