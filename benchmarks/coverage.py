@@ -103,8 +103,8 @@ def stopped(values: np.ndarray, rule: StoppingRule) -> Ends:
 
 
 def half_width(ends: Ends, rule: StoppingRule) -> np.ndarray:
-    """Of the interval that verdicts use."""
-    return _quantiles(rule, ends.n - 2) * ends.standard_error
+    """Of the interval that verdicts use, for the logarithm of the mean."""
+    return _quantiles(rule, ends.n - 2) * ends.standard_error / ends.mean
 
 
 def check_against_the_rule(values: np.ndarray, rule: StoppingRule, ends: Ends, rows: np.ndarray) -> None:
@@ -118,7 +118,8 @@ def check_against_the_rule(values: np.ndarray, rule: StoppingRule, ends: Ends, r
         interval = verdict_interval(series[:made], rule.confidence)
         assert made == ends.n[row], (row, made, ends.n[row])
         assert (state({'rate': series[:made]}, rule).reason == 'converged') == ends.converged[row], row
-        assert np.allclose((interval.mean, interval.half_width), (ends.mean[row], half_widths[row])), row
+        there = interval.mean, interval.log_half_width
+        assert np.allclose(there, (ends.mean[row], half_widths[row])), row
 
 
 def coverage(series, noise: float, rule: StoppingRule, count: int, rng, checked: int = CHECKED) -> Coverage:
@@ -126,10 +127,9 @@ def coverage(series, noise: float, rule: StoppingRule, count: int, rng, checked:
     values = series(rng, (count, rule.maximum + rule.extra), noise)
     ends = stopped(values, rule)
     check_against_the_rule(values, rule, ends, rng.choice(count, min(checked, count), replace=False))
-    away = np.abs(ends.mean - 1)
-    covers = away <= half_width(ends, rule)
+    covers = np.abs(np.log(ends.mean)) <= half_width(ends, rule)
     of_converged = covers[ends.converged].mean() if ends.converged.any() else np.nan
-    by_students = away <= _quantiles(rule, ends.n - 1) * ends.standard_error
+    by_students = np.abs(ends.mean - 1) <= _quantiles(rule, ends.n - 1) * ends.standard_error
     return Coverage(covers.mean(), of_converged, by_students.mean(), ends.n.mean(), 1 - ends.converged.mean())
 
 

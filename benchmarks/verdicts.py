@@ -80,8 +80,8 @@ def judged(series, noise: float, points: int, count: int, rng, rule: StoppingRul
 
 def verdicts(ends: Ends, wider: np.ndarray, bound: float, rule: StoppingRule = RULE) -> 'tuple[float, float]':
     """The shares of FAIL and of PASS, where the mean is to be at least the bound."""
-    half = half_width(ends, rule) * wider
-    return np.mean(ends.mean + half < bound), np.mean(ends.mean - half >= bound)
+    factor = np.exp(half_width(ends, rule) * wider)
+    return np.mean(ends.mean * factor < bound), np.mean(ends.mean / factor >= bound)
 
 
 def print_correlated(count: int, rng) -> None:
@@ -218,7 +218,7 @@ def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
 
 def chances(samples, ends: Ends, bound: float) -> np.ndarray:
     """Of a mean that is to be at least the bound; what the judge gives for the first ones is compared with it."""
-    found = stats.t.sf((bound - ends.mean) / ends.standard_error, ends.n - 2)
+    found = stats.t.sf(np.log(bound / ends.mean) * ends.mean / ends.standard_error, ends.n - 2)
     reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22')
     for values, chance in zip(samples[:20], found, strict=False):
         own = judge_reference(reference, values, '').chance

@@ -230,7 +230,7 @@ def allocation(site: SmallSite) -> Callable[..., Path]:
         criteria = acceptance_tests(loaded, checks, contract)
         procedure = next(each.procedure for each in criteria if each.criterion.id == criterion)
         assert procedure is not None
-        session = contract_session(session_id, loaded, procedure, contract.date, criteria)
+        session = contract_session(session_id, loaded, procedure)
         leave_all_records(session, checks[procedure.case.check], figure)
         save(session)
         return session.folder

@@ -12,14 +12,13 @@ from seatrial.check.contract import acceptance_tests, contract_session, unmet
 from seatrial.check.criteria import criteria_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import contract_of, references_of, save, saved_references
+from seatrial.check.session import contract_of, save, saved_references
 from seatrial.judge.references import Reference
 from seatrial.model.plan import Case
 from seatrial.model.units import MIB
 from seatrial.site.contract import load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import load as load_site
-from seatrial.site.references import INDEX
 from seatrial.workload.registry import planned_metrics
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +77,8 @@ def changed(**keys):
     return {key: value for key, value in {**WRITE, **keys}.items() if value is not None}
 
 
-def session_for(criterion, criteria):
-    return contract_session('s', SITE, criterion.procedure, '2026-06-30', criteria)
+def session_for(criterion):
+    return contract_session('s', SITE, criterion.procedure)
 
 
 def test_the_five_sentences_of_an_administrator_are_what_checks_measure(resolve):
@@ -100,7 +99,7 @@ def test_the_contract_of_the_example_is_valid():
 
 def test_an_allocation_measures_the_point_of_the_criterion_and_no_other(resolve):
     for criterion in resolve(*FIVE)[:4]:
-        session = session_for(criterion, [criterion])
+        session = session_for(criterion)
         check = CHECKS[criterion.procedure.case.check]
         (case,) = cases_of(session, check)
         plan = plan_of(session, check, case)
@@ -118,36 +117,21 @@ def test_criteria_of_one_workload_share_their_allocations(resolve):
         changed(id='3', workload={'access': 'file per process', 'transfer_size': '4MiB'}),
     )
     assert write.procedure == read.procedure != other.procedure
-    session = session_for(write, [write, read, other])
-    assert [each.metric for each in references_of(session, write.procedure.case)] == ['write@1MiB', 'read@1MiB']
 
 
-def test_the_session_of_an_allocation_is_judged_by_the_bound_of_the_contract(resolve):
-    (criterion,) = resolve(changed(statistic='median'))
-    session = session_for(criterion, [criterion])
-    judged = criteria_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
-    (reference,) = judged.references
-    assert (reference.value * (1 + reference.low), reference.high, reference.unit) == (500e9, None, 'GB/s')
-    assert (reference.statistic, reference.date) == ('median', '2026-06-30')
-
-
-def test_what_one_allocation_cannot_be_compared_with_asks_nothing_of_it(resolve):
+def test_the_session_of_an_allocation_asks_nothing_of_its_figures(resolve):
     _, _, _, degraded, _ = resolve(*FIVE)
-    session = session_for(degraded, [degraded])
+    session = session_for(degraded)
     assert session.label == 'degraded'  # by which the history tells it from those in good order
     judged = criteria_of(session, CHECKS['MultipleFilesTransferSizes'], degraded.procedure.case)
     assert (judged.references, judged.of_contract) == ((), True)
 
 
-def test_a_session_keeps_for_whom_it_was_begun_and_what_reframe_compares_with(resolve, tmp_path):
+def test_a_session_keeps_for_whom_it_was_begun(resolve, tmp_path):
     (criterion,) = resolve(WRITE)
-    session = replace(session_for(criterion, [criterion]), folder=tmp_path)
+    session = replace(session_for(criterion), folder=tmp_path)
     save(session)
     assert contract_of(tmp_path) == criterion.procedure.as_json() == json.loads(json.dumps(session.contract))
-    assert saved_references(tmp_path) == session.references
-    own = yaml.safe_load((tmp_path / 'references.yaml').read_text())['MultipleFilesTransferSizes']
-    assert own['$index'] == list(INDEX)
-    assert own['acceptance']['pelagia:compute']['scratch']['wide'][200] == {'write@1MiB': [500.0, 0.0, None, 'GB/s']}
 
 
 def test_the_references_of_an_older_session_are_read(tmp_path):
@@ -162,13 +146,12 @@ def test_the_references_of_an_older_session_are_read(tmp_path):
 
 def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
     (criterion,) = resolve(changed(conditions={'seconds': '5 s', 'caches': 'allowed', 'budget': '2h'}))
-    session = session_for(criterion, [criterion])
+    session = session_for(criterion)
     plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
     sizing = plan.sizing
     assert plan.stopping.budget_s == 7200.0
     assert (sizing.min_s, sizing.working_set) == (5.0, False)
     assert sizing.target_s > 5.0
-    assert session.references == {}
     assert 'caches may take part' in session.profile.label
 
 
@@ -214,7 +197,7 @@ def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, s
 
 def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
     (criterion,) = resolve(changed(conditions={'exclusive': True}))
-    session = session_for(criterion, [criterion])
+    session = session_for(criterion)
     plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
 
     def said(word):
@@ -250,8 +233,6 @@ def test_of_a_latency_at_most_is_asked(resolve):
     keys = {'metric': 'p99 of random reads', 'at_least': None, 'at_most': '5 ms', 'statistic': 'minimum'}
     (criterion,) = resolve(changed(workload=workload, **keys))
     assert (criterion.metric_name, criterion.criterion.least) == ('randread_p99@qd16', False)
-    ((reference,),) = session_for(criterion, [criterion]).references.values()
-    assert (reference.low, reference.high, reference.statistic) == (None, 0.0, 'maximum')
 
 
 def test_files_get_as_large_as_the_contract_asks_for(resolve):

@@ -346,6 +346,28 @@ def test_an_allocation_whose_job_has_not_ended_is_read_each_time(attempts, judge
     assert len(judged) == 2
 
 
+@pytest.mark.parametrize(
+    ('asked', 'figures', 'next_'),
+    [
+        (('--criterion=1.2',), {}, 'seatrial accept'),
+        (('--criterion=1.2',), {'1.2': (980.0, 950.0)}, 'seatrial accept --again --criterion 1.2'),
+        (('--criterion=1.3',), {'1.1': (200.0,)}, 'seatrial accept --state degraded'),
+        (('--criterion=1.4',), {}, 'seatrial accept --remark 1.4 --reason "..." --by "..."'),
+        (('--milestone=M1',), {'1.1': (200.0,)}, 'seatrial bundle --output acceptance.zip'),
+    ],
+)
+def test_it_ends_with_the_protocol_and_the_command_that_comes_next(
+    on_site, site, contract, allocation, asked, figures, next_
+):
+    sessions = iter((FIRST, SECOND, THIRD))
+    for criterion, own in figures.items():
+        for figure in own:
+            allocation(next(sessions), criterion, figure)
+    protocol, last = on_site('accept', '--judge', *asked).out.splitlines()[-2:]
+    assert protocol.startswith('  protocol: ')
+    assert last == f'  next:     {next_} --site {site.folder}'
+
+
 def test_in_another_state_its_criteria_alone_are_measured(on_site, contract, measured):
     said = on_site('accept', '--state=degraded')
     assert measured.begun == [('Writes', ('64KiB',), 'degraded')]

@@ -205,10 +205,24 @@ def test_a_verdict_in_the_results_of_a_session_is_compared_under_sums_made_anew(
     name, honest = f'sessions/{SESSION}/{results.name}', results.read_bytes()
     resummed(file, {name: honest})
     assert command('verify', file).status == 0
-    resummed(file, {name: honest.replace(b'"INCONCLUSIVE"', b'"PASS"')})
+    resummed(file, {name: honest.replace(b'"MEASURED"', b'"PASS"')})
     said = command('verify', file)
     assert said.status == 11
-    assert 'results.json: the session is PASS there, and INCONCLUSIVE by the records\n' in said.out
+    assert 'results.json: the session is PASS there, and MEASURED by the records\n' in said.out
+
+
+def test_a_criterion_has_one_verdict_in_a_bundle_that_of_the_protocol(made, judged, on_site, site):
+    on_site('report', SESSION)
+    folder = site.folder / 'state' / 'sessions' / SESSION
+    judged(folder)
+    whole = contents(made())
+    page, results = (whole[f'sessions/{SESSION}/{name}'].decode() for name in ('report/index.html', 'results.json'))
+    assert 'The protocol judges the criteria of the contract, over all allocations.' in page
+    header = page[page.index('<header') : page.index('</header>')]
+    assert re.findall(r'\b(PASS|FAIL|INCONCLUSIVE)\b', header) == []
+    assert set(re.findall('"verdict": "(.+)"', results)) == {'MEASURED'}
+    _, _, allocations = whole['index.html'].decode().partition('id="allocations"')
+    assert re.findall(r'badge v-([a-z]+)', allocations) == ['measured', 'pass']
 
 
 @pytest.mark.parametrize(
@@ -379,11 +393,11 @@ def test_the_sample_verifies(sample, command):
     assert said.status == 0, f'{said.out}\nci/sample --again makes its pages of today'
 
 
-def test_the_sample_has_sessions_of_every_verdict_and_criteria_met_missed_undecided_and_waived(sample):
+def test_the_sample_has_valid_and_invalid_sessions_and_criteria_met_missed_undecided_and_waived(sample):
     page = zipfile.ZipFile(sample).read('index.html').decode()
     criteria, _, sessions = page.partition('id="allocations"')
     found = set(re.findall('badge v-([a-z]+)', sessions))
-    assert {'pass', 'fail', 'invalid', 'inconclusive', 'measured'} <= found
+    assert {'invalid', 'measured'} <= found
     assert {'met', 'missed', 'undecided', 'waived'} <= set(
         re.findall(r'\b(?:met|missed|undecided|waived)\b', criteria)
     )

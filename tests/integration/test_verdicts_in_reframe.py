@@ -23,6 +23,14 @@ class Vanishing(Write):
     def fall_over(self):
         raise ValueError('a mistake in the check')
 """
+# Its write is valid, and its read too short for the clock of fio.
+BRIEF = """
+
+@trial
+class Brief(Write):
+    \"\"\"Brief.\"\"\"
+    workload = data_access('multiple', operations=('write', 'read'), bytes_per_task='1MiB')
+"""
 NOISY = """
   - {checks: [Noisy], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB,
      budget: 3s}
@@ -50,9 +58,11 @@ class AtHome(LocalLauncher):
 class OnTheDesk(LocalJobScheduler):
     pass
 """
-# What the stand-in does in each case; it claims 0.5 s or more, the minimum that rule T19 takes for valid of fio.
+# What the stand-in does in each case; it claims 0.1 s or more, the minimum that rule T19 takes for valid of fio.
 ORDERS = (
     ('Steady.*measured', {'seconds': 0.5}),
+    ('Brief.*measured-write', {'seconds': 0.2}),
+    ('Brief.*measured-read', {'seconds': 0.01}),
     ('Wrong.*measured', {'seconds': 0.5}),
     ('Wrong.*0003-measured', {'fault': 'error-lines'}),
     ('(Noisy|Uneven).*measured', {'seconds': 0.9, 'runtime_ms': [500, 900]}),
@@ -63,6 +73,7 @@ ORDERS = (
 VERDICTS = {
     'Steady': 'MEASURED',
     'Wrong': 'INVALID',
+    'Brief': 'INVALID',
     'Noisy': 'INCONCLUSIVE',
     'Uneven': 'MEASURED',
     'Broken': 'INCOMPLETE',
@@ -71,6 +82,7 @@ VERDICTS = {
 ALONE = ('Steady', 'Noisy', 'Uneven', 'Broken')
 WORDS = {
     'Wrong': 'write@512KiB: INVALID: E1: fio exited with 0 after an error',
+    'Brief': 'read@512KiB: INVALID: T19: the timed region lasted 0.01 s, less than 0.1 s',
     'Noisy': 'write@512KiB: INCONCLUSIVE: wanted ',
     'Broken': 'the warmup failed: E1: fio died of signal 11',
     'Killed': 'T15: the job died: it left no end record',
@@ -130,7 +142,8 @@ def ended(process, site):
 @pytest.fixture(scope='module')
 def begun(make_site):
     """Sessions on sites of their own, all at once: nearly all of their time is the stand-in's sleep."""
-    sites = {name: make_site(writes(*VERDICTS)) for name in ('all', 'plain', *ALONE)}
+    checks = writes(*(name for name in VERDICTS if name != 'Brief')) + BRIEF
+    sites = {name: make_site(checks) for name in ('all', 'plain', *ALONE)}
     running = {'all': seatrial_run(sites['all']), 'plain': plain_run(sites['plain'])}
     running.update({name: seatrial_run(sites[name], name) for name in ALONE})
     return {name: ended(process, sites[name]) for name, process in running.items()}
@@ -178,11 +191,16 @@ def test_the_session_is_as_bad_as_its_worst_case_and_all_counts_are_printed_and_
     status, output, folder = session
     assert (status, begun['plain'][0], results_of(folder)['verdict']) == (11, 1, 'INVALID')
     (metric,) = cases['Uneven']['metrics']
-    assert (metric['verdict'], ' until the time budget was exhausted; ' in metric['why']) == ('MEASURED', True)
+    assert (metric['verdict'], ' until the time budget was exhausted: +-' in metric['why']) == ('MEASURED', True)
     counts = Counter(VERDICTS.values())
     assert results_of(folder)['counts'] == counts
     last = next(line for line in output.splitlines() if line.startswith(f'! INVALID  {counts["MEASURED"]} MEASURED'))
     assert all(f'{count} {verdict}' in last for verdict, count in counts.items())
+
+
+def test_a_read_that_is_too_short_takes_nothing_from_the_valid_write_of_its_point(cases):
+    write, read = cases['Brief']['metrics']
+    assert (write['verdict'], len(write['values']), read['verdict']) == ('MEASURED', 6, 'INVALID')
 
 
 def test_each_case_is_shown_as_it_ends(session):

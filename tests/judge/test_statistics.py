@@ -16,6 +16,7 @@ from seatrial.judge.statistics import (
     quantile_interval,
     samples_for,
     slow_launches,
+    student_interval,
     summary,
     verdict_interval,
     widening,
@@ -50,27 +51,37 @@ def test_a_quantile_lies_within_the_values(values, share):
 
 def test_the_interval_of_a_verdict_gives_up_a_degree_of_freedom():
     half_width = stats.t.ppf(0.95, 4) * stats.sem(VALUES)
-    assert verdict_interval(VALUES) == Interval(100.0, pytest.approx(half_width), 6, 0.90)
+    assert student_interval(VALUES) == Interval(100.0, pytest.approx(half_width), 6, 0.90)
     three = t_quantile(0.90, 1) * math.sqrt(1 / 3)
-    assert verdict_interval([99.0, 100.0, 101.0]).half_width == pytest.approx(three)
-    assert verdict_interval([99.0, 101.0]).half_width == math.inf
+    assert student_interval([99.0, 100.0, 101.0]).half_width == pytest.approx(three)
+    assert student_interval([99.0, 101.0]).half_width == math.inf
+
+
+def test_the_interval_of_a_mean_is_by_its_logarithm_and_no_end_is_negative():
+    found = verdict_interval(VALUES)
+    ends = [math.exp(way * student_interval(VALUES).half_width / 100.0) for way in (-1, 1)]
+    assert (found.low, found.high) == pytest.approx((100.0 * ends[0], 100.0 * ends[1]))
+    for wild in ([1.0, 100.0, 10000.0], [0.0, 0.0, 3.0]):
+        wide = verdict_interval(wild)
+        assert student_interval(wild).low < 0.0 <= wide.low < wide.mean < wide.high
+    assert (verdict_interval([0.0] * 6).low, verdict_interval([0.0] * 6).high) == (0.0, 0.0)
 
 
 @given(st.lists(rates, min_size=3, max_size=30))
 def test_the_interval_of_a_verdict_is_never_shorter_than_that_of_the_stop(values):
-    assert verdict_interval(values).half_width >= t_interval(values, 0.90).half_width
+    assert student_interval(values).half_width >= t_interval(values, 0.90).half_width
 
 
 def test_one_value_has_no_spread_and_no_interval():
     found = summary([7.0])
     assert (found.stdev, found.cv, found.lag1, found.drifting) == (None, None, None, False)
-    assert found.interval.half_width == math.inf
+    assert (found.interval.low, found.interval.high) == (0.0, math.inf)
     assert (found.p5, found.p95) == (7.0, 7.0)
 
 
 def test_equal_values_have_an_interval_without_width_and_no_autocorrelation():
     found = summary([7.0] * 6)
-    assert (found.stdev, found.interval.half_width, found.lag1, found.drifting) == (0.0, 0.0, None, False)
+    assert (found.stdev, found.interval.log_half_width, found.lag1, found.drifting) == (0.0, 0.0, None, False)
 
 
 def test_no_value_and_one_that_is_not_finite_have_no_summary():
@@ -114,7 +125,7 @@ def test_independent_repetitions_have_no_correlation_in_eleven_cases_of_twelve()
 
 
 @pytest.mark.parametrize(
-    ('correlation', 'plain', 'wrong', 'wider'), [(0.0, 0.04, 0.055, 1.1), (0.5, 0.13, 0.08, 2.0)]
+    ('correlation', 'plain', 'wrong', 'wider'), [(0.0, 0.035, 0.055, 1.1), (0.5, 0.13, 0.08, 2.0)]
 )
 def test_correlated_repetitions_give_few_wrong_verdicts_and_independent_ones_pay_little(
     correlation, plain, wrong, wider
@@ -148,7 +159,7 @@ def test_the_widening_is_what_correlation_does_to_the_mean_over_what_it_does_to_
 def test_the_interval_of_a_verdict_is_wider_by_the_correlation():
     assert widening(0.0, 6) == 1.0
     plain, wide = verdict_interval(VALUES), verdict_interval(VALUES, correlation=0.5)
-    assert wide.half_width == pytest.approx(plain.half_width * widening(0.5, 6))
+    assert wide.log_half_width == pytest.approx(plain.log_half_width * widening(0.5, 6))
     assert summary(VALUES, correlation=0.5).interval == wide
 
 

@@ -11,11 +11,11 @@ import polars as pl
 import seatrial
 from seatrial.acceptance.bundle import contract_folders
 from seatrial.acceptance.campaign import FOLDER, PAGE
-from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.session import PAGE as REPORT_PAGE
 from seatrial.check.session import REPORT, SESSIONS, began, contract_of
 from seatrial.history.rows import COLUMNS, Kept, table
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
+from seatrial.judge.verdict import OF_CONTRACT
 from seatrial.model.foreign import LARGEST, NotReadable, read_bytes, read_json
 from seatrial.model.quoted_value import printable
 from seatrial.model.record import PLAN
@@ -113,7 +113,7 @@ def _session(folder: Path, read: ReadCase) -> Iterator[tuple[Path, str, SessionR
     """
     of_system = contract_of(folder)['state']
     cases = [(each.plan, each.records) for each in map(read, sorted(folder.glob(f'cases/*/{PLAN}')))]
-    criteria = {plan.case: criteria_of_allocation(folder, plan) for plan, _ in cases}
+    criteria = {plan.case: OF_CONTRACT for plan, _ in cases}
     judged = judge_cases(cases, criteria)
     if judged:
         kept = [kept_of(*each, result) for each, result in zip(cases, judged, strict=True)]
@@ -129,7 +129,7 @@ def _shown(page: Protocol, folder: Path, state: str, result: SessionResult) -> d
         'verdict': result.verdict,
         'measured': ', '.join(each.case.name for each in result.cases),
         'state': state,
-        'criteria': [row.criterion.id for row in page.rows if id in {each.session for each in row.attempts}],
+        'criteria': [row for row in page.rows if id in {each.session for each in row.attempts}],
         'why': next((why for each in result.cases for why in each.reasons), ''),
         'report': f'{SESSIONS}/{id}/{REPORT}/{REPORT_PAGE}' if report.is_file() else '',
     }

@@ -24,7 +24,7 @@ from seatrial.check.session import FILE, began, contract_digest, contract_of, ne
 from seatrial.judge.case import judge_case
 from seatrial.judge.criteria import Attempt, CriterionOutcome, judge_contract
 from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
+from seatrial.judge.verdict import OF_CONTRACT, CaseResult, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.foreign import NotReadable, parsed, read_json, read_text
 from seatrial.model.plan import TrialPlan
@@ -193,7 +193,7 @@ def _judged(
         stamps |= {each: _stamp(each) for each in (case, file, case / SAMPLES)}
         plan, records, proof = read(file)
         ended = ended and records.end is not None
-        result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
+        result, by_metric = judge_case(plan, records, OF_CONTRACT), measured(plan, records)
         foreign = _foreign(plan, case, procedure)
         # The page is the same wherever the records lie.
         forged, unproved = (
@@ -396,7 +396,7 @@ def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str
         if only and not {check.name, check.family} & set(only):
             continue
         if system in (None, case.partition.partition(':')[0]):
-            session = contract_session(new_id(), site, procedure, contract.date, tests)
+            session = contract_session(new_id(), site, procedure)
             own = [each.criterion.id for each in tests if each.procedure == procedure]
             found.append(Allocations(plan_of(session, check, case), number, own))
     return found

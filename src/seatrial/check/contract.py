@@ -10,7 +10,6 @@ from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
 from seatrial.check.session import Session
 from seatrial.judge.criteria import MEAN, MINIMUM, Criterion
-from seatrial.judge.references import CONTRACT, Reference
 from seatrial.model.metric import HIGHER, MetricType
 from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
 from seatrial.model.point import Point
@@ -34,7 +33,6 @@ from seatrial.site.contract import (
 from seatrial.site.error import problem, raise_any
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides, Site, TrialEntry
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
-from seatrial.site.references import STATISTICS
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, joined, listed
 
@@ -242,15 +240,9 @@ def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
     return problem(CONTRACT_FILE, place(number, *keys), f'asks for {asked}, and it was measured with {done}')
 
 
-def contract_session(
-    session_id: str, site: Site, procedure: Procedure, date: str, tests: Sequence[AcceptanceTest]
-) -> Session:
-    """The session of one more allocation for all criteria of a procedure; date: of the contract."""
-    session = _session(session_id, site, procedure)
-    own = [each for each in tests if each.procedure == procedure]
-    references = tuple(reference for each in own if (reference := _reference(each, procedure, date)))
-    by_case = {(ACCEPTANCE.name, procedure.case): references} if references else {}
-    return replace(session, references=by_case, contract=procedure.as_json())
+def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:
+    """The session of one more allocation for all criteria of a procedure; the protocol judges them."""
+    return replace(_session(session_id, site, procedure), contract=procedure.as_json())
 
 
 def label_of(procedure: Mapping[str, Any]) -> str:
@@ -547,23 +539,4 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         label=procedure.state,
         # For what is planned; nothing is started before it was typed (cli/run.py).
         destructive=site.target(procedure.case.file_system, procedure.case.layout).storage_system,
-    )
-
-
-def _reference(test: AcceptanceTest, procedure: Procedure, date: str) -> Reference | None:
-    """The criterion as the session of one allocation has it; None where one alone cannot be compared with it."""
-    criterion = test.criterion
-    if criterion.of or criterion.best_of or procedure.caches or test.metric is None:
-        return None
-    statistic = criterion.statistic if criterion.least else STATISTICS[criterion.statistic]
-    return Reference(
-        test.metric_name,
-        criterion.bound,
-        0.0 if criterion.least else None,
-        None if criterion.least else 0.0,
-        criterion.unit,
-        CONTRACT,
-        date,
-        procedure.engine,
-        statistic,
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, resolved
-from seatrial.check.session import Session, references_of, saved_references
+from seatrial.check.session import Session, references_of
 from seatrial.judge.expectations import GuaranteeHolds, Limited
 from seatrial.judge.verdict import Criteria
-from seatrial.model.plan import Case, TrialPlan, metric
+from seatrial.model.plan import Case, metric
 from seatrial.site.error import problem, raise_any
 from seatrial.site.model import TRIAL_FILE
 from seatrial.site.profile import PROFILES
@@ -76,11 +76,6 @@ def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
             if fault:
                 problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
     raise_any(problems)
-
-
-def criteria_of_allocation(folder: Path, plan: TrialPlan) -> Criteria:
-    """What the session of one allocation for a contract was begun with, by its own folder: no site is needed."""
-    return Criteria(references=saved_references(folder).get((plan.profile, plan.case), ()), of_contract=True)
 
 
 def _no_baseline(profile: str, case: Case, metric: str) -> str:

@@ -21,7 +21,7 @@ from seatrial.site.error import SiteError
 from seatrial.site.load import load
 from seatrial.site.model import TRIAL_FILE, Site, TrialEntry
 from seatrial.site.profile import PROFILES, Profile
-from seatrial.site.references import REFERENCES_FILE, as_reframe_reads, references_file
+from seatrial.site.references import REFERENCES_FILE, references_file
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 DEFAULT_PROFILE = 'smoke'
@@ -95,17 +95,14 @@ def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
 def save(session: Session) -> Path:
     """Write the session for the ReFrame processes that will carry it out; returns the file.
 
-    With it its references, so that an edit of references.yaml meanwhile changes nothing; those of a contract, which
-    are in no file of the site, as ReFrame reads them.
+    With it its references, so that an edit of references.yaml meanwhile changes nothing.
     """
     file = session.folder / FILE
     data = {each.name: getattr(session, each.name) for each in fields(session) if each.name not in _NOT_SAVED}
     data |= {'site': str(session.site.folder), 'profile': session.profile.name}
     data['references'] = [[*key, *astuple(each)] for key, own in session.references.items() for each in own]
     references = references_file(session.site.folder)
-    if session.contract:
-        (session.folder / REFERENCES_FILE).write_text(as_reframe_reads(session.references))
-    elif references is not None:
+    if references is not None:
         shutil.copyfile(references, session.folder / REFERENCES_FILE)
     file.write_text(json.dumps(data, indent=1) + '\n')
     return file

@@ -18,6 +18,7 @@ from seatrial.check.session import new_id
 from seatrial.check.settings import settings_fault
 from seatrial.cli.options import checks_option, destructive_option, site_option
 from seatrial.job.directory import lock
+from seatrial.judge.criteria import UNDECIDED
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.quoted_value import choice
 from seatrial.report.acceptance.protocol import ProtocolRow, counts
@@ -158,7 +159,7 @@ def _measure(
             continue
         raise_any([settings_fault(site, procedure.case.partition.partition(':')[0])])
         for number in range(needed):
-            session = contract_session(new_id(), site, procedure, contract.date, tests)
+            session = contract_session(new_id(), site, procedure)
             site.make_directories()
             try:
                 held = lock.acquire(site.state, target.storage_system, session.id)
@@ -189,10 +190,27 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
     screen.print(_table(own))
     verdict = worst(each.verdict for each in own)
     screen.print(Text.assemble(marked(verdict), f'  {counts(own)}'))
-    screen.print(f'  protocol: {file}', soft_wrap=True)
     for name, why in campaign.unread.items():
         screen.print(f'session {name} is left out: {why}', soft_wrap=True)
+    screen.print(f'  protocol: {file}', soft_wrap=True)
+    screen.print(f'  next:     {_next(own, campaign.tests)} --site {site.folder}', soft_wrap=True)
     return verdict
+
+
+def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:
+    """The command that comes next: for what is missing, else for what is open, else for the bundle."""
+    states = {each.criterion.id: each.entry.state for each in tests}
+    open_ = [row for row in rows if row.outcome.verdict == UNDECIDED and not row.criterion.observed]
+    for row in open_:
+        if len(row.outcome.counted) < row.criterion.allocations:
+            state = states[row.criterion.id]
+            return f'seatrial accept --state {state}' if state else 'seatrial accept'
+    if open_:
+        return f'seatrial accept --again --criterion {open_[0].criterion.id}'
+    for row in rows:
+        if row.criterion.observed and not row.remarks:
+            return f'seatrial accept --remark {row.criterion.id} --reason "..." --by "..."'
+    return 'seatrial bundle --output acceptance.zip'
 
 
 def _table(rows: Sequence[ProtocolRow]) -> Table:

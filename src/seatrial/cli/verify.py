@@ -14,13 +14,12 @@ import seatrial
 from seatrial.acceptance.bundle import ZIP, unpacked
 from seatrial.acceptance.bundle_extracts import differing
 from seatrial.acceptance.campaign import protocol_again
-from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import RESULTS, contract_of, left_out_of, session_folders
 from seatrial.check.verified import Verified
 from seatrial.cli.options import THERE, checks_option, site_option
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
-from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
+from seatrial.judge.verdict import EXIT_CODES, OF_CONTRACT, Criteria, Verdict, worst
 from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.owned import private_folder
 from seatrial.model.plan import Case, TrialPlan
@@ -78,7 +77,7 @@ def verify(session: str | None, signers: Path | None, checks: Path, site_folder:
 
 
 def _of_contract(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
-    return {plan.case: criteria_of_allocation(folder, plan) for plan in plans} if contract_of(folder) else {}
+    return dict.fromkeys((plan.case for plan in plans), OF_CONTRACT) if contract_of(folder) else {}
 
 
 def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict:

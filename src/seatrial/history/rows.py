@@ -295,7 +295,7 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
         'value': sample.figures.get(what.name),
         'hosts': ' '.join(measurement.hosts) if measurement else None,
         'cache': kind_of(sample.point.kind).cache_of(what.name, sample.cache),
-        'valid': sample.valid,
+        'valid': sample.valid_for(what.name),
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
         'directory_bytes': sample.directory_bytes,
     }

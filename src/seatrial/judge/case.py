@@ -23,7 +23,7 @@ from seatrial.judge.references import (
     ReferenceResult,
     judge_reference,
 )
-from seatrial.judge.statistics import MIN_SAMPLES
+from seatrial.judge.statistics import MIN_FOR_INTERVAL
 from seatrial.judge.verdict import (
     OF_EFFECT,
     WORST_FIRST,
@@ -151,7 +151,7 @@ def _judge_reference(
     elif reference.origin == CONTRACT or plan.profile == 'acceptance' or one.cache in ('cached', 'mixed'):
         doubt = doubt or one.not_storage
     drifting = plan.profile == 'acceptance' and one.summary is not None and one.summary.drifting
-    least = 1 if plan.stopping.once else MIN_SAMPLES
+    least = 1 if plan.stopping.once else MIN_FOR_INTERVAL
     return judge_reference(reference, one.values, engine, doubt, one.clock_error, drifting, correlation, level, least)
 
 

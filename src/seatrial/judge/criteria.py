@@ -15,7 +15,7 @@ from datetime import datetime
 from seatrial.judge.session import FAMILY
 from seatrial.judge.statistics import (
     CONFIDENCE,
-    MIN_SAMPLES,
+    MIN_FOR_INTERVAL,
     between_allocations,
     half_width_between,
     quantile_interval,
@@ -77,7 +77,7 @@ class Criterion:
     @property
     def needed(self) -> int:
         """How many valid repetitions an allocation needs to count."""
-        return 1 if self.once else max(MIN_SAMPLES, self.best_of)
+        return 1 if self.once else max(MIN_FOR_INTERVAL, self.best_of)
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.statistics import CONFIDENCE, Fairness, fairness, verdict_interval
+from seatrial.judge.statistics import CONFIDENCE, Fairness, MeanInterval, fairness, student_interval, verdict_interval
 from seatrial.model.metric import TaskTime
 from seatrial.model.plan import NodeGroup
 from seatrial.rules.places import short
-from seatrial.rules.stopping import Interval
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class GroupRate:
     nodes: int
     tasks: int
     values: tuple[float, ...]
-    rate: Interval
+    rate: MeanInterval
     over: float | None = None
     low: float | None = None
     high: float | None = None
@@ -89,6 +88,6 @@ def rates(
 
 def _compared(one: GroupRate, first: Sequence[float], correlation: float) -> GroupRate:
     logs = [math.log(value / other) for value, other in zip(one.values, first, strict=True)]
-    found = verdict_interval(logs, CONFIDENCE, correlation)
+    found = student_interval(logs, CONFIDENCE, correlation)
     low, high = (math.exp(end) if math.isfinite(end) else end for end in (found.low, found.high))
     return GroupRate(one.name, one.nodes, one.tasks, one.values, one.rate, math.exp(found.mean), max(low, 0.0), high)

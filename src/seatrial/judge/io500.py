@@ -124,7 +124,7 @@ def _lack(name: str, engine: str, one: MetricResult) -> str:
 def _log_mean(one: MetricResult) -> LogMean:
     assert one.summary is not None  # _lack has asked
     interval = one.summary.interval
-    error = interval.half_width / t_quantile(interval.confidence, interval.n - 1) / interval.mean
+    error = interval.log_half_width / t_quantile(interval.confidence, interval.n - 1)
     return LogMean(math.log(interval.mean), error * error, interval.n - 1)
 
 

@@ -4,7 +4,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from seatrial.judge.groups import GroupRate, between, rates
-from seatrial.judge.statistics import Fairness, correlation_of, fairness, slow_launches, summary
+from seatrial.judge.statistics import (
+    MIN_FOR_INTERVAL,
+    Fairness,
+    correlation_of,
+    fairness,
+    slow_launches,
+    summary,
+    verdict_interval,
+)
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
 from seatrial.model.metric import MetricType, TaskTime
 from seatrial.model.plan import NodeGroup, StoppingRule, TrialPlan, metric
@@ -17,10 +25,7 @@ from seatrial.workload.base import LISTED_BEFORE
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted
 
-MIN_FOR_INTERVAL = 3
-"""Of fewer values there is no interval (statistics.verdict_interval), and the figure says too little."""
-
-GIVEN_UP = ('fail', 'incomplete')  # effects of what ends a launch before its figures
+GIVEN_UP = ('fail', 'incomplete')  # effects of what ends a point before its figures
 
 
 def judge_metric(
@@ -38,24 +43,26 @@ def judge_metric(
     """
     name, kind = metric(what.name, point.label), kind_of(plan.kind)
     samples = by_metric.get(name, ())
-    valid = [sample for sample in samples if sample.valid]
+    valid = [sample for sample in samples if sample.valid_for(what.name)]
     values = tuple(sample.figures[what.name] for sample in valid if what.name in sample.figures)
     censored = [sample.censored[what.name] for sample in valid if what.name in sample.censored]
     stopped = records.end.stopped.get(point.label, '') if records.end else ''
     cache = kind.cache_of(what.name, _cache(valid))
     not_storage = _not_storage(plan, cache, found)
-    doubt = '' if as_meant(plan, cache) else not_storage
-    if plan.axis.equals and cache in ('', 'cold'):
-        doubt = hidden_by_servers(plan, records) or ''  # its regions are short, because they are many
+    doubt = ''
+    if plan.axis.equals and plan.profile == 'acceptance':  # its regions are short, because they are many
+        doubt = (hidden_by_servers(plan, records) or '') if cache in ('', 'cold') else not_storage
     beside = [
         (sample.phase, each)
         for other in metrics_at(point)
         for sample in by_metric.get(metric(other.name, point.label), ())
         for each in sample.findings
-        if each.effect != 'label'
+        if each.effect in GIVEN_UP
     ]
     ended = _why_ended(plan, what, values, stopped)
-    verdict, why = _decide(plan, samples, values, stopped, ended, found, doubt, beside)
+    wrong = [each for sample in samples for each in sample.faults(what.name)]
+    wrong += [each for each in found if each.effect == 'invalid']
+    verdict, why = _decide(plan, len(samples), values, stopped, ended, wrong, doubt, beside)
     if censored and verdict not in (Verdict.FAIL, Verdict.INVALID):
         verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
     if not kind.moves_data:
@@ -91,7 +98,9 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
     for point in plan.points if not plan.stopping.fixed else ():
         for what in metrics_at(point):
             samples = by_metric.get(metric(what.name, point.label), ())
-            values = [each.figures[what.name] for each in samples if each.valid and what.name in each.figures]
+            values = [
+                each.figures[what.name] for each in samples if each.valid_for(what.name) and what.name in each.figures
+            ]
             if what.steers and values:
                 series.setdefault((samples[0].phase, point.label), values)
     return correlation_of(series.values())
@@ -112,38 +121,33 @@ def _not_storage(plan: TrialPlan, cache: str, found: Sequence[Finding]) -> str:
 
 def _decide(
     plan: TrialPlan,
-    samples: Sequence[Sample],
+    launches: int,
     values: Sequence[float],
     stopped: str,
     ended: str,
-    found: Sequence[Finding],
+    wrong: Sequence[Finding],
     doubt: str,
     beside: Sequence[tuple[str, Finding]],
 ) -> tuple[Verdict, str]:
-    """ended: why there are no more repetitions; beside: the phases of all launches at this point that were not valid,
-    with what was found.
+    """ended: why there are no more repetitions; wrong: what speaks against its figures; doubt: why places cannot be
+    compared by them; beside: the phases of all launches at this point that could not be carried out, with what was
+    found.
     """
-    if not samples:
+    if not launches:
         return Verdict.INCOMPLETE, 'it was not measured'
-    launches = [each for sample in samples for each in sample.findings if each.effect != 'label']
-    wrong = launches + [each for each in found if each.effect == 'invalid']
     if wrong:
         first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
-    if stopped == 'invalid':
-        given_up = [each for each in beside if each[1].effect in GIVEN_UP]
-        because = ''.join(f' ({phase}: {each.rule}: {each.sentence})' for phase, each in (given_up or beside)[:1])
-        if given_up:
-            return Verdict.INCOMPLETE, f'a launch of this point could not be carried out{because}'
-        return Verdict.INVALID, f'another launch of this point is not valid{because}'
+    if stopped == 'invalid' and beside:
+        phase, first = beside[0]
+        because = f'{phase}: {first.rule}: {first.sentence}'
+        return Verdict.INCOMPLETE, f'a launch of this point could not be carried out ({because})'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
-        return Verdict.MEASURED, ''
+        return Verdict.MEASURED, ended
     # Equals are compared with each other: a difference that is asked about can hide in a wide interval.
     if len(values) < _least(plan.stopping) or (plan.axis.equals and ended):
         return Verdict.INCONCLUSIVE, ended
-    if plan.profile == 'acceptance' and doubt:
-        return Verdict.INCONCLUSIVE, doubt
-    return Verdict.MEASURED, ended
+    return (Verdict.INCONCLUSIVE, doubt) if doubt else (Verdict.MEASURED, ended)
 
 
 def _least(rule: StoppingRule) -> int:
@@ -157,19 +161,21 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
     How wide an interval is decides nothing: a criterion is decided by where it lies.
     """
     rule, n = plan.stopping, len(values)
+    if rule.fixed:
+        return f'{counted(n, "valid repetition")}, no interval' if n < MIN_FOR_INTERVAL and not rule.once else ''
     until = {
         'budget': ' until the time budget was exhausted',
         'exhausted': ', the maximum',
+        'invalid': ' until another launch of this point was not valid',
         '': ' until the job ended',
     }.get(stopped, '')
     made = f'{counted(n, "valid repetition")}{until}'
     if n < _least(rule):
         return f'{made}; at least {_least(rule)} are needed'
-    if n < rule.minimum + rule.extra:
-        return f'{made}; a criterion needs {rule.minimum + rule.extra}'
-    if stopped == 'converged' or not what.steers or converged(values, rule):
+    if stopped == 'converged' or not what.steers or (converged(values, rule) and n >= rule.minimum + rule.extra):
         return ''
-    return f'{made}; interval wider than the {100 * rule.max_relative_error:.0f} % aimed at'
+    interval = verdict_interval(values, rule.confidence)
+    return f'{made}: +-{100 * interval.wider_by:.3g} %, where {100 * rule.max_relative_error:.0f} % was aimed at'
 
 
 def _cache(samples: Sequence[Sample]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from seatrial.judge.statistics import (
     CONFIDENCE,
-    MIN_SAMPLES,
+    MIN_FOR_INTERVAL,
     binomial_tail,
     quantile,
     quantile_interval,
@@ -146,7 +146,7 @@ def judge_reference(
     drifting: bool = False,
     correlation: float = 0.0,
     level: float = LEVEL,
-    least: int = MIN_SAMPLES,
+    least: int = MIN_FOR_INTERVAL,
 ) -> ReferenceResult:
     """A metric's valid samples, in the base unit, compared with its reference.
 
@@ -181,7 +181,7 @@ def judge_reference(
         return _result(reference, found, UNDECIDED, f'{said}, but cannot decide: {doubt}')
     n = len(values)
     if n < least:
-        why = f'{said}, but {n} samples are fewer than the {least} that a verdict needs'
+        why = f'{said}, but {n} samples are fewer than the {least} that an interval needs'
         return _result(reference, found, UNDECIDED, why)
     interval = _interval_words(name, ends, shown)
     if clock_error >= CLOCK_SAID:
@@ -249,13 +249,13 @@ def _chance(
         above = 0 if high is None else sum(value * (1 - clock_error) > high for value in values)
         return min(binomial_tail(n, share, below), binomial_tail(n, 1 - share, above))
     interval = verdict_interval(values, CONFIDENCE, correlation)
-    if interval.half_width == 0:
+    if interval.log_half_width == 0:
         return 0.0
     if low is not None and interval.mean < low:
-        beyond = low / (1 + clock_error) - interval.mean
+        beyond = low / (1 + clock_error) / interval.mean
     else:
-        beyond = interval.mean - (high or 0.0) / (1 - clock_error)
-    t = beyond * t_quantile(CONFIDENCE, interval.n - 2) / interval.half_width
+        beyond = interval.mean * (1 - clock_error) / high if high else math.inf
+    t = math.log(beyond) * t_quantile(CONFIDENCE, interval.n - 2) / interval.log_half_width
     return (1 - t_within(t, interval.n - 2)) / 2
 
 

@@ -19,7 +19,7 @@ from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import Records
 
 FAMILY = 0.05
-FALSE_FAIL = 0.056
+FALSE_FAIL = 0.051
 """Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (docs/statistics.md)."""
 
 
@@ -29,6 +29,7 @@ class SessionResult:
 
     scores: of IO500, over checks of its phases; not a submission, and no criterion
     left_out: why it is INCOMPLETE although its cases may be valid: they are not all that an acceptance is
+    of_contract: whether it is one allocation for a contract, whose criteria the protocol judges over all of them
     """
 
     session: str
@@ -38,6 +39,7 @@ class SessionResult:
     relations: tuple[ExpectationResult, ...] = ()
     left_out: tuple[str, ...] = ()
     scores: tuple[Io500Score, ...] = ()
+    of_contract: bool = False
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -108,7 +110,14 @@ def judge_session(
     verdicts += [of_relation(each.relation) for each in relations if each.enforced]
     verdicts += [Verdict.INCOMPLETE] if left_out else []
     return SessionResult(
-        session, profile, worst(verdicts), tuple(cases), tuple(relations), tuple(left_out), scores_of(cases)
+        session,
+        profile,
+        worst(verdicts),
+        tuple(cases),
+        tuple(relations),
+        tuple(left_out),
+        scores_of(cases),
+        any(each.of_contract for each in criteria.values()),
     )
 
 

@@ -62,7 +62,7 @@ class Criteria:
     """What the figures of a case are compared with.
 
     enforced: ids of expectations that the site has made criteria
-    of_contract: whether it is one allocation for a contract, which is judged over several and may ask nothing of one
+    of_contract: whether it is one allocation for a contract, which is judged over all of them, and not here
     level:    the chance that a missed reference may have at most, as in judge_reference
     """
 
@@ -75,6 +75,10 @@ class Criteria:
     @property
     def enforced_expectations(self) -> tuple[Expectation, ...]:
         return tuple(each for each in self.expectations if each.id in self.enforced)
+
+
+OF_CONTRACT = Criteria(of_contract=True)
+"""Of the session of one allocation: the protocol has the criteria, and judges them over all allocations."""
 
 
 @dataclass(frozen=True)

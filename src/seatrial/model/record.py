@@ -21,12 +21,14 @@ class Finding(NamedTuple):
     effect: 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
     evidence: of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known;
               of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
+    metric: of the launch, that alone it is about; empty: all of them
     """
 
     rule: str
     effect: str
     sentence: str
     evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
+    metric: str = ''
 
 
 class NotTested(NamedTuple):
@@ -88,8 +90,16 @@ class Sample(NamedTuple):
 
     @property
     def valid(self) -> bool:
-        """Whether the figures may be used."""
+        """Whether all of its figures may be used."""
         return self.measurement is not None and all(f.effect == 'label' for f in self.findings)
+
+    def faults(self, metric: str) -> List[Finding]:
+        """What speaks against the figure of this metric: each has a validity of its own."""
+        return [each for each in self.findings if each.effect != 'label' and each.metric in ('', metric)]
+
+    def valid_for(self, metric: str) -> bool:
+        """Whether its figure of this metric may be used."""
+        return self.measurement is not None and not self.faults(metric)
 
     @property
     def figures(self) -> Dict[str, float]:

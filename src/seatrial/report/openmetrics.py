@@ -117,7 +117,7 @@ def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
         quantity, unit = QUANTITIES.get(first['unit'] or '', QUANTITIES[''])
         found = summary(values)
         for end, value in zip(ENDS, (found.mean, found.interval.low, found.interval.high), strict=True):
-            if math.isfinite(value):
+            if not end or math.isfinite(found.interval.high):
                 name = '_'.join(filter(None, (f'{quantity}{end}', unit)))
                 figures.setdefault(name, []).append((metric, value))
     for name, samples in figures.items():

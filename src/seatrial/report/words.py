@@ -165,6 +165,8 @@ def verdict_sentence(session: SessionResult) -> str:
     verb, is_ = ('s', 'is') if hit == 1 else ('', 'are')
     if session.verdict is Verdict.PASS:
         return f'{every} ran as planned and {"is" if total == 1 else "are"} valid. {_compared(session)}'
+    if session.verdict is Verdict.MEASURED and session.of_contract:
+        return f'{every} {is_} valid. The protocol judges the criteria of the contract, over all allocations.'
     if session.verdict is Verdict.MEASURED:
         return f'{counted(total, "case")} {NOTHING_COMPARED} for the profile {session.profile}.'
     if not total:

@@ -146,9 +146,10 @@ def consistent(seen: CaseSeen) -> Optional[str]:
                 return f'{where}: the repetitions are not numbered 1 to {len(samples)} without a gap'
             if any(sample.point != decided for sample in samples):
                 return f'{where}: a sample was taken at another point than was decided'
-            if any(sample.valid and sample.exit_status != 0 for sample in samples):
+            if any(sample.valid_for(name) and sample.exit_status != 0 for sample in samples):
                 return f'{where}: a sample is said to be valid although the engine failed'
-            if any(sample.valid and name not in {**sample.figures, **sample.censored} for sample in samples):
+            given = [{**sample.figures, **sample.censored} for sample in samples if sample.valid_for(name)]
+            if any(name not in each for each in given):
                 return f'{where}: a sample is said to be valid and lacks the figure'
         fault = _stop_fault(seen.plan, point, columns, end.stopped.get(point.label, ''))
         if fault is not None:
@@ -170,10 +171,14 @@ def _stop_fault(plan: TrialPlan, point: Point, columns: Dict[str, List[Sample]],
         return None  # a phase that was never measured is T5's
     if said == 'invalid':
         return 'it is said to be invalid, and every sample is valid' if all(s.valid for s in samples) else None
-    if any(not sample.valid for sample in samples):
-        return f'a sample is invalid, and the point is said to be {said or "unfinished"}'
     steering = [each.name for each in metrics_at(point) if each.steers]
-    values = {name: [sample.figures[name] for sample in columns[name]] for name in steering}
+    values = {
+        name: [sample.figures[name] for sample in columns[name]]
+        for name in steering
+        if all(sample.valid_for(name) for sample in columns[name])
+    }
+    if not values:
+        return f'no figure is valid, and the point is said to be {said or "unfinished"}'
     now = state(values, plan.stopping)
     if said == 'budget':
         return None if now.action != 'done' else 'it was done, and is said to have run out of time'

@@ -1,6 +1,6 @@
 """The register of validity rules. docs/validity.md is generated from it, and every finding names one of its rows."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from seatrial.model.record import Finding
 
@@ -30,8 +30,8 @@ class Rule(NamedTuple):
     when:   BEFORE (evidence: Environment), LAUNCH and its two sorts (Launched), WRITTEN (Written), CASE
             (CaseSeen), or BY_DESIGN (none)
     effect: of breaking it, one of EFFECTS
-    check:  returns what was found as one sentence, or None if the rule holds; None where only an engine
-            or the runner can see it, which then says so by `finding`
+    check:  returns what was found as one sentence, or of single metrics as (metric, sentence) each; None if the rule
+            holds. It is None where only an engine or the runner can see it, which then says so by `finding`
     remedy: what the reader can do
     source: where the rule comes from
     """
@@ -42,12 +42,13 @@ class Rule(NamedTuple):
     effect: str
     remedy: str
     source: str
-    check: Optional[Callable[[Any], Optional[str]]]
+    check: 'Optional[Check]'
 
 
 RULES: Dict[str, Rule] = {}
 
-Check = Callable[[Any], Optional[str]]
+OfMetrics = List[Tuple[str, str]]
+Check = Callable[[Any], Union[str, OfMetrics, None]]
 
 
 def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) -> Callable[[Check], Check]:
@@ -66,8 +67,12 @@ def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) 
 def findings(when: str, evidence: Any) -> List[Finding]:
     """What the rules of one moment find in the evidence, in the order of the register."""
     checks = [(each.id, each.check) for each in RULES.values() if each.when == when and each.check is not None]
-    said = ((id, check(evidence)) for id, check in checks)
-    return [finding(id, sentence) for id, sentence in said if sentence is not None]
+    found = []
+    for id, check in checks:
+        said = check(evidence) or []
+        of_metrics = [('', said)] if isinstance(said, str) else said
+        found += [finding(id, sentence)._replace(metric=metric) for metric, sentence in of_metrics]
+    return found
 
 
 def finding(id: str, said: str, evidence: Optional[Dict[str, str]] = None) -> Finding:

@@ -53,7 +53,7 @@ def leave(
         'the history does not have this session',
         lambda: remember(evidence, session.site.state, session.only, session.label, datetime.now(timezone.utc)),
     )
-    if kept is None or session.profile is SMOKE or LATER in os.environ:
+    if kept is None or session.contract or session.profile is SMOKE or LATER in os.environ:
         return
     site, profile = session.site, session.profile.name
     year = tried(screen, session, 'the page of the nights was not written', lambda: write_year(site, profile))

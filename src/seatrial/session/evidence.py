@@ -108,7 +108,7 @@ def reopened(
     )
     if session.contract:
         profile = replace(session.profile, label=label_of(session.contract))
-        session = replace(session, profile=profile, references=saved_references(folder))
+        session = replace(session, profile=profile)
     else:
         session = with_references(session, checks)
     order = [case for declared in checks.values() for case in cases_of(session, declared)]

@@ -123,7 +123,7 @@ def _doing(plan: TrialPlan, records: Records, elapsed: float, system: str) -> st
     last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')
     figure = metrics_of(last.point, last.phase)[0]
     name = metric(figure.name, last.point.label)
-    values = [sample.figures[figure.name] for sample in by_metric[name] if sample.valid]
+    values = [sample.figures[figure.name] for sample in by_metric[name] if sample.valid_for(figure.name)]
     interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
     spread = f' +- {100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
     shown = f' {quantity(interval.mean, figure.unit, system)}{spread}' if interval else ''

@@ -18,6 +18,7 @@ from seatrial.judge.caveats import left_behind
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
+from seatrial.judge.statistics import MeanInterval
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
@@ -29,7 +30,6 @@ from seatrial.report.headline import headline_of, plain
 from seatrial.report.terminal import marked
 from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
-from seatrial.rules.stopping import Interval
 from seatrial.session.evidence import figures_before
 from seatrial.workload.words import by_key, counted
 
@@ -140,7 +140,8 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
 def _context(session: Session, result: SessionResult) -> str:
     """In one line: verdicts, references and criteria by what they came to, and how many notes stand on the page."""
     found = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
-    said = [found, _references(session, result), *(score.sentence for score in result.scores)]
+    references = [] if session.contract else [_references(session, result)]
+    said = [found, *references, *(score.sentence for score in result.scores)]
     every = [*(each for case in result.cases for each in case.expectations), *result.relations]
     enforced = Counter(each.relation.verdict for each in every if each.enforced)
     words = {HOLDS: 'met', FAILS: 'missed', UNDECIDED: 'undecided'}
@@ -160,7 +161,8 @@ def _say_everything(console: Console, session: Session, result: SessionResult) -
     _say_expectations(console, result)
     for score in result.scores:
         console.print(score.sentence, soft_wrap=True)
-    console.print(_references(session, result))
+    if not session.contract:
+        console.print(_references(session, result))
 
 
 def _table(session: Session, result: SessionResult) -> Table:
@@ -311,6 +313,6 @@ def _plain_metric(metric: MetricResult) -> dict[str, Any]:
     return data
 
 
-def _plain_interval(interval: Interval) -> dict[str, float | None]:
-    low, high = (end if math.isfinite(end) else None for end in (interval.low, interval.high))
+def _plain_interval(interval: MeanInterval) -> dict[str, float | None]:
+    low, high = (interval.low, interval.high) if math.isfinite(interval.high) else (None, None)
     return {'low': low, 'high': high, 'confidence': interval.confidence}

@@ -20,7 +20,7 @@ from seatrial.judge.references import BASELINE, CONTRACT, Reference, References
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, show
-from seatrial.model.units import UNITS, in_base, in_unit
+from seatrial.model.units import UNITS, in_base
 from seatrial.site import yaml_file
 from seatrial.site.error import problem, raise_any
 from seatrial.site.load import said
@@ -124,17 +124,6 @@ def load_references(file: Path, measured: Mapping[str, Collection[Measured]], co
     found = reading.document(_as_reframe_reads(file))
     raise_any(reading.problems)
     return found
-
-
-def as_reframe_reads(references: References) -> str:
-    """The text of a references.yaml with these, for ReFrame, which asks for no origin."""
-    found: dict[str, Any] = {}
-    for (profile, case), own in references.items():
-        metrics = found.setdefault(case.check, {_INDEX: list(INDEX)})
-        for key in (profile, *case[1:]):
-            metrics = metrics.setdefault(key, {})
-        metrics |= {each.metric: [in_unit(each.value, each.unit), each.low, each.high, each.unit] for each in own}
-    return str(yaml.safe_dump(found))
 
 
 class _ReferencesReading:

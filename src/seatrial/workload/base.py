@@ -69,6 +69,11 @@ class Phase(NamedTuple):
         return self.reads and self.writes
 
     @property
+    def leaves(self) -> bool:
+        """Whether all files are after it as they were before."""
+        return self.reads and not (self.writes or self.removes)
+
+    @property
     def moves(self) -> bool:
         """Whether the bytes of its files are written or read."""
         return any(self.moved(1))

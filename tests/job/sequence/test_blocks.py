@@ -11,6 +11,7 @@ import pytest
 from seatrial.job.sequence import trial
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import StoppingRule
+from seatrial.rules import launch
 from seatrial.workload.access import data_access
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
@@ -80,6 +81,22 @@ def test_a_point_is_repeated_until_both_of_its_operations_are_known(lab, stub_fi
     ran = lab.run(lab.plan(fio, values=(32,), stopping=UNTIL_SHORT))
     assert ran.counts == {'write@32KiB': 8, 'read@32KiB': 8}
     assert ran.end.stopped == {'32KiB': 'exhausted'}
+
+
+def test_a_read_that_fails_is_not_repeated_and_the_write_of_its_point_is(lab, stub_fio):
+    fio = stub_fio(('', {'seconds': 0.04}), ('measured-read', {'fault': 'error-lines'}))
+    ran = lab.run(lab.plan(fio, values=(32,), stopping=UNTIL_SHORT))
+    assert (ran.counts, ran.end.stopped) == ({'write@32KiB': 6, 'read@32KiB': 1}, {'32KiB': 'converged'})
+    assert [each.verdict for each in ran.result.metrics] == [Verdict.MEASURED, Verdict.INVALID]
+
+
+def test_a_write_that_is_too_short_is_made_for_its_read_until_that_is_known(lab, stub_fio, monkeypatch):
+    monkeypatch.setattr(launch, 'CLOCK_MIN_S', 0.5)
+    fio = stub_fio(('', {'seconds': 0.04}), ('measured-read', {'seconds': 0.2}))
+    ran = lab.run(lab.plan(fio, values=(32,), stopping=UNTIL_SHORT))
+    assert (ran.counts, ran.end.stopped) == ({'write@32KiB': 6, 'read@32KiB': 6}, {'32KiB': 'converged'})
+    assert [each.verdict for each in ran.result.metrics] == [Verdict.INVALID, Verdict.MEASURED]
+    assert [each[:29] for each in ran.result.reasons] == ['write@32KiB: INVALID: T19: th']
 
 
 def test_a_point_that_never_converges_is_measured_and_keeps_all_its_samples(lab, stub_fio):

@@ -108,7 +108,7 @@ def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_a
 
 def test_the_first_page_escapes_what_comes_from_elsewhere():
     said = {'measured': '<b>Check', 'state': '<i>worn', 'why': 'P16: <u>too short', 'report': '"x'}
-    one = {'session': 's1', 'began': AT, 'verdict': Verdict.INVALID, 'criteria': ['1'], **said}
+    one = {'session': 's1', 'began': AT, 'verdict': Verdict.INVALID, 'criteria': page().rows[:1], **said}
     text = front(page(), [one], {'a<.csv': 'rows'}, 'protocol.html')
     assert not any(tag in text for tag in ('<b>', '<i>', '<u>', 'a<.csv', 'href=""x'))
     assert 'INVALID' in text and 'too short' in text

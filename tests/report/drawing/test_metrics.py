@@ -98,9 +98,9 @@ def test_what_is_invalid_is_struck_and_no_line_leads_to_it(make):
     plan = make.plan(sweep=Sweep('transfer_size', powers_of_two('2MiB', '32MiB')))
     found = drawn(make, plan, findings={'write@8MiB': [WRONG]})
     struck = {name: mark for name, mark in marks_of(found).items() if mark.form == STRUCK}
-    assert set(struck) == {'write@8MiB', 'read@8MiB'}
+    assert set(struck) == {'write@8MiB'}
     assert all((mark.low, mark.samples) == (None, ()) for mark in struck.values())
-    assert [len(stroke) for line in lines_of(found) for stroke in line.strokes] == [2, 2, 2, 2]
+    assert sorted(len(stroke) for line in lines_of(found) for stroke in line.strokes) == [2, 2, 5]
 
 
 @pytest.mark.parametrize('kind', ['curve', 'dots'])

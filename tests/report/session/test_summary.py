@@ -26,7 +26,7 @@ def text(make):
         '- MultipleFilesTasks: T15: the job never started',
         '- criterion L09-03: ',
         '- references: 4 inside, 2 outside; at most 0.3 of them FAIL by chance',
-        '- context, which decides no verdict: what the literature found, here: holds 0, fails 2, undecided 1',
+        '- context, which decides no verdict: what the literature found, here: holds 1, fails 2, undecided 0',
     ],
 )
 def test_the_summary_says(text, said):

@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple
 
 from seatrial.job.launch.processes import LaunchGivenUp, still_working
 from seatrial.job.sequence.darshan import traced_point
-from seatrial.job.sequence.sampling import prepare, seconds_of, take
+from seatrial.job.sequence.sampling import OF_TIME, TOO_SHORT, prepare, seconds_of, take
 from seatrial.job.sequence.sizing import enlarged
 from seatrial.job.sequence.trial import DATA, Refused, Trial
 from seatrial.model.ask import unresponsive
@@ -13,9 +13,9 @@ from seatrial.model.point import Point
 from seatrial.model.record import Sized
 from seatrial.rules.case import in_random_order
 from seatrial.rules.issued import DARSHAN
-from seatrial.rules.stopping import state
+from seatrial.rules.stopping import State, state
 from seatrial.workload.base import Launch
-from seatrial.workload.registry import kept, metrics_at, resized
+from seatrial.workload.registry import kept, metrics_at, metrics_of, phase_of, resized
 
 
 def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
@@ -40,9 +40,7 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
     plan = trial.plan
     stopped.clear()
     prepared = prepare(trial, points)
-    values: Dict[str, Dict[str, List[float]]] = {
-        point.label: {each.name: [] for each in metrics_at(point)} for point in points
-    }
+    values: Dict[str, Figures] = {point.label: {each.name: [] for each in metrics_at(point)} for point in points}
     for block in itertools.count():
         left = {point.label: point for point in points if point.label not in stopped}
         if not left:
@@ -71,25 +69,52 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
     return None
 
 
-def _repeat(
-    trial: Trial, point: Point, current: Sized, block: int, values: Dict[str, List[float]]
-) -> Tuple[str, float]:
-    """One repetition of a point: why it is done, if it is, and the seconds of its shortest timed region."""
+Figures = Dict[str, List[Optional[float]]]
+"""Of the metrics of a point, a repetition each; ends with None where it was not valid: then it has no figure."""
+
+
+def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figures) -> Tuple[str, float]:
+    """One repetition of a point: why it is done, if it is, and the seconds of its shortest timed region.
+
+    What is not valid takes nothing with it: others of the point are measured on. A launch that changes files and was
+    not valid otherwise than by its length leaves them unknown, so that no phase after it is launched any more.
+    """
     shortest = float('inf')
-    repetition = len(next(iter(values.values())))
-    for phase in point.phases:
-        sample = take(trial, 'measured', Launch(phase, point), repetition, block, current)
+    for phase in _phases_left(point, values):
+        sample = take(trial, 'measured', Launch(phase, point), block, block, current)
         shortest = min(shortest, seconds_of(sample))
-        if not sample.valid:
-            damaged = [each.sentence for each in sample.findings if each.rule == 'F2']
-            if damaged:  # the next launch would empty the directory
-                raise Refused(f'the file is kept: {damaged[0]}')
+        faults = [each for each in sample.findings if each.effect != 'label']
+        damaged = [each.sentence for each in faults if each.rule == 'F2']
+        if damaged:  # the next launch would empty the directory
+            raise Refused(f'the file is kept: {damaged[0]}')
+        if any(each.effect != 'invalid' for each in faults):
             return 'invalid', shortest
-        for name, figure in sample.figures.items():
-            values[name].append(figure)
+        for each in metrics_of(point, phase):
+            if not sample.valid_for(each.name):
+                values[each.name].append(None)
+            elif each.name in sample.figures:
+                values[each.name].append(sample.figures[each.name])
+        known = sample.measurement and all(each.rule in (*TOO_SHORT, *OF_TIME) for each in faults)
+        if not known and not phase_of(point, phase).leaves:
+            for later in point.phases[point.phases.index(phase) + 1 :]:
+                for each in metrics_of(point, later):
+                    values[each.name].append(None)
+            break
     steering = {each.name: values[each.name] for each in metrics_at(point) if each.steers}
-    progress = state(steering, trial.plan.stopping)
+    valid = {name: own for name, own in steering.items() if None not in own}
+    progress = state(valid, trial.plan.stopping) if valid else State('done', 'invalid')
     return progress.reason if progress.action == 'done' else '', shortest
+
+
+def _phases_left(point: Point, values: Figures) -> List[str]:
+    """Those that still have a figure to give, and those before them that make or change the files."""
+    wanted = [any(None not in values[each.name] for each in metrics_of(point, phase)) for phase in point.phases]
+    last = max((place for place, own in enumerate(wanted) if own), default=-1)
+    return [
+        phase
+        for place, phase in enumerate(point.phases[: last + 1])
+        if wanted[place] or not phase_of(point, phase).leaves
+    ]
 
 
 def _trace(trial: Trial, points: List[Point], current: Sized) -> None:

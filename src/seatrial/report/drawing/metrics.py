@@ -230,7 +230,11 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> S
     others = [
         *(each.minimum for each in summaries),
         *(each.maximum for each in summaries),
-        *(min(each.interval.high, 1.25 * greatest) for each in summaries if math.isfinite(each.interval.half_width)),
+        *(
+            min(each.interval.high, 1.25 * greatest)
+            for each in summaries
+            if math.isfinite(each.interval.log_half_width)
+        ),
         *(bound for bound in bounds if bound <= 3 * greatest),
     ]
     lower = all(metric.better == LOWER for metric in metrics if metric.summary)
@@ -248,7 +252,7 @@ def _mark(
     summary = metric.summary
     assert summary, 'it was measured'
     form, interval = _FORMS.get(metric.verdict, FULL), summary.interval
-    has_interval = form != STRUCK and math.isfinite(interval.half_width)
+    has_interval = form != STRUCK and math.isfinite(interval.high)
     invalid = 'invalid, ' if form == STRUCK else ''
     span = f', {100 * interval.confidence:g} % interval {unit.figure(interval.low)} to {unit.figure(interval.high)}'
     return Mark(
