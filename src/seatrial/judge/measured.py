@@ -160,6 +160,7 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
     until = {
         'budget': ' until the time budget was exhausted',
         'exhausted': ', the maximum',
+        'settled': f'; more would not help, nights differ by {100 * rule.between:.0f} %',
         '': ' until the job ended',
     }.get(stopped, '')
     made = f'{counted(n, "valid repetition")}{until}'
