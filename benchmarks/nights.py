@@ -7,9 +7,9 @@ of them. They are stopped as they were before nights had a rule of their own, an
 which drops the trend finds within three nights, and how often it calls somebody for nothing. An array version of the
 rule stops them; a random part is compared with the real one (coverage.py).
 
-Then the commands that list and compare nights, and find when they changed. Each night has 120 cases of 12 points with 6
-samples: 1,440 metrics. Wall seconds, CPU seconds and the largest resident memory of each command as a process of its
-own. --sessions 0: only the first. --quick shows only that it works.
+Then the commands that list and compare nights, and find when they changed. Each night has 120 cases of 12 points with
+6 samples: 1,440 metrics. Wall seconds, CPU seconds and the largest resident memory of each command as a process of
+its own. --sessions 0: only the first. --quick shows only that it works.
 """
 
 import argparse
@@ -88,9 +88,9 @@ def print_repetitions(years: int, series: int, seed: int) -> None:
                 lower, _ = family(rng, series, BEFORE + FOUND_WITHIN, noise, rule, drop)
                 found = [flagged_after(seatrial, one) <= FOUND_WITHIN for one in lower.tolist()]
                 cells.append(f'{100 * np.mean(found):.0f} %')
-            minutes = made * METRICS * NIGHTLY.effort.target_s / 60
+            cost = f'{made:.1f} | {made * METRICS * NIGHTLY.effort.target_s / 60:.1f}'
             shares = ' | '.join(f'{100 * each:.0f} %' for each in noise)
-            print(f'| {shares} | {words} | {made:.1f} | {minutes:.1f} | {" | ".join(cells)} | {told:.2f} |', flush=True)
+            print(f'| {shares} | {words} | {cost} | {" | ".join(cells)} | {told:.2f} |', flush=True)
 
 
 def a_night(cases: int) -> pl.DataFrame:
