@@ -10,9 +10,9 @@ a count is decided.
 A family (data write, data read, metadata, ...) is the mean of its metrics, session by session: what moves all of them
 in one night widens its interval, and what moves each for itself is averaged out.
 
-What drifts over the sessions makes a difference of its own, where one side was measured after the other. So before one
-is named, the sessions of each side are asked for a trend in their order: both have one slope, and the step between them
-is no part of it (analysis of covariance, Jain 15). Where that alone would make about half of it, nobody is blamed.
+What drifts over the sessions makes a difference of its own, where one side was measured after the other. So before
+one is named, the sessions of each side are asked for a trend in their order: both have one slope, and the step
+between them is no part of it (analysis of covariance). Where that alone makes about half of it, nobody is blamed.
 
 Sides measured in turn are paired: a session has the name of its round on both, and a round is one value: the
 difference (Jain, 13.4.1). What both have in common, such as the other users of that hour, is in no interval.
