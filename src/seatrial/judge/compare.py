@@ -39,8 +39,10 @@ ORDER = (WORSE, BETTER, UNDECIDED, SAME)  # the verdicts, the most important one
 CONFIDENCE = 0.95
 LEVEL = 0.05
 EFFECT = 0.05  # the smallest effect that matters, if nobody says another one
+
 EXPLAINS = 0.45
 """Of a difference, how much a drift over the sessions makes at least where it explains it."""
+
 Sessions = Mapping[str, Sequence[float]]
 """The samples of each session by its name, in the base unit, all above 0. The names sort by time."""
 
