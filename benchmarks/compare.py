@@ -11,7 +11,7 @@ sessions that is each metric's own, or shared by its family. The judge is the re
 import argparse
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from harness import run
@@ -23,6 +23,8 @@ WITHIN = 0.02
 DROP = 0.05
 BETWEEN = 0.03
 DRIFT = 0.2
+OVER_ALL = 0.3
+"""How much lower the last session is than the first one, of sides that are measured one after the other."""
 SIDES = ((1, 1), (2, 2), (3, 3), (5, 5), (8, 8), (14, 14), (10, 1))
 
 Draw = Callable[[], float]
@@ -65,33 +67,34 @@ class Rates(NamedTuple):
     of_metrics: float
 
 
-def sessions(count: int, noise: Noise, shift: float) -> list[dict[str, list[float]]]:
-    """The samples of each metric of a family by session, after a change by this logarithm."""
-    shared = [math.sqrt(noise.shared) * noise.draw() for _ in range(count)]
+def sessions(shifts: Mapping[str, float], noise: Noise) -> list[dict[str, list[float]]]:
+    """The samples of each metric of a family by session, each after a change by its logarithm."""
+    shared = [math.sqrt(noise.shared) * noise.draw() for _ in shifts]
     found = []
     for _ in range(METRICS):
-        own = [math.sqrt(1 - noise.shared) * noise.draw() for _ in range(count)]
-        levels = [math.exp(shift + BETWEEN * (a + b)) for a, b in zip(shared, own, strict=True)]
+        own = [math.sqrt(1 - noise.shared) * noise.draw() for _ in shifts]
+        levels = [math.exp(each + BETWEEN * (a + b)) for each, a, b in zip(shifts.values(), shared, own, strict=True)]
         found.append(
             {
-                f'{shift}{night}': [level * random.gauss(100, 100 * WITHIN) for _ in range(REPETITIONS)]
-                for night, level in enumerate(levels)
+                name: [level * random.gauss(100, 100 * WITHIN) for _ in range(REPETITIONS)]
+                for name, level in zip(shifts, levels, strict=True)
             }
         )
     return found
 
 
-def pair(sides: tuple[int, int], noise: Noise, drop: float) -> list[Series]:
-    """Two sides, of which the second has so much less in its first family."""
-    return [
-        Series(family, before, after)
-        for number, family in enumerate(FAMILIES)
-        for before, after in zip(
-            sessions(sides[0], noise, 0.0),
-            sessions(sides[1], noise, math.log1p(-drop) if number == 0 else 0.0),
-            strict=True,
-        )
-    ]
+def pair(sides: tuple[int, int], noise: Noise, drop: float, drift: float = 0.0) -> list[Series]:
+    """Two sides, of which the second has so much less in its first family. drift: of all, to the last session."""
+    names = [f'{number:02}' for number in range(sum(sides))]
+    series = []
+    for family in FAMILIES:
+        step = math.log1p(-drop) if family == FAMILIES[0] else 0.0
+        lower = {name: math.log1p(-drift) * number / (len(names) - 1) for number, name in enumerate(names)}
+        before = {name: lower[name] for name in names[: sides[0]]}
+        after = {name: lower[name] + step for name in names[sides[0] :]}
+        both = zip(sessions(before, noise), sessions(after, noise), strict=True)
+        series += [Series(family, *each) for each in both]
+    return series
 
 
 def rates(sides: tuple[int, int], noise: Noise, pairs: int) -> Rates:
@@ -111,6 +114,37 @@ def rates(sides: tuple[int, int], noise: Noise, pairs: int) -> Rates:
         found / pairs,
         found_metrics / pairs / METRICS,
     )
+
+
+def print_drifts(pairs: int) -> None:
+    """A difference named as it was and as it is, where drifts are looked for, of sides one after the other."""
+    cases = ((0.0, OVER_ALL), (0.0, 0.0), (0.05, 0.0), (0.10, 0.0), (0.20, 0.0))
+    words = [
+        f'drift of {100 * OVER_ALL:.0f} %, named',
+        'equal, named',
+        *(f'{100 * drop:.0f} % drop' for drop, _ in cases[2:]),
+    ]
+    print(f'| sessions | noise between sessions | drifts | {" | ".join(words)} |')
+    print('|---' * (3 + len(words)) + '|')
+    for noise in NOISES[:3]:
+        for count in (3, 5, 8):
+            found: dict[bool, list[int]] = {False: [], True: []}
+            for drop, drift in cases:
+                made = [pair((count, count), noise, drop, drift) for _ in range(pairs)]
+                for looked, counts in found.items():
+                    judged = [compared(each, drifts=looked) for each in made]
+                    worse = sum(families[FAMILIES[0]].verdict == WORSE for families, _ in judged)
+                    named = sum(
+                        any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
+                        for families, metrics in judged
+                    )
+                    counts.append(worse if drop else named)
+            for looked, counts in found.items():
+                shown = ' | '.join(f'{100 * each / pairs:.1f} %' for each in counts)
+                print(
+                    f'| {count}, {count} | {noise.words} | {"looked for" if looked else "not"} | {shown} |',
+                    flush=True,
+                )
 
 
 def rounds(count: int, drop: float) -> list[Series]:
@@ -165,6 +199,9 @@ def main() -> int:
             found = rates(sides, noise, 3 if options.quick else options.pairs)
             shown = ' | '.join(f'{100 * each:.1f} %' for each in found)
             print(f'| {sides[0]}, {sides[1]} | {noise.words} | {shown} |', flush=True)
+    print()
+    random.seed(options.seed)
+    print_drifts(3 if options.quick else options.pairs)
     print()
     random.seed(options.seed)
     in_turn(3 if options.quick else options.pairs)

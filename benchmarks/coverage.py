@@ -18,7 +18,7 @@ from scipy import stats
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, insensitive
 from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, verdict_interval
 from seatrial.model.plan import StoppingRule
-from seatrial.rules.stopping import state, t_quantile
+from seatrial.rules.stopping import OWN_SHARE, state, t_quantile
 
 NOISES = (0.02, 0.03, 0.05, 0.08, 0.10, 0.15, 0.20)
 SWEEP_NOISES = (0.03, 0.05, 0.08, 0.10, 0.15)
@@ -85,8 +85,11 @@ class Coverage(NamedTuple):
     unconverged: float
 
 
-def stopped(values: np.ndarray, rule: StoppingRule) -> Ends:
-    """The stopping rule on many series at once: values has a row a series, of maximum + extra samples."""
+def stopped(values: np.ndarray, rule: StoppingRule, between: 'np.ndarray | float' = 0.0) -> Ends:
+    """The stopping rule on many series at once: values has a row a series, of maximum + extra samples.
+
+    between: what nights differ by, of each series or of all
+    """
     n = np.arange(1, values.shape[1] + 1)
     away = values - values[:, :1]
     sums = np.cumsum(away, axis=1)
@@ -95,7 +98,10 @@ def stopped(values: np.ndarray, rule: StoppingRule) -> Ends:
     errors = np.sqrt(squares / np.maximum(n - 1, 1) / n)
     errors[:, 0] = np.inf
     enough = (n >= rule.minimum) & (n <= rule.maximum)
-    short = (_quantiles(rule, n - 1) * errors <= rule.max_relative_error * np.abs(means)) & enough
+    share = np.maximum(
+        rule.max_relative_error / _quantiles(rule, n - 1), np.sqrt(OWN_SHARE) * np.reshape(between, (-1, 1))
+    )
+    short = (errors <= share * np.abs(means)) & enough
     converged = short.any(axis=1)
     end = np.where(converged, short.argmax(axis=1) + 1 + rule.extra, rule.maximum)
     place = (np.arange(len(values)), end - 1)
@@ -117,7 +123,7 @@ def check_against_the_rule(values: np.ndarray, rule: StoppingRule, ends: Ends, r
             made += 1
         interval = verdict_interval(series[:made], rule.confidence)
         assert made == ends.n[row], (row, made, ends.n[row])
-        assert (state({'rate': series[:made]}, rule).reason == 'converged') == ends.converged[row], row
+        assert (state({'rate': series[:made]}, rule).reason in ('converged', 'settled')) == ends.converged[row], row
         there = interval.mean, interval.log_half_width
         assert np.allclose(there, (ends.mean[row], half_widths[row])), row
 

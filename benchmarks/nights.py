@@ -1,9 +1,15 @@
-"""What three years of nights cost: to list and compare them, and to find when they changed.
+"""How often a night has to repeat its launches, and what three years of nights cost.
 
-    python benchmarks/nights.py --sessions 1100 [--quick]
+    python benchmarks/nights.py --years 100 --series 400 --seed 2009 --sessions 1100 [--quick]
 
-Each night has 120 cases of 12 points with 6 samples: 1,440 metrics. Prints wall seconds, CPU seconds and the largest
-resident memory of each command as a process of its own. --quick shows only that it works.
+First nights are simulated, of one case with eight metrics of one family. Half of the noise between nights strikes all
+of them. They are stopped as they were before nights had a rule of their own, and as they are now: what a night costs,
+which drops the trend finds within three nights, and how often it calls somebody for nothing. An array version of the
+rule stops them; a random part is compared with the real one (coverage.py).
+
+Then the commands that list and compare nights, and find when they changed. Each night has 120 cases of 12 points with
+6 samples: 1,440 metrics. Wall seconds, CPU seconds and the largest resident memory of each command as a process of
+its own. --sessions 0: only the first. --quick shows only that it works.
 """
 
 import argparse
@@ -17,16 +23,74 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from coverage import CHECKED, check_against_the_rule, lognormal, stopped
+from detection import BEFORE, TOOLS, YEAR, false_alarms, flagged_after
 from harness import REPOSITORY, SITES, machine, run, scratch
 
+from seatrial.history.noise import LEAST, NIGHTS, OF_MEDIAN
 from seatrial.history.rows import COLUMNS
 from seatrial.history.store import folder_of, read, write
+from seatrial.judge.measured import MIN_FOR_INTERVAL
+from seatrial.model.plan import StoppingRule
+from seatrial.site.profile import NIGHTLY
 
 ONE = REPOSITORY / 'tests' / 'history'
 SEATRIAL = str(Path(sys.executable).parent / 'seatrial')
 FIRST = datetime(2023, 11, 1, 2, tzinfo=timezone.utc)
 DROP = 0.85
 """Of all figures, from two thirds of the nights on."""
+
+WITHIN, BETWEEN = (0.05, 0.15, 0.40), (0.03, 0.10, 0.20)
+DROPS, FOUND_WITHIN = (0.15, 0.30), 3
+METRICS = 8
+EARLIER = StoppingRule(0.10)
+RULES = {
+    '4 to 20, and 2': EARLIER,
+    'as nights differ': EARLIER._replace(minimum=MIN_FOR_INTERVAL, extra=0, between=NIGHTLY.between),
+}
+
+
+def family(rng, count: int, nights: int, noise: tuple[float, float], rule: StoppingRule, drop: float = 0.0):
+    """So many series of nights: how good the family was as logarithms, and the repetitions of a metric in a night.
+
+    noise: of a repetition, and between nights; drop: of all metrics, from the night BEFORE on
+    """
+    within, between = noise
+    values, made = np.empty((count, METRICS, nights)), np.empty((count, METRICS, nights))
+    for night in range(nights):
+        shared, own = rng.standard_normal((count, 1)), rng.standard_normal((count, METRICS))
+        levels = between * (shared + own).reshape(-1, 1) / np.sqrt(2) + (np.log1p(-drop) if night >= BEFORE else 0)
+        samples = np.exp(levels) * lognormal(rng, (count * METRICS, rule.maximum + rule.extra), within)
+        known = np.full(count, rule.between)
+        if rule.between and night >= LEAST:
+            steps = np.abs(np.diff(values[:, :, max(0, night - NIGHTS) : night], axis=2))
+            known = np.median(np.median(steps, axis=2), axis=1) * OF_MEDIAN
+        ends = stopped(samples, rule, np.repeat(known, METRICS))
+        if not night:
+            check_against_the_rule(samples, rule, ends, rng.choice(len(samples), min(CHECKED, len(samples))))
+        values[:, :, night], made[:, :, night] = np.log(ends.mean).reshape(count, -1), ends.n.reshape(count, -1)
+    return values.mean(axis=1), made[:, :, LEAST:].mean()
+
+
+def print_repetitions(years: int, series: int, seed: int) -> None:
+    """What a rule costs and finds. A launch lasts as long as the profile aims at; the time budget is left out."""
+    print('| noise in a night | between nights | repetitions end | repetitions | minutes ', end='')
+    print(f'| {" | ".join(f"drop of {100 * drop:.0f} % found" for drop in DROPS)} | false calls a year |')
+    print('|---' * (6 + len(DROPS)) + '|', flush=True)
+    seatrial = TOOLS[0]
+    for noise in ((within, between) for within in WITHIN for between in BETWEEN):
+        for words, rule in RULES.items():
+            rng = np.random.default_rng(seed)
+            quiet, made = family(rng, years, YEAR, noise, rule)
+            told = sum(false_alarms(seatrial, one) for one in quiet.tolist()) * YEAR / (YEAR - BEFORE) / years
+            cells = []
+            for drop in DROPS:
+                lower, _ = family(rng, series, BEFORE + FOUND_WITHIN, noise, rule, drop)
+                found = [flagged_after(seatrial, one) <= FOUND_WITHIN for one in lower.tolist()]
+                cells.append(f'{100 * np.mean(found):.0f} %')
+            cost = f'{made:.1f} | {made * METRICS * NIGHTLY.effort.target_s / 60:.1f}'
+            shares = ' | '.join(f'{100 * each:.0f} %' for each in noise)
+            print(f'| {shares} | {words} | {cost} | {" | ".join(cells)} | {told:.2f} |', flush=True)
 
 
 def a_night(cases: int) -> pl.DataFrame:
@@ -97,11 +161,17 @@ def costs(site: Path, words: tuple[str, ...]) -> tuple[str, ...]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--years', type=int, default=100)
+    parser.add_argument('--series', type=int, default=400)
+    parser.add_argument('--seed', type=int, default=2009)
     parser.add_argument('--sessions', type=int, default=1100)
     parser.add_argument('--quick', action='store_true', help='70 nights with 2 cases')
     options = parser.parse_args()
     sessions, cases = (70, 2) if options.quick else (options.sessions, 120)
-    print(machine(f'polars {pl.__version__}'))
+    print_repetitions(*(1, 2) if options.quick else (options.years, options.series), options.seed)
+    if not sessions:
+        return 0
+    print(f'\n{machine(f"polars {pl.__version__}")}')
     print(f'{sessions:,} sessions with {12 * cases:,} metrics\n')
     print('| command | wall | CPU | memory | disk |')
     print('|---|---|---|---|---|')

@@ -1,16 +1,21 @@
 """From a check and a site to the plan of a case: always the same one, and never more than the site allows."""
 
+import math
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
+from nights import figures
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, resolved
 from seatrial.check.session import Session
 from seatrial.check.staging import commit_of, reframe_version
 from seatrial.filesystem.lustre.layout import ALL, LustreLayout, asked, striped
+from seatrial.history.store import folder_of, write
 from seatrial.job.sequence.confirm import needed
+from seatrial.judge.references import BASELINE, Reference
 from seatrial.model.plan import Case
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.load import load
@@ -23,6 +28,7 @@ from seatrial.workload.random import random_access
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep, powers_of_two, tasks_by_sizes
 from seatrial.workload.tree import metadata_tree
+from stand_in import Altered
 
 TRIAL = """
 version: 1
@@ -339,6 +345,34 @@ def test_what_a_trial_fixes_is_in_the_plan(session):
 def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
     stopping = plan_of(replace(session, profile=PROFILES['smoke']), SIZES, HERE).stopping
     assert (stopping.fixed, stopping.minimum, stopping.maximum, stopping.extra) == (True, 1, 1, 0)
+
+
+NIGHTS = tuple(datetime(2026, 11, day, tzinfo=timezone.utc) for day in range(1, 13))
+
+
+@pytest.mark.parametrize(
+    ('profile', 'nights', 'reference', 'expected'),
+    [
+        ('nightly', 0, False, (3, 0, 0.1)),
+        ('nightly', 7, False, (3, 0, 0.1)),
+        ('nightly', 12, False, (3, 0, 0.210)),
+        ('nightly', 12, True, (4, 2, 0.210)),
+        ('acceptance', 12, False, (4, 2, 0.0)),
+    ],
+)
+def test_a_night_is_repeated_by_what_nights_differ_by(tmp_path, session, profile, nights, reference, expected):
+    # Every other night is better by a factor of e^0.2, and from the ninth on all are half as good.
+    for number, began in enumerate(NIGHTS[:nights]):
+        level = 1e8 * math.exp(0.2 * (number % 2)) / (1 + number // 8)
+        own = {'check': HERE.check, 'partition': HERE.partition, 'site': session.site.name, 'profile': profile}
+        night = figures(began, {'write@64KiB': [level] * 3, 'read@64KiB': [level] * 3}, **own)
+        write(folder_of(tmp_path), began.strftime('%Y%m%dT%H%M%S-00000a'), night)
+    found = replace(session, site=Altered(session.site, state=str(tmp_path)), profile=PROFILES[profile])
+    if reference:
+        asked = Reference('write@64KiB', 1e8, -0.1, None, 'B/s', BASELINE, '2026-11-01')
+        found = replace(found, references={(profile, HERE): (asked,)})
+    stopping = plan_of(found, SIZES, HERE).stopping
+    assert (stopping.minimum, stopping.extra, stopping.between) == pytest.approx(expected, abs=0.001)
 
 
 # Metadata

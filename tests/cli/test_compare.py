@@ -112,6 +112,17 @@ def test_sessions_of_several_profiles_are_refused_until_one_is_chosen(compare, u
     assert json.loads(compare('before', days, '--profile=nightly', '--json').out)['counts']['worse'] == 1
 
 
+@pytest.mark.parametrize(('times', 'worse'), [(1.0, 0), (0.5, 1)], ids=['drift alone', 'and a drop'])
+def test_a_drift_over_the_sessions_is_seen_before_the_upgrade_is_blamed(compare, past, times, worse):
+    for day in range(10):
+        past(day, times=(times if day > 4 else 1.0) * 0.7 ** (day / 9))
+    sides = '2026-10-01..2026-10-05', '2026-10-06..2026-10-10'
+    assert json.loads(compare(*sides, '--json').out)['counts']['worse'] == worse
+    said = ' '.join(compare(*sides).out.split())
+    assert ('Drift: scratch: data write changed from session to session' in said) == (not worse)
+    assert ('measure them in turn: seatrial run --ab' in said) == (not worse)
+
+
 def test_a_smaller_effect_can_be_asked_for(compare, past):
     for day in range(4):
         past(day)

@@ -14,7 +14,7 @@ from seatrial.filesystem.base import Meter
 from seatrial.filesystem.caches import forget
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount, mount_of
-from seatrial.filesystem.posix import Capacity, parse_quota, read_settings
+from seatrial.filesystem.posix import Capacity, below_device, parse_quota, read_settings
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.layout import Layout
 from seatrial.model.state import changes
@@ -180,3 +180,28 @@ def test_a_setting_that_the_kernel_lacks_is_left_out_and_lines_become_one(tmp_pa
         'ext4 options': 'rw,delalloc',
         'ext4 closed': 'unknown: Is a directory',
     }
+
+
+@pytest.mark.parametrize(
+    ('disks', 'below'),
+    [
+        ({'sda': ('Micron_5300', ())}, ''),
+        ({'nvme0n1': ('Samsung', ())}, ''),
+        ({'loop3': ('', ())}, 'loop3 is a loop device'),
+        ({'vda': ('', ())}, 'vda is a virtual disk'),
+        ({'sda': ('QEMU HARDDISK', ())}, 'sda is a virtual disk'),
+        ({'zram0': ('', ())}, 'zram0 is a disk in memory'),
+        ({'dm-0': ('', ('sda', 'loop0')), 'sda': ('Micron_5300', ()), 'loop0': ('', ())}, 'loop0 is a loop device'),
+        ({'dm-0': ('', ('sda',)), 'sda': ('Micron_5300', ())}, ''),
+    ],
+)
+def test_what_may_answer_below_a_device_is_seen_through_those_it_is_made_of(tmp_path, disks, below):
+    for name, (model, slaves) in disks.items():
+        for folder in ('queue', 'device', 'slaves'):
+            (tmp_path / name / folder).mkdir(parents=True)
+        (tmp_path / name / 'device' / 'model').write_text(f'{model}\n')
+        for slave in slaves:
+            (tmp_path / name / 'slaves' / slave).symlink_to(tmp_path / slave)
+    (tmp_path / next(iter(disks)) / 'part1').mkdir()
+    for place in (tmp_path / next(iter(disks)), tmp_path / next(iter(disks)) / 'part1'):
+        assert below_device(str(place)).startswith(below) and bool(below) == bool(below_device(str(place)))

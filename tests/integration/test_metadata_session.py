@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from fuse_lab import GLUSTER
-from local_site import LocalSite
+from local_site import LocalSite, trial
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.rules.case import measured
@@ -140,3 +141,59 @@ def test_that_there_are_no_layouts_is_seen_in_plan_results_and_report(session, n
     assert f'StripingSharedFile/local:default/{name}/default/1n' in named
     page = (folder / 'report' / 'index.html').read_text()
     assert f'StripingSharedFile on local:default/{name}/default/1n' in page and why in page
+
+
+IN_MEMORY = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.random import random_access
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
+
+
+@trial
+class Direct(Check):
+    '''With O_DIRECT, which tmpfs takes since Linux 6.6.'''
+
+    workload = random_access(('randread',), working_set='2MiB', direct=True)
+    sweep = Sweep('queue_depth', (1,))
+
+
+@trial
+class Stats(Check):
+    '''Of so few files that fio counts no more than some milliseconds.'''
+
+    workload = metadata_tree(files_per_directory=100, bytes_per_file=1)
+    sweep = Sweep('tree', (('few', {}),))
+"""
+
+
+@pytest.fixture(scope='module')
+def memory(tmp_path_factory):
+    """The cases of a smoke test by fio in the memory of this machine."""
+    home = tmp_path_factory.mktemp('memory')
+    (home / 'checks' / 'access').mkdir(parents=True)
+    (home / 'checks' / 'access' / 'memory.py').write_text(IN_MEMORY)
+    with tempfile.TemporaryDirectory(prefix='seatrial-test-', dir='/dev/shm') as folder:
+        text = trial(engines='[fio]', scratch=f'type: posix, path: {folder}', more='files_per_task: 100')
+        site = LocalSite(home, text, home / 'checks')
+        done = site.run()
+        assert done.returncode == 0, done.stdout + done.stderr
+        return site.cases
+
+
+@pytest.mark.needs('fio')
+def test_no_read_of_files_in_memory_is_cold(memory):
+    reads = [
+        each for case in memory.values() for each in case['metrics'] if each['name'] in ('randread', 'file_stat')
+    ]
+    assert [each['cache'] for each in reads] == ['cached', 'cached']
+    assert any('tmpfs keeps its files in memory' in label for label in memory['Direct']['labels'])
+
+
+@pytest.mark.needs('fio')
+def test_a_count_of_clock_ticks_is_no_figure(memory):
+    (stat,) = [each for each in memory['Stats']['metrics'] if each['name'] == 'file_stat']
+    assert (stat['verdict'], stat['values']) == ('MEASURED', [])
+    assert stat['why'].startswith('no figure: it took ') and ' by a clock that counts 0.00' in stat['why']

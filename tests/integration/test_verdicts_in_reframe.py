@@ -65,6 +65,7 @@ ORDERS = (
     ('Brief.*measured-read', {'seconds': 0.01}),
     ('Wrong.*measured', {'seconds': 0.5}),
     ('Wrong.*0003-measured', {'fault': 'error-lines'}),
+    ('Settled.*measured', {'seconds': 0.6, 'runtime_ms': [500, 600]}),
     ('(Noisy|Uneven).*measured', {'seconds': 0.9, 'runtime_ms': [500, 900]}),
     ('Broken.*warmup', {'fault': 'crash'}),
     ('Killed.*measured', {'fault': 'kill-runner'}),
@@ -76,6 +77,7 @@ VERDICTS = {
     'Brief': 'INVALID',
     'Noisy': 'INCONCLUSIVE',
     'Uneven': 'MEASURED',
+    'Settled': 'MEASURED',
     'Broken': 'INCOMPLETE',
     'Killed': 'INCOMPLETE',
 }
@@ -194,13 +196,19 @@ def test_the_session_is_as_bad_as_its_worst_case_and_all_counts_are_printed_and_
     assert (metric['verdict'], ' until the time budget was exhausted: +-' in metric['why']) == ('MEASURED', True)
     counts = Counter(VERDICTS.values())
     assert results_of(folder)['counts'] == counts
-    last = next(line for line in output.splitlines() if line.startswith(f'! INVALID  {counts["MEASURED"]} MEASURED'))
+    last = next(line for line in output.splitlines() if line.startswith(f'  {counts["MEASURED"]} MEASURED'))
     assert all(f'{count} {verdict}' in last for verdict, count in counts.items())
 
 
 def test_a_read_that_is_too_short_takes_nothing_from_the_valid_write_of_its_point(cases):
     write, read = cases['Brief']['metrics']
     assert (write['verdict'], len(write['values']), read['verdict']) == ('MEASURED', 6, 'INVALID')
+
+
+def test_a_night_ends_when_more_repetitions_would_not_help_it(cases):
+    (metric,) = cases['Settled']['metrics']
+    assert (metric['verdict'], len(metric['values'])) == ('MEASURED', 3)
+    assert metric['why'].startswith('3 valid repetitions; more would not help, nights differ by 10 %; interval wider')
 
 
 def test_each_case_is_shown_as_it_ends(session):

@@ -92,6 +92,18 @@ def test_t3_a_read_without_counters_is_labelled_unknown(read):
     assert cache_state(direct) == 'cold' and broken(direct) == [], 'by O_DIRECT'
 
 
+def test_what_a_counter_shows_is_cold_only_where_the_device_is_the_storage(read):
+    direct = changed(read, direct=True)
+    for each in (read, direct):
+        virtual, in_memory = (
+            each._replace(below='vda is a virtual disk'),
+            each._replace(memory='tmpfs keeps its files'),
+        )
+        assert (cache_state(each), cache_state(virtual), cache_state(in_memory)) == ('cold', 'unknown', 'cached')
+        assert (broken(virtual), broken(in_memory)) == (['T3'], ['P2'])
+    assert RULES['T3'].check(virtual).startswith('vda is a virtual disk; server_cache_bytes in trial.yaml says')
+
+
 @pytest.mark.parametrize(('share', 'cache'), [(1.0, 'cold'), (1.24, 'cold'), (1.26, 'unknown'), (50.0, 'unknown')])
 def test_a_counter_that_has_more_than_was_read_counts_others_too(read, share, cache):
     busy = read._replace(storage_read_bytes=int(share * 2 * SIZE))

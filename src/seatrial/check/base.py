@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,9 @@ class Check(rfm.RunOnlyRegressionTest):
         self.trial_case = self.case.on(self.declared.name, partition)
         try:
             self.trial_session = _with_set(self)
+            if self.trial_session.plain and not self.is_dry_run():  # how often a night repeats depends on them
+                references = _checked_session(self.profile).references
+                self.trial_session = replace(self.trial_session, references=references)
             self.trial_plan = planned(self.trial_session, self.declared, self.trial_case)
         except (SiteError, Unplannable) as error:
             raise SanityError(f'INCOMPLETE: {error}') from None

@@ -13,9 +13,10 @@ from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.base import pinned
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
+from seatrial.history.noise import night_noise
 from seatrial.job.sequence.confirm import needed
 from seatrial.judge.references import QUANTILES
-from seatrial.judge.statistics import MIN_SAMPLES, samples_for
+from seatrial.judge.statistics import MIN_FOR_INTERVAL, MIN_SAMPLES, samples_for
 from seatrial.model.action import Action
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
@@ -329,6 +330,8 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
             found.declared.max_relative_error, times, times, extra=0, budget_s=needed_s, fixed=times == 1
         )
     rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
+    if session.profile.between and not found.declared.axis.equals:
+        rule = _of_a_night(session, found.declared, case, rule)
     if points[0].fullness and phase_of(points[0], points[0].phases[-1]).stays:
         # Each further repetition would remove what fills a file system, and write it anew.
         return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
@@ -341,6 +344,15 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
     launches = sum(needed(found.declared.axis.equals, len(points))) * len(points[0].phases)
     needed_s = ISOLATION_FACTOR * launches * (rule.minimum + rule.extra) * (_launch_s(found) + ISOLATION_OVERHEAD_S)
     return rule._replace(budget_s=max(rule.budget_s, needed_s))
+
+
+def _of_a_night(session: Session, declared: Declared, case: Case, rule: StoppingRule) -> StoppingRule:
+    """The rule with what nights differ by; as few repetitions as have an interval, where no criterion needs more."""
+    site, profile = session.site, session.profile
+    seen = night_noise(site.state, site.name, profile.name).get(case)
+    rule = rule._replace(between=profile.between if seen is None else round(seen, 3))
+    asked = references_of(session, case) or site.enforced(case, declared.family, profile.name)
+    return rule if asked else rule._replace(minimum=MIN_FOR_INTERVAL, extra=0)
 
 
 def _launch_s(found: ResolvedCase) -> float:

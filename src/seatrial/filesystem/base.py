@@ -114,12 +114,16 @@ class Behaviour(NamedTuple):
     close_can_fail:    whether a write that was taken may be refused when the file is closed, as by a server
     reads_are_counted: whether the kernel counts a process's reads from storage (rule P2)
     allocates:         whether the blocks of a file that stat(2) counts are all that its synced data take
+    in_memory:         that its files lie in memory and nowhere else, as a clause: no read is cold; or empty
+    below:             what may answer reads from a cache that no counter here sees, as a clause; or empty
     gives_up:          how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
     """
 
     close_can_fail: bool = True
     reads_are_counted: bool = False
     allocates: bool = False
+    in_memory: str = ''
+    below: str = ''
     gives_up: str = ''
 
 

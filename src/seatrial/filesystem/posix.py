@@ -124,9 +124,12 @@ class Mounted(Driver):
         type_ = mount.type if mount else ''
         try:
             counted = os.major(os.stat(path).st_dev) != 0
+            device = _block_device(path, mount) if mount else None
         except OSError:
-            counted = False
-        return Behaviour(type_ not in (*KERNEL_CACHED, *IN_MEMORY), counted, type_ in UNCOMPRESSED)
+            counted, device = False, None
+        of_memory = f'{type_} keeps its files in memory' if type_ in IN_MEMORY else ''
+        below = below_device(device) if device else ''
+        return Behaviour(type_ not in (*KERNEL_CACHED, *IN_MEMORY), counted, type_ in UNCOMPRESSED, of_memory, below)
 
     def meter(self, path: str) -> Meter:
         mount, why_not = look(path)
@@ -258,6 +261,32 @@ def _block_device(path: str, mount: Mount) -> Optional[str]:
             return None
         device = source.st_rdev
     return os.path.join(BLOCK_DEVICES, f'{os.major(device)}:{os.minor(device)}')
+
+
+def below_device(place: str) -> str:
+    """What may answer the reads of a block device, by its folder in sysfs, beside a storage of its own; or empty.
+
+    A device made of others (dm, md) is as they are. Whether a host caches the disk that it offers, no guest sees.
+    """
+    disk = os.path.realpath(place)
+    disk = disk if os.path.isdir(os.path.join(disk, 'queue')) else os.path.dirname(disk)
+    name, slaves = os.path.basename(disk), os.path.join(disk, 'slaves')
+    for each in sorted(os.listdir(slaves)) if os.path.isdir(slaves) else ():
+        below = below_device(os.path.join(slaves, each))
+        if below:
+            return below
+    if name.startswith('loop'):
+        return f'{name} is a loop device, whose file this kernel may have in its cache'
+    if name.startswith(('ram', 'zram')):
+        return f'{name} is a disk in memory'
+    model = read_settings('device', os.path.join(disk, 'device'), ['model']).get('device model', '')
+    if name.startswith(_VIRTUAL) or any(word in model for word in _VIRTUAL_MODELS):
+        return f'{name} is a virtual disk, which its host may have in its cache'
+    return ''
+
+
+_VIRTUAL = ('vd', 'xvd')  # virtio-blk, Xen
+_VIRTUAL_MODELS = ('QEMU', 'VBOX', 'Virtual', 'VMware')
 
 
 def _device_state(path: str, mount: Mount) -> Dict[str, str]:

@@ -285,6 +285,7 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
 def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
     measurement = sample.measurement
     found = measurement.metric(what.name) if measurement else None
+    sharp = measurement is None or measurement.sharp(what.name)
     return {
         **_parameters(sample.point),
         'repetition': sample.repetition,
@@ -292,7 +293,7 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
         'started': datetime.fromtimestamp(sample.started, timezone.utc),
         'seconds': found.seconds if found and found.unit else None,
         'bytes_moved': (measurement.bytes_moved or None) if measurement else None,
-        'value': sample.figures.get(what.name),
+        'value': sample.figures.get(what.name) if sharp else None,
         'hosts': ' '.join(measurement.hosts) if measurement else None,
         'cache': kind_of(sample.point.kind).cache_of(what.name, sample.cache),
         'valid': sample.valid_for(what.name),

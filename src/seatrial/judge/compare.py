@@ -10,6 +10,10 @@ a count is decided.
 A family (data write, data read, metadata, ...) is the mean of its metrics, session by session: what moves all of them
 in one night widens its interval, and what moves each for itself is averaged out.
 
+What drifts over the sessions makes a difference of its own, where one side was measured after the other. So before
+one is named, the sessions of each side are asked for a trend in their order: both have one slope, and the step
+between them is no part of it (analysis of covariance). Where that alone makes about half of it, nobody is blamed.
+
 Sides measured in turn are paired: a session has the name of its round on both, and a round is one value: the
 difference (Jain, 13.4.1). What both have in common, such as the other users of that hour, is in no interval.
 
@@ -35,7 +39,12 @@ ORDER = (WORSE, BETTER, UNDECIDED, SAME)  # the verdicts, the most important one
 CONFIDENCE = 0.95
 LEVEL = 0.05
 EFFECT = 0.05  # the smallest effect that matters, if nobody says another one
-Sessions = Mapping[str, Sequence[float]]  # the samples of each session by its name, in the base unit, all above 0
+
+EXPLAINS = 0.45
+"""Of a difference, how much a drift over the sessions makes at least where it explains it."""
+
+Sessions = Mapping[str, Sequence[float]]
+"""The samples of each session by its name, in the base unit, all above 0. The names sort by time."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,7 @@ class MetricChange:
     low, high: its interval at CONFIDENCE, or None; without the spread between sessions unless `between`
     chance: of such a difference where there is none, by itself; None without the spread between sessions
     sessions: how many have it before and after
+    drift: after / before as a drift over the sessions alone would make it, where that is why it is UNDECIDED
     """
 
     verdict: str
@@ -70,6 +80,7 @@ class MetricChange:
     chance: float | None
     sessions: tuple[int, int]
     between: bool
+    drift: float | None = None
 
     @property
     def size(self) -> float:
@@ -78,12 +89,13 @@ class MetricChange:
 
 
 def compared(
-    series: Sequence[Series], effect: float = EFFECT, paired: bool = False
+    series: Sequence[Series], effect: float = EFFECT, paired: bool = False, drifts: bool = False
 ) -> tuple[dict[str, MetricChange], list[MetricChange]]:
     """The families by their groups, and the metrics in the order of the series.
 
     effect: the smallest share that matters: a ratio within 1 / (1 + effect) to 1 + effect is the same
     paired: whether sessions of the same name on both sides are a pair; without another they are not used
+    drifts: whether a difference that a drift of its family explains is UNDECIDED; pairs have none
 
     Raises ValueError for an effect that is not above 0, or for a series without sessions, or pairs, to compare.
     """
@@ -95,27 +107,37 @@ def compared(
         if each.steers and not each.counts:
             groups.setdefault(each.group, []).append(each)
     families = {group: _difference(members, paired) for group, members in groups.items()}
+    drift_of = {group: each.drift for group, each in families.items() if drifts}
     of_families = dict(zip(families, _holm([_chance(each) for each in families.values()]), strict=True))
     metrics = [_difference([each], paired) for each in series]
     tested = [number for number, each in enumerate(series) if not each.counts]
     named = _benjamini_hochberg([_chance(metrics[number]) for number in tested])
     of_metrics = dict(zip(tested, named, strict=True))
     return (
-        {group: _change(each, margin, of_families[group], 1) for group, each in families.items()},
+        {
+            group: _change(each, margin, of_families[group], 1, drift_of.get(group, 0.0))
+            for group, each in families.items()
+        },
         [
-            _counted(each, found) if each.counts else _change(found, margin, of_metrics[number], _sign(each))
+            _counted(each, found)
+            if each.counts
+            else _change(found, margin, of_metrics[number], _sign(each), drift_of.get(each.group, 0.0))
             for number, (each, found) in enumerate(zip(series, metrics, strict=True))
         ],
     )
 
 
 class _Difference(NamedTuple):
-    """How much better it is after, as a logarithm; its standard error, infinite if not known; degrees of freedom."""
+    """How much better it is after, as a logarithm; its standard error, infinite if not known; degrees of freedom.
+
+    drift: how much of it a trend within both sides would make between them
+    """
 
     log: float
     error: float
     df: int
     sessions: tuple[int, int]
+    drift: float = 0.0
 
     @property
     def between(self) -> bool:
@@ -139,14 +161,27 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
         return _of_pairs(
             {name: fmean(sides[1][name]) - fmean(own) for name, own in sides[0].items() if name in sides[1]}
         )
-    before, after = ([fmean(values) for values in side.values()] for side in sides)
+    nights = [{name: fmean(values) for name, values in side.items()} for side in sides]
+    before, after = (list(side.values()) for side in nights)
     log, sessions = fmean(after) - fmean(before), (len(before), len(after))
     df = sum(sessions) - 2
     if not df:
         error, df = _of_repetitions(members)
         return _Difference(log, error, df, sessions)
     spread = math.fsum((value - fmean(side)) ** 2 for side in (before, after) for value in side) / df
-    return _Difference(log, math.sqrt(spread * (1 / len(before) + 1 / len(after))), df, sessions)
+    return _Difference(log, math.sqrt(spread * (1 / len(before) + 1 / len(after))), df, sessions, _drift(*nights))
+
+
+def _drift(before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    """What the trend within both sides, from session to session, would make of the difference of their means."""
+    place = {name: number for number, name in enumerate(sorted({*before, *after}))}
+    along = across = 0.0
+    for side in (before, after):
+        middle, level = fmean(place[name] for name in side), fmean(side.values())
+        along += math.fsum((place[name] - middle) ** 2 for name in side)
+        across += math.fsum((place[name] - middle) * (value - level) for name, value in side.items())
+    apart = fmean(place[name] for name in after) - fmean(place[name] for name in before)
+    return across / along * apart if along else 0.0
 
 
 def _of_pairs(rounds: Mapping[str, float]) -> _Difference:
@@ -208,18 +243,22 @@ def _benjamini_hochberg(chances: Sequence[float], level: float = LEVEL / 2) -> l
     return [bool(within) and chance <= within[-1] for chance in chances]
 
 
-def _change(found: _Difference, margin: float, named: bool, sign: int) -> MetricChange:
-    """As a ratio after / before, of which more is better with the sign 1, and less with -1."""
-    verdict, low, high = UNDECIDED, None, None
+def _change(found: _Difference, margin: float, named: bool, sign: int, drift: float) -> MetricChange:
+    """As a ratio after / before, of which more is better with the sign 1, and less with -1. drift: as a logarithm."""
+    verdict, low, high, explained = UNDECIDED, None, None, None
     if math.isfinite(found.error):
         half = t_quantile(CONFIDENCE, found.df) * found.error
         if found.between and max(abs(found.log - half), abs(found.log + half)) <= margin + _ROUNDING:
             verdict = SAME
+        elif named and drift / found.log >= EXPLAINS:
+            explained = _ratio(sign * drift)
         elif named:
             verdict = BETTER if found.log > 0 else WORSE
         low, high = sorted(_ratio(sign * (found.log + side)) for side in (-half, half))
     chance = _chance(found) if found.between else None
-    return MetricChange(verdict, _ratio(sign * found.log), low, high, chance, found.sessions, found.between)
+    return MetricChange(
+        verdict, _ratio(sign * found.log), low, high, chance, found.sessions, found.between, explained
+    )
 
 
 def _counted(series: Series, found: _Difference) -> MetricChange:

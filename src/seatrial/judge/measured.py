@@ -44,7 +44,9 @@ def judge_metric(
     name, kind = metric(what.name, point.label), kind_of(plan.kind)
     samples = by_metric.get(name, ())
     valid = [sample for sample in samples if sample.valid_for(what.name)]
-    values = tuple(sample.figures[what.name] for sample in valid if what.name in sample.figures)
+    launches = [each.measurement for each in valid if each.measurement]
+    blurred = next((each for each in launches if not each.sharp(what.name)), None)
+    values = () if blurred else tuple(each.figures[what.name] for each in valid if what.name in each.figures)
     censored = [sample.censored[what.name] for sample in valid if what.name in sample.censored]
     stopped = records.end.stopped.get(point.label, '') if records.end else ''
     cache = kind.cache_of(what.name, _cache(valid))
@@ -65,6 +67,9 @@ def judge_metric(
     verdict, why = _decide(plan, len(samples), values, stopped, ended, wrong, doubt, beside)
     if censored and verdict not in (Verdict.FAIL, Verdict.INVALID):
         verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
+    if blurred and verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE):
+        took_s, clock_s = getattr(blurred.metric(what.name), 'seconds', 0.0), blurred.clock_s
+        verdict, why = Verdict.MEASURED, f'no figure: it took {took_s:.2g} s by a clock that counts {clock_s:g} s'
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
     return MetricResult(
@@ -167,6 +172,7 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
         'budget': ' until the time budget was exhausted',
         'exhausted': ', the maximum',
         'invalid': ' until another launch of this point was not valid',
+        'settled': f'; more would not help, nights differ by {100 * rule.between:.0f} %',
         '': ' until the job ended',
     }.get(stopped, '')
     made = f'{counted(n, "valid repetition")}{until}'

@@ -109,6 +109,11 @@ class Histogram(NamedTuple):
     targets: Tuple[float, ...]
 
 
+QUANTA = 100
+"""Ticks of the engine's clock in a timed region, at least: one is then 1 %."""
+LONG_S = 0.5
+"""Seconds that are enough for any clock."""
+
 UNNAMED = 'unnamed-'
 """How the names of hosts begin that an engine counted and did not name."""
 
@@ -151,6 +156,11 @@ class Measurement(NamedTuple):
     def censored(self) -> Dict[str, Metric]:
         """Metrics whose end nobody saw, by their names."""
         return {metric.name: metric for metric in self.metrics if metric.censored}
+
+    def sharp(self, name: str) -> bool:
+        """Whether the clock counted QUANTA ticks in the time of a metric, or LONG_S passed: else it is no figure."""
+        found = self.metric(name)
+        return not (found and found.unit and 0 < found.seconds < min(LONG_S, QUANTA * self.clock_s))
 
     def metric(self, name: str) -> Optional[Metric]:
         return next((metric for metric in self.metrics if metric.name == name), None)

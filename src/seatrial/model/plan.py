@@ -112,7 +112,8 @@ class StoppingRule(NamedTuple):
     Stop when the two-sided t interval at `confidence` is within `max_relative_error` of the mean, after at least
     `minimum` and at most `maximum` repetitions; then `extra` fixed ones, because an interval that was short enough
     to stop at covers too seldom. budget_s: seconds after which no new launch starts. fixed: no interval is
-    asked for (smoke tests).
+    asked for (smoke tests). between: by which share nights differ, where that is what a figure is compared with; what
+    a night's own error adds little to is repeated no more (rules/stopping.py). 0: precision alone decides.
     """
 
     max_relative_error: float
@@ -122,6 +123,7 @@ class StoppingRule(NamedTuple):
     confidence: float = 0.90
     budget_s: float = 3600.0
     fixed: bool = False
+    between: float = 0.0
 
     @property
     def once(self) -> bool:

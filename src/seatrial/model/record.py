@@ -212,7 +212,8 @@ class Sized(NamedTuple):
 class End(NamedTuple):
     """The job ended by itself. reason: 'finished', 'refused', 'interrupted' or 'failed'; why is a sentence.
 
-    stopped: for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
+    stopped: for every point the reason its repetitions ended: converged, settled, exhausted, budget,
+             invalid or fixed
     state:   as in Start, once every launch has been made; empty where it did not come so far
     findings: of what failed between two launches, and so is in no sample
     background: bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's

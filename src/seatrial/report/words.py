@@ -25,6 +25,7 @@ from seatrial.workload.words import by_key, counted, exact_size, grouped, span
 PLACES_SHOWN = 3
 STOPPED = {
     'converged': 'precise enough',
+    'settled': 'more would not help',
     'exhausted': 'limit reached',
     'budget': 'time budget exhausted',
     'invalid': 'invalid',
@@ -298,9 +299,10 @@ def stopping(plan: TrialPlan) -> str:
     rule = plan.stopping
     if rule.fixed:
         return f'{rule.minimum} of each point, fewer where they take longer than {seconds(rule.budget_s)}'
+    settled = f', or small beside the {percent(rule.between)} by which nights differ' if rule.between else ''
     return (
         f'{rule.minimum} to {rule.maximum} of each point, until the {100 * rule.confidence:g} % interval is within '
-        f'{percent(rule.max_relative_error)}, then {rule.extra} more'
+        f'{percent(rule.max_relative_error)}{settled}' + (f', then {rule.extra} more' if rule.extra else '')
     )
 
 

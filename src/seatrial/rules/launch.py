@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.model.metric import Measurement, Metric
+from seatrial.model.metric import LONG_S, QUANTA, Measurement, Metric
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Finding
@@ -19,7 +19,7 @@ _invalid_metadata, _label_metadata = (partial(rule, METADATA_LAUNCH, effect) for
 _refuse = partial(rule, BEFORE, 'refuse')
 
 COLD_SHARE = 0.95
-CLOCK_MIN_S = 0.5  # clocks of several nodes that are apart ask for no more
+CLOCK_MIN_S = LONG_S  # clocks of several nodes that are apart ask for no more
 FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
 MAKING_SHARE = 0.25
 BESIDE_S, BESIDE_TIMES, BESIDE_SHARE = 10.0, 2.0, 0.5
@@ -28,7 +28,6 @@ TOGETHER_SHARE = 0.10
 TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own tasks' times, over several launches
 
 
-QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one is then 1 %
 MAX_IDLE = 0.10
 
 
@@ -47,6 +46,8 @@ class Launched(NamedTuple):
     """One launch as the runner saw it. Sizes in bytes.
 
     meant:     the nodes that it was to run on, where they were named
+    memory:    that the files lie in memory and nowhere else, as a clause; or empty
+    below:     what may answer reads from a cache that no counter sees, where the site says nothing; or empty
     kept:      why a read can have been answered from the memory of a node all the same, as a clause; or empty
 
     Of data:
@@ -71,6 +72,8 @@ class Launched(NamedTuple):
     measurement: Measurement
     meant: Tuple[str, ...] = ()
     kept: str = ''
+    memory: str = ''
+    below: str = ''
     before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     storage_read_bytes: Optional[int] = None
@@ -289,6 +292,8 @@ def data_are_at_hand(launched: Launched) -> Optional[str]:
 def read_is_cold(launched: Launched) -> Optional[str]:
     if cache_state(launched) != CACHED:
         return None
+    if launched.memory:
+        return f'{launched.memory}: no read of them is ever cold'
     if launched.storage_read_bytes is None:
         return f'a node can have read its own memory: {launched.kept}'
     share = 100.0 * (launched.storage_read_bytes or 0) / launched.measurement.bytes_moved
@@ -304,6 +309,8 @@ def read_is_cold(launched: Launched) -> Optional[str]:
 def reordering_needs_nodes(launched: Launched) -> Optional[str]:
     if cache_state(launched) != UNKNOWN:
         return None
+    if _as_seen(launched) == COLD:
+        return _declare(launched)
     if launched.storage_read_bytes is not None:
         seen, read = map(approximate_size, (launched.storage_read_bytes, launched.measurement.bytes_moved))
         return f'{seen} came from storage for {read} that were read: others read too, and nothing shows whose it was'
@@ -471,9 +478,10 @@ _label_data(
 def looked_up_afresh(launched: Launched) -> Optional[str]:
     state = cache_state(launched)
     if state == UNKNOWN:
-        return f'labelled unknown: {launched.kept}' if launched.kept else None
+        unsure = launched.kept or (_declare(launched) if _as_seen(launched) == COLD else '')
+        return f'labelled unknown: {unsure}' if unsure else None
     forbidden = '' if launched.plan.target.drop_caches else 'trial.yaml does not allow drop_caches'
-    why = launched.kept or launched.warmed or forbidden
+    why = launched.memory or launched.kept or launched.warmed or forbidden
     because = f' ({why})' if why else ''
     return f'labelled cached: the node that asks has made the entries{because}' if state == CACHED else None
 
@@ -578,6 +586,17 @@ def cache_state(launched: Launched) -> str:
     """Where what was read, statted or listed came from: COLD, CACHED or UNKNOWN; empty for a phase that writes."""
     if not launched.does.reads:
         return ''
+    if launched.memory:
+        return CACHED
+    return UNKNOWN if launched.below and _as_seen(launched) == COLD else _as_seen(launched)
+
+
+def _declare(launched: Launched) -> str:
+    return f'{launched.below}; server_cache_bytes in trial.yaml says how much that is (0: nothing)'
+
+
+def _as_seen(launched: Launched) -> str:
+    """As this node shows it: what lies below the device that it reads from is not asked."""
     return _state_of_data(launched) if launched.kind.moves_data else _state_of_metadata(launched)
 
 

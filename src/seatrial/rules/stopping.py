@@ -2,7 +2,8 @@
 
 Sources: "repeat until 90 % confidence and 10 % relative error, at least 4 runs" (Boito, Kassick and Navaux, WSPPD
 2009); the interval is Student's (Jain, The Art of Computer Systems Performance Analysis, 1991, 13.2). What stopping
-at a short interval costs, and why repetitions follow the stop, is measured in docs/statistics.md.
+at a short interval costs, why repetitions follow the stop, and why a night needs fewer, is measured in
+docs/statistics.md.
 """
 
 import math
@@ -12,6 +13,9 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 from seatrial.model.plan import StoppingRule
 
 Values = Sequence[Optional[float]]
+
+OWN_SHARE = 0.5
+"""Of the variance that nights show, how much may be a night's own error; half of that takes twice the time."""
 
 
 class Interval(NamedTuple):
@@ -35,8 +39,8 @@ class State(NamedTuple):
     """What is to be done with a point.
 
     action:       'more': repeat; 'extra': converged, `extra_left` repetitions that count are still owed; 'done'
-    reason:       of 'done' only: 'converged', 'exhausted' or 'fixed'
-    converged_at: how many repetitions had been made when every interval was first short enough
+    reason:       of 'done' only: 'converged', 'settled', 'exhausted' or 'fixed'
+    converged_at: how many repetitions had been made when every metric was first known well enough
     """
 
     action: str
@@ -53,9 +57,10 @@ def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
     point whose measurements are all invalid ends too.
 
     The point has converged at the first repetition at which every metric has at least `minimum` valid values and a
-    half width of at most max_relative_error x |mean|. It is owed `extra` valid repetitions from there, whatever they
-    show. Unconverged after `maximum`, or still owed something after maximum + extra: 'exhausted'. Nothing that is
-    appended later changes a 'done'. Raises ValueError without metrics, or for a value that is not finite.
+    half width of at most max_relative_error x |mean|. It has settled where more would help some of them no more: see
+    `settled`. It is owed `extra` valid repetitions from there, whatever they show. Neither after `maximum`, or still
+    owed something after maximum + extra: 'exhausted'. Nothing that is appended later changes a 'done'. Raises
+    ValueError without metrics, or for a value that is not finite.
     """
     if not values_by_metric:
         raise ValueError('a point without metrics has nothing to stop at')
@@ -68,7 +73,8 @@ def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
     cap = min(made, rule.maximum + rule.extra)
     counted = min(len(_valid(values[converged_at:cap])) for values in values_by_metric.values())
     if counted >= rule.extra:
-        return State('done', 'converged', converged_at)
+        seen = [_valid(values[:converged_at]) for values in values_by_metric.values()]
+        return State('done', 'converged' if all(converged(each, rule) for each in seen) else 'settled', converged_at)
     if cap == rule.maximum + rule.extra:
         return State('done', 'exhausted', converged_at)
     return State('extra', '', converged_at, rule.extra - counted)
@@ -114,7 +120,8 @@ def t_within(t: float, df: int) -> float:
 
 def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, made: int) -> Optional[int]:
     for count in range(rule.minimum, made + 1):
-        if all(converged(_valid(values[:count]), rule) for values in values_by_metric.values()):
+        seen = [_valid(values[:count]) for values in values_by_metric.values()]
+        if all(converged(each, rule) or settled(each, rule) for each in seen):
             return count
     return None
 
@@ -125,6 +132,18 @@ def converged(values: Sequence[float], rule: StoppingRule) -> bool:
         return False
     interval = t_interval(values, rule.confidence)
     return interval.half_width <= rule.max_relative_error * abs(interval.mean)
+
+
+def settled(values: Sequence[float], rule: StoppingRule) -> bool:
+    """Whether the mean is known as well as is of use to a night: what is between nights outweighs its own error.
+
+    A night is judged by its distance from others. Its own error is the standard error of its mean.
+    """
+    if not rule.between or len(values) < rule.minimum:
+        return False
+    interval = t_interval(values, rule.confidence)
+    own_error = interval.half_width / t_quantile(rule.confidence, interval.n - 1)
+    return own_error <= math.sqrt(OWN_SHARE) * rule.between * abs(interval.mean)
 
 
 def _valid(values: Values) -> Sequence[float]:

@@ -23,6 +23,7 @@ class Profile:
     budget_s:     time after which a case starts no new launch, where the site sets none
     effort:       how much each launch does
     repetitions:  fixed number of repetitions; 0: the stopping rule decides
+    between:      by which share its sessions are taken to differ until the history shows it; 0: they are not nights
     disturbs:     whether it may have actions: what runs by itself, or is only to show that all works, has none
     introduces:   whether it has only the checks that declare themselves `first`
     """
@@ -33,6 +34,7 @@ class Profile:
     budget_s: float
     effort: Effort
     repetitions: int = 0
+    between: float = 0.0
     disturbs: bool = False
     introduces: bool = False
 
@@ -99,6 +101,7 @@ NIGHTLY = Profile(
     points=5,
     # 5 points x 2 operations x 6 repetitions x 5 s are 5 minutes; as much again for warm-up and preparation.
     budget_s=600.0,
+    between=0.10,
     effort=Effort(
         first_bytes=128 * MIB,
         target_s=5.0,

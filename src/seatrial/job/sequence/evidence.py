@@ -27,7 +27,7 @@ class Setup(NamedTuple):
     """Where launches take place, and with what. counted: whether the kernel counts reads from storage on this target.
 
     cold: whether this node's caches can be emptied, and the site allows it; kept: what answers from memory even then,
-    or why they cannot be emptied although the site allows it; forgets: as in Cold
+    or why they cannot be emptied although the site allows it; forgets: as in Cold; memory, below: as in Launched
     """
 
     plan: TrialPlan
@@ -38,6 +38,8 @@ class Setup(NamedTuple):
     cold: bool
     kept: str
     forgets: bool = True
+    memory: str = ''
+    below: str = ''
 
 
 class Seen(NamedTuple):
@@ -93,6 +95,7 @@ class Evidence:
         setup = self._setup
         found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
+        launched = launched._replace(memory=setup.memory, below=setup.below)
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
             nothing_shows = fetched is None and self._phase.reads and not setup.counted

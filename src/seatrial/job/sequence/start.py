@@ -95,10 +95,14 @@ def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Se
     """Where the launches will take place, and what can be known of their reads there."""
     driver, path = by_type(plan.target.type), plan.target.path
     cold = driver.cold(path)
-    counted = driver.behaviour(path).reads_are_counted
+    behaviour = driver.behaviour(path)
+    counted = behaviour.reads_are_counted
+    # What the site says of caches between the node and the disks, P16 asks of the working set.
+    below = behaviour.below if plan.target.server_cache_bytes is None else ''
     allowed = plan.target.drop_caches
     kept = (cold.kept or cold.why_not) if allowed else ''
-    return Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept, cold.forgets)
+    setup = Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept, cold.forgets)
+    return setup._replace(memory=behaviour.in_memory, below=below)
 
 
 def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:

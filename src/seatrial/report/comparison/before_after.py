@@ -96,7 +96,15 @@ class BeforeAfter:
 
     @property
     def notice(self) -> str:
-        """What the intervals do not contain, or empty."""
+        """What the intervals do not contain, or which drift explains a difference; or empty."""
+        drifts = [f'{each.file_system}: {each.family}' for each in self.families if each.change and each.change.drift]
+        drifts = drifts or [f'{each.case} {each.metric}' for each in self.metrics if each.change.drift]
+        if drifts:
+            return (
+                f'Drift: {listed(drifts)} changed from session to session within the sides too, and that explains '
+                'the difference; nothing shows that it came with the upgrade. Where both sides can be had, measure '
+                'them in turn: seatrial run --ab'
+            )
         if any(each.change.between for each in self.metrics):
             return ''
         return (
@@ -122,14 +130,16 @@ def comparison(
     effect: float = EFFECT,
     units: str = BINARY,
     rounds: Mapping[str, str] | None = None,
+    drifts: bool = True,
 ) -> BeforeAfter:
     """Of the rows of the history of two sides, neither of which is empty, or what `compact` keeps of them.
 
     rounds: of sides that were measured in turn, the round of each session
+    drifts: whether a difference that a drift over the sessions explains is undecided
     """
     before, after = compact(before), compact(after)
     series, shown, left_out = _series(before, after, rounds)
-    families, changes = compared(series, effect, paired=rounds is not None)
+    families, changes = compared(series, effect, paired=rounds is not None, drifts=drifts)
     rows = [
         ComparedMetric(*names, before=_mean(own.before), after=_mean(own.after), change=change)
         for names, own, change in zip(shown, series, changes, strict=True)

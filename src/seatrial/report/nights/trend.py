@@ -164,7 +164,7 @@ def trend(
             before, after, near = (own_rows.filter(pl.col('session').is_in(part)) for part in (*sides, around))
             if not (before.height and after.height):
                 continue  # of an archive that cannot be read, though its summary can
-            found = comparison(before, after, ('before', 'after'), effect, units)
+            found = comparison(before, after, ('before', 'after'), effect, units, drifts=False)  # is told as steps
             change = next((each.change for each in found.families if each.family == family), None)
             if change is None or change.verdict == SAME:
                 continue

@@ -1,0 +1,51 @@
+"""How much the nights of a profile differ by themselves, by what the history has of them."""
+
+import math
+from functools import cache
+from pathlib import Path
+from statistics import NormalDist
+
+import polars as pl
+
+from seatrial.history.provenance import CASE
+from seatrial.history.store import folder_of, readable, summaries
+from seatrial.model.plan import Case
+
+NIGHTS = 30
+"""The newest sessions that are asked."""
+
+LEAST = 8
+"""Fewer nights do not show how much they differ."""
+
+OF_MEDIAN = 1 / (math.sqrt(2) * NormalDist().inv_cdf(0.75))
+"""The standard deviation over the median of |difference of two values|, where noise is normal."""
+
+
+@cache
+def night_noise(state: str | Path, site: str, profile: str) -> dict[Case, float]:
+    """By case the standard deviation of the logarithms of what a session of the profile measured, about a share.
+
+    Of each metric it is made of the median difference between a night and the next, which no single change of level
+    moves (von Neumann, Annals of Mathematical Statistics 12, 1941, with a median); of the case it is the median over
+    its metrics. Cases with fewer than LEAST nights are not in it. Empty where the history cannot be read.
+    """
+    metric = (*CASE, 'metric', 'cache')
+    columns = ('session', 'site', 'profile', 'metric_verdict', 'steers', 'value', *metric)
+    try:
+        tables = list(readable(summaries(folder_of(state), NIGHTS, columns), []))
+    except OSError:
+        return {}
+    if not tables:
+        return {}
+    counts = (pl.col('site') == site) & (pl.col('profile') == profile) & (pl.col('metric_verdict') != 'INVALID')
+    found = (
+        pl.concat(tables)
+        .filter(counts, pl.col('steers').fill_null(True), pl.col('value') > 0)
+        .sort('session')
+        .group_by(metric)
+        .agg(pl.col('value').log().diff().drop_nulls().abs().alias('steps'))
+        .filter(pl.col('steps').list.len() >= LEAST - 1)
+        .group_by(CASE)
+        .agg(pl.col('steps').list.median().median().mul(OF_MEDIAN).alias('noise'))
+    )
+    return {Case(*(row[name] for name in CASE)): row['noise'] for row in found.iter_rows(named=True)}
