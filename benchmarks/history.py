@@ -9,18 +9,16 @@ the rounds counts. --quick shows only that it works.
 import argparse
 import json
 import shutil
-import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import polars as pl
-from harness import REPOSITORY, SITES, machine, run, scratch, timed
+from harness import REPOSITORY, SEATRIAL, SITES, machine, run, scratch, timed
 
 from seatrial.check.session import FILE
 from seatrial.history.store import folder_of, read, write
 
 ONE = REPOSITORY / 'tests' / 'history'
-SEATRIAL = str(Path(sys.executable).parent / 'seatrial')
 COMMANDS = (('status',), ('history', 'list'))
 
 

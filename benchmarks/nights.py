@@ -7,23 +7,18 @@ resident memory of each command as a process of its own. --quick shows only that
 """
 
 import argparse
-import resource
 import shutil
-import subprocess
-import sys
-import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from harness import REPOSITORY, SITES, machine, run, scratch
+from harness import REPOSITORY, SITES, costs, machine, run, scratch
 
 from seatrial.history.rows import COLUMNS
 from seatrial.history.store import folder_of, read, write
 
 ONE = REPOSITORY / 'tests' / 'history'
-SEATRIAL = str(Path(sys.executable).parent / 'seatrial')
 FIRST = datetime(2023, 11, 1, 2, tzinfo=timezone.utc)
 DROP = 0.85
 """Of all figures, from two thirds of the nights on."""
@@ -79,22 +74,6 @@ def commands(number: int) -> list[tuple[str, ...]]:
     return [('history', 'list'), ('history', 'list', '--all'), ('status',), *compared, ('trend',)]
 
 
-def costs(site: Path, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Of a command: wall and CPU seconds, MiB."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    # A process between them, for the memory of children is that of the largest so far.
-    script = (
-        'import resource, subprocess, sys\n'
-        'done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n'
-        'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\nsys.exit(done.returncode)'
-    )
-    argv = [sys.executable, '-c', script, SEATRIAL, *words, f'--site={site}']
-    memory = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return f'{wall:.1f} s', f'{cpu:.1f} s', f'{int(memory) / 1024:.0f} MiB'
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--sessions', type=int, default=1100)
@@ -112,7 +91,7 @@ def main() -> int:
         trial.write_text(trial.read_text().replace('../../.seatrial', 'state'))
         make_nights(site, sessions, cases)
         for words in commands(sessions):
-            found = costs(site, words)
+            found = costs(*words, f'--site={site}')
             disk = sum(file.stat().st_size for file in folder_of(site / 'state').iterdir()) >> 20
             print(f'| `seatrial {" ".join(words)}` | {" | ".join(found)} | {disk} MiB |')
     return 0

@@ -32,9 +32,11 @@ ANNOTATIONS = 'annotations.jsonl'
 REMOVED_SUFFIX = '.removed'
 """Of Seatrial 0.1: names of sessions that were removed, a line each, and that an archive may still have."""
 
+TOO_MANY = 'it has more rows than launches fit into its bytes'
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
 MAX_BYTES = 256 << 20  # of a file that is read whole: others may have written it
+MIN_ROW_BYTES, MANY_ROWS = 8, 100_000  # a figure of a launch takes 8 bytes; a few can stand for any number of rows
 AT_ONCE = 4  # sessions that are in memory together with all their columns
 TOGETHER = 8  # of which some columns are: to begin a reading costs more than to go through the rows
 SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
@@ -256,6 +258,8 @@ def _sessions_of(archive: Path) -> set[str] | str:
         return content
     if _SEAL in content:
         with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            if _rows_are_too_many([content]):
+                return TOO_MANY
             held = pl.read_parquet(io.BytesIO(content), columns=['session'])['session'].cast(pl.String).unique()
             if all(name and SESSION.fullmatch(name) for name in held):
                 return set(held)
@@ -278,15 +282,22 @@ def _of_archive(
 
 def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.DataFrame | Skipped]:
     """The rows of files of sessions, read at once where nothing is wrong with any of them. columns: only these"""
-    contents = [content_of(file) for file in files]
-    whole: list[IO[bytes]] = [io.BytesIO(each) for each in contents if isinstance(each, bytes) and _SEAL in each]
-    if len(whole) == len(files):
-        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            rows = pl.scan_parquet(whole, schema=_schema_of(SCHEMA)).select(columns or list(COLUMNS)).collect()
+    whole = [each for each in map(content_of, files) if isinstance(each, bytes) and _SEAL in each]
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        if len(whole) == len(files) and not _rows_are_too_many(whole):
+            read_in: list[IO[bytes]] = [io.BytesIO(each) for each in whole]
+            rows = pl.scan_parquet(read_in, schema=_schema_of(SCHEMA)).select(columns or list(COLUMNS)).collect()
             held = rows['session'].unique(maintain_order=True).to_list()
             if held == [each.stem for each in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
                 return [rows]
     return [_or_skipped(file, table_in(file, columns)) for file in files]
+
+
+def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
+    """Whether files say that they have more rows than fit into them. Raises PolarsError."""
+    files: list[IO[bytes]] = [io.BytesIO(each) for each in contents]
+    rows = pl.scan_parquet(files).select(pl.len()).collect().item()
+    return bool(rows > max(MANY_ROWS, sum(map(len, contents)) // MIN_ROW_BYTES))
 
 
 def _or_skipped(file: Path, rows: pl.DataFrame | str) -> pl.DataFrame | Skipped:
@@ -343,6 +354,8 @@ def rows_in(
         schema = pl.read_parquet_schema(io.BytesIO(content))
         if schema.get('schema') != COLUMNS['schema']:
             return 'it is not of Seatrial'
+        if _rows_are_too_many([content]):
+            return TOO_MANY
         found = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema']
         if not found.len():
             return 'it is not of Seatrial'
