@@ -1,8 +1,8 @@
 """What three years of nights cost: to list and compare them, and to find when they changed.
 
-    python benchmarks/nights.py --sessions 1100 [--quick]
+    python benchmarks/nights.py [--sessions 1100] [--cases 120] [--quick]
 
-Each night has 120 cases of 12 points with 6 samples: 1,440 metrics. Prints wall seconds, CPU seconds and the largest
+Each night has 120 cases (or so many) of 12 points with 6 samples: 1,440 metrics. Prints wall seconds, CPU seconds and the largest
 resident memory of each command as a process of its own. --quick shows only that it works.
 """
 
@@ -77,9 +77,10 @@ def commands(number: int) -> list[tuple[str, ...]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--sessions', type=int, default=1100)
+    parser.add_argument('--cases', type=int, default=120)
     parser.add_argument('--quick', action='store_true', help='70 nights with 2 cases')
     options = parser.parse_args()
-    sessions, cases = (70, 2) if options.quick else (options.sessions, 120)
+    sessions, cases = (70, 2) if options.quick else (options.sessions, options.cases)
     print(machine(f'polars {pl.__version__}'))
     print(f'{sessions:,} sessions with {12 * cases:,} metrics\n')
     print('| command | wall | CPU | memory | disk |')
