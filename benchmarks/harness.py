@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import platform
+import resource
 import shlex
 import shutil
 import signal
@@ -29,6 +30,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SITES = REPOSITORY / 'site-config'
 TRANSCRIPT = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.txt'
 SIZE = 8 * MIB
+SEATRIAL = str(Path(sys.executable).with_name('seatrial'))
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -242,7 +244,7 @@ def real_session(
     text = REAL_TRIAL.format(folder=folder, engines=json.dumps(listed + of_python), checks=checks, sizes=sizes)
     (folder / 'trial.yaml').write_text(text)
     argv = [
-        Path(sys.executable).with_name('seatrial'),
+        SEATRIAL,
         'run',
         f'--site={folder}',
         f'--checks={REPOSITORY / "checks"}',
@@ -317,6 +319,22 @@ def timed(argv: 'list[str]', folder: Path, environment: 'dict[str, str] | None' 
     if done.returncode:
         sys.exit(f'{shlex.join(argv)}: exit status {done.returncode}\n{done.stdout}')
     return seconds
+
+
+def costs(*words: str) -> 'tuple[str, ...]':
+    """Of a command of Seatrial: wall and CPU seconds, MiB."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    # A process between them, for the memory of children is that of the largest so far.
+    script = (
+        'import resource, subprocess, sys\n'
+        'done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n'
+        'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\nsys.exit(done.returncode)'
+    )
+    argv = [sys.executable, '-c', script, SEATRIAL, *words]
+    memory = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return f'{wall:.1f} s', f'{cpu:.1f} s', f'{int(memory) / 1024:.0f} MiB'
 
 
 def shell_loop(folder: Path, commands: 'list[tuple[str, list[str]]]') -> float:

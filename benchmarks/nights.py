@@ -1,23 +1,19 @@
 """How often a night has to repeat its launches, and what three years of nights cost.
 
-    python benchmarks/nights.py --years 100 --series 400 --seed 2009 --sessions 1100 [--quick]
+    python benchmarks/nights.py --years 100 --series 400 --seed 2009 --sessions 1100 [--cases 120] [--quick]
 
 First nights are simulated, of one case with eight metrics of one family. Half of the noise between nights strikes all
 of them. They are stopped as they were before nights had a rule of their own, and as they are now: what a night costs,
 which drops the trend finds within three nights, and how often it calls somebody for nothing. An array version of the
 rule stops them; a random part is compared with the real one (coverage.py).
 
-Then the commands that list and compare nights, and find when they changed. Each night has 120 cases of 12 points with
-6 samples: 1,440 metrics. Wall seconds, CPU seconds and the largest resident memory of each command as a process of
-its own. --sessions 0: only the first. --quick shows only that it works.
+Then the commands that list and compare nights, and find when they changed. Each night has 120 cases (or so many) of
+12 points with 6 samples: 1,440 metrics. Wall seconds, CPU seconds and the largest resident memory of each command as a
+process of its own. --sessions 0: only the first. --quick shows only that it works.
 """
 
 import argparse
-import resource
 import shutil
-import subprocess
-import sys
-import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -25,17 +21,16 @@ import numpy as np
 import polars as pl
 from coverage import CHECKED, check_against_the_rule, lognormal, stopped
 from detection import BEFORE, TOOLS, YEAR, false_alarms, flagged_after
-from harness import REPOSITORY, SITES, machine, run, scratch
+from harness import REPOSITORY, SITES, costs, machine, run, scratch
 
 from seatrial.history.noise import LEAST, NIGHTS, OF_MEDIAN
 from seatrial.history.rows import COLUMNS
 from seatrial.history.store import folder_of, read, write
-from seatrial.judge.measured import MIN_FOR_INTERVAL
+from seatrial.judge.statistics import MIN_FOR_INTERVAL
 from seatrial.model.plan import StoppingRule
 from seatrial.site.profile import NIGHTLY
 
 ONE = REPOSITORY / 'tests' / 'history'
-SEATRIAL = str(Path(sys.executable).parent / 'seatrial')
 FIRST = datetime(2023, 11, 1, 2, tzinfo=timezone.utc)
 DROP = 0.85
 """Of all figures, from two thirds of the nights on."""
@@ -143,31 +138,16 @@ def commands(number: int) -> list[tuple[str, ...]]:
     return [('history', 'list'), ('history', 'list', '--all'), ('status',), *compared, ('trend',)]
 
 
-def costs(site: Path, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Of a command: wall and CPU seconds, MiB."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    # A process between them, for the memory of children is that of the largest so far.
-    script = (
-        'import resource, subprocess, sys\n'
-        'done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n'
-        'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\nsys.exit(done.returncode)'
-    )
-    argv = [sys.executable, '-c', script, SEATRIAL, *words, f'--site={site}']
-    memory = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return f'{wall:.1f} s', f'{cpu:.1f} s', f'{int(memory) / 1024:.0f} MiB'
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--years', type=int, default=100)
     parser.add_argument('--series', type=int, default=400)
     parser.add_argument('--seed', type=int, default=2009)
     parser.add_argument('--sessions', type=int, default=1100)
+    parser.add_argument('--cases', type=int, default=120)
     parser.add_argument('--quick', action='store_true', help='70 nights with 2 cases')
     options = parser.parse_args()
-    sessions, cases = (70, 2) if options.quick else (options.sessions, 120)
+    sessions, cases = (70, 2) if options.quick else (options.sessions, options.cases)
     print_repetitions(*(1, 2) if options.quick else (options.years, options.series), options.seed)
     if not sessions:
         return 0
@@ -182,7 +162,7 @@ def main() -> int:
         trial.write_text(trial.read_text().replace('../../.seatrial', 'state'))
         make_nights(site, sessions, cases)
         for words in commands(sessions):
-            found = costs(site, words)
+            found = costs(*words, f'--site={site}')
             disk = sum(file.stat().st_size for file in folder_of(site / 'state').iterdir()) >> 20
             print(f'| `seatrial {" ".join(words)}` | {" | ".join(found)} | {disk} MiB |')
     return 0

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
 from packaging.markers import Marker
@@ -110,6 +111,19 @@ def test_a_python_that_the_wheelhouse_is_not_for_is_named(tree):
     done = quickstart(tree, '--offline')
     assert done.returncode == 70
     assert f'is not among the versions in {tree}/wheelhouse/README' in done.stderr
+
+
+def test_a_package_with_another_hash_than_the_committed_one_is_not_installed(tree):
+    lock = tree / 'ci' / 'requirements.txt'
+    lock.write_text('annotated-types==0.8.0 --hash=sha256:' + '0' * 64 + '\n')
+    (tree / 'wheelhouse').mkdir()
+    (tree / 'wheelhouse' / 'README').write_text(f'For Python {sys.version_info[0]}.{sys.version_info[1]}.\n')
+    with zipfile.ZipFile(tree / 'wheelhouse' / 'annotated_types-0.8.0-py3-none-any.whl', 'w') as wheel:
+        wheel.writestr('somebody_elses.py', '')
+    done = quickstart(tree, '--offline')
+    assert done.returncode == 70
+    assert 'DO NOT MATCH THE HASHES' in done.stderr
+    assert not list((tree / '.venv').rglob('somebody_elses.py'))
 
 
 @pytest.mark.long

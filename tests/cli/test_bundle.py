@@ -249,7 +249,8 @@ def test_a_contract_of_another_workload_is_found_by_its_key(made, command, old, 
     assert f'contract.yaml: criteria[0].{key}: asks for ' in said.out
 
 
-FORMS = ('index.html', *FILES)
+PAGES = ('index.html', 'junit.xml', 'summary.md')
+FORMS = ('index.html', *FILES, *(f'sessions/{SESSION}/report/{name}' for name in PAGES))
 
 
 def test_what_programs_read_is_in_it_in_the_published_form(made, repository):
@@ -284,6 +285,15 @@ def test_what_programs_read_is_found_where_it_is_not_what_the_records_come_to(ma
     assert 'there is no summary.md' in said.out
     for name in set(FORMS) - {'summary.md'}:
         assert f'{name} is not what the records come to' in said.out
+
+
+def test_a_verdict_in_the_page_of_a_session_is_found_under_sums_made_anew(made, command):
+    file, name = made(), f'sessions/{SESSION}/report/summary.md'
+    page = contents(file)[name]
+    assert page.startswith(b'# INCONCLUSIVE')
+    resummed(file, {name: page.replace(b'# INCONCLUSIVE', b'# PASS', 1)})
+    said = command('verify', file)
+    assert (said.status, f'{name} is not what the records come to' in said.out) == (11, True)
 
 
 def test_results_of_another_schema_are_refused(made, command):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from seatrial.history.rows import COLUMNS, OF_ONE_SESSION, SCHEMA, SINCE, summary
 from seatrial.history.store import (
     ANNOTATIONS,
+    TOO_MANY,
     UNSEALED,
     Annotation,
     annotate,
@@ -31,7 +32,7 @@ from seatrial.history.store import (
 )
 from seatrial.model.units import MIB
 
-SESSION = '20261121T020638-9f3a1c'
+SESSION, LATER = '20261121T020638-9f3a1c', '20261122T020638-9f3a1c'
 OF_SCHEMA_3 = Path(__file__).parent / f'{SESSION}.parquet'
 
 
@@ -213,6 +214,14 @@ def test_a_file_that_no_session_has_written_is_not_read_into_memory(tmp_path):
     with open(tmp_path / 'sparse.parquet', 'wb') as stream:
         stream.truncate(1 << 40)
     assert [why for _, why in skipped(tmp_path)] == ['it has more than 256 MiB']
+
+
+def test_a_few_bytes_that_stand_for_millions_of_rows_are_not_unpacked(tmp_path, frame):
+    many = pl.concat([frame.head(1)] * 1000).lazy()
+    write(tmp_path, SESSION, pl.concat([many] * 1000).collect())
+    write(tmp_path, LATER, frame.with_columns(session=pl.lit(LATER)))
+    assert [each.why for each in read(tmp_path).skipped] == [TOO_MANY]
+    assert read(tmp_path).rows['session'].unique().to_list() == [LATER]
 
 
 def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):

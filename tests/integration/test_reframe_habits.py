@@ -1,8 +1,11 @@
 """What users of ReFrame do with any suite, with real ReFrame on this one."""
 
+import fcntl
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -170,6 +173,66 @@ def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
     words = [f'--restore-session={home / "report.json"}', '-l', '-S', 'profile=smoke']
     assert 'Found 2 check(s)' in reframe(*words).stdout
     assert 'Found 0 check(s)' in reframe(*words, '--failed').stdout
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Keeps what ReFrame's handler sends."""
+
+    def do_POST(self):
+        self.server.found.append(json.loads(self.rfile.read(int(self.headers['Content-Length']))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope='module')
+def sent(home, reframe):
+    """A run with a web server for its performance logs, a results database that somebody holds, and what is undecided
+    skipped in one check and failed in the other: its output, ReFrame's entries by their class, and what was sent."""
+    settings, report = home / 'site-config' / 'site' / 'settings.py', home / 'undecided.json'
+    before = settings.read_text()
+    with HTTPServer(('127.0.0.1', 0), Collector) as server:
+        server.found = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        handler = {'type': 'httpjson', 'url': f'http://127.0.0.1:{server.server_port}', 'level': 'info'}
+        text = before.replace("'logging': [\n        {", f"'logging': [{{\n        'handlers_perflog': [{handler}],")
+        settings.write_text(text.replace("'enable': True", "'enable': True, 'sqlite_conn_timeout': 1"))
+        (home / '.seatrial' / 'reframe').mkdir(parents=True, exist_ok=True)
+        with (home / '.seatrial' / 'reframe' / '.db.lock').open('a') as held:
+            fcntl.lockf(held, fcntl.LOCK_EX)
+            values = ['-S', 'profile=smoke', '-S', 'Writes.undecided=fail', '-S', 'Files.undecided=skip']
+            own = ('Writes.transfer_size=512KiB', 'Writes.bytes_per_task=1MiB', 'Files.files_per_task=100')
+            sizes = [word for each in own for word in ('-S', each)]
+            done = reframe('-n', 'Writes|Files', *values, *sizes, '-r', f'--report-file={report}')
+        server.shutdown()
+    settings.write_text(before)
+    cases = json.loads(report.read_text())['runs'][0]['testcases']
+    return done.stdout, {each['name'].split()[0]: each for each in cases}, server.found
+
+
+def test_what_is_undecided_is_a_skip_or_a_failure_as_the_site_says(sent):
+    output, cases, _ = sent
+    assert {name: (each['result'], each['verdict']) for name, each in cases.items()} == {
+        'Writes': ('fail', 'MEASURED'),
+        'Files': ('skip', 'MEASURED'),
+    }
+    said = 'MEASURED: valid, and without a pass criterion'
+    assert cases['Writes']['fail_reason'] == f'performance error: {said}'
+    assert f'[{said}]' in next(line for line in output.splitlines() if '[     SKIP ]' in line)
+    assert all(each['perfvalues'] for each in cases.values())
+
+
+def test_its_handlers_send_what_was_measured_with_units(sent):
+    (record,) = sent[2]
+    assert (record['check_verdict'], record['check_result'], record['check_num_nodes']) == ('MEASURED', 'fail', 1)
+    assert record['check_perf_write_512KiB_unit'] == 'MiB/s'
+    assert record['check_perf_write_512KiB_value'] > 0
+
+
+def test_a_results_database_that_is_held_is_said_and_not_waited_for(sent):
+    assert 'failed to store results in the database: another process has held' in sent[0]
 
 
 @pytest.fixture(scope='module')

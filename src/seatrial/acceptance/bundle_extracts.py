@@ -1,4 +1,4 @@
-"""What a bundle has for programs and tickets: made from the protocol and the records, and by `verify` made again."""
+"""What a bundle has for people, programs and tickets: made from the records, and by `verify` made again."""
 
 import io
 from collections.abc import Iterator
@@ -10,10 +10,11 @@ import polars as pl
 
 import seatrial
 from seatrial.acceptance.bundle import contract_folders
-from seatrial.acceptance.campaign import FOLDER, PAGE
+from seatrial.acceptance.campaign import FOLDER, PAGE, made_in
+from seatrial.check.contract import label_of
 from seatrial.check.session import PAGE as REPORT_PAGE
-from seatrial.check.session import REPORT, SESSIONS, began, contract_of
-from seatrial.history.rows import COLUMNS, Kept, table
+from seatrial.check.session import REPORT, SESSIONS, began, contract_of, left_out_of, not_applicable_of
+from seatrial.history.rows import COLUMNS, table
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import OF_CONTRACT
 from seatrial.model.foreign import LARGEST, NotReadable, read_bytes, read_json
@@ -21,10 +22,11 @@ from seatrial.model.quoted_value import printable
 from seatrial.model.record import PLAN
 from seatrial.report.acceptance.protocol import Protocol, front
 from seatrial.report.acceptance.results import SCHEMA, results, results_schema, summary
+from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit_of_criteria
 from seatrial.report.openmetrics import openmetrics_of_criteria
-from seatrial.session.after_session import kept_of
-from seatrial.session.evidence import UNREADABLE, ReadCase, judging
+from seatrial.session.after_session import kept_of, report_files
+from seatrial.session.evidence import UNREADABLE, ReadCase, evidence_in, judging
 
 RESULTS, PARQUET = 'results.json', 'samples.parquet'
 FRONT = 'index.html'
@@ -42,20 +44,21 @@ FILES = {
 
 
 def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
-    """The files by their names at the top of a bundle, of the sessions that can be read."""
-    sessions = list[tuple[Path, str, SessionResult, list[Kept]]]()
+    """The files by their names in a bundle, of the sessions that can be read: at its top, and the report of each."""
+    units, shown, tables, made = made_in(state).units, list[dict[str, Any]](), list[pl.DataFrame](), dict[str, str]()
     for folder in contract_folders(state, read)[0]:
         with suppress(*UNREADABLE), judging(folder):
-            sessions += _session(folder, read)
-    tables = [
-        table(result.session, began(result.session), page.site, result.verdict.value, kept, label=of_system)
-        for _, of_system, result, kept in sessions
-    ]
-    shown = [_shown(page, folder, of_system, result) for folder, of_system, result, _ in sessions]
+            for found in _session(folder, page.site, units, read):
+                kept = [kept_of(case.plan, case.records, case.result) for case in found.cases]
+                state_of, verdict = contract_of(folder)['state'], found.result.verdict.value
+                report = f'{SESSIONS}/{folder.name}/{REPORT}'
+                made |= {f'{report}/{name}': text for name, text in report_files(found).items()}
+                tables.append(table(folder.name, found.began, page.site, verdict, kept, label=state_of))
+                shown.append(_shown(page, f'{report}/{REPORT_PAGE}', state_of, found.result))
     rows, parquet, csv = pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), io.BytesIO(), io.BytesIO()
     rows.write_parquet(parquet)
     rows.write_csv(csv)
-    texts = {
+    made |= {
         FRONT: front(page, shown, FILES, f'{FOLDER}/{PAGE}'),
         RESULTS: results(page),
         'results.schema.json': results_schema(),
@@ -63,8 +66,11 @@ def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
         'junit.xml': junit_of_criteria(page),
         'metrics.prom': openmetrics_of_criteria(page),
     }
-    made = {name: text.encode() for name, text in texts.items()}
-    return {**made, PARQUET: parquet.getvalue(), 'samples.csv': csv.getvalue()}
+    return {
+        **{name: text.encode() for name, text in made.items()},
+        PARQUET: parquet.getvalue(),
+        'samples.csv': csv.getvalue(),
+    }
 
 
 def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:
@@ -106,23 +112,20 @@ def _same_rows(one: bytes, other: bytes) -> bool:
         return False
 
 
-def _session(folder: Path, read: ReadCase) -> Iterator[tuple[Path, str, SessionResult, list[Kept]]]:
-    """Judged anew by what it was begun with, behind the state of the system, and before what the history keeps of it.
-
-    Nothing for one without a case.
-    """
-    of_system = contract_of(folder)['state']
+def _session(folder: Path, site: str, units: str, read: ReadCase) -> Iterator[SessionEvidence]:
+    """Judged anew by what it was begun with. Nothing for one without a case."""
     cases = [(each.plan, each.records) for each in map(read, sorted(folder.glob(f'cases/*/{PLAN}')))]
     criteria = {plan.case: OF_CONTRACT for plan, _ in cases}
     judged = judge_cases(cases, criteria)
     if judged:
-        kept = [kept_of(*each, result) for each, result in zip(cases, judged, strict=True)]
-        yield folder, of_system, judge_session(folder.name, cases[0][0].profile, judged, criteria), kept
+        result = judge_session(folder.name, cases[0][0].profile, judged, criteria, left_out_of(folder))
+        said = {'site': site, 'units': units, 'label': label_of(contract_of(folder))}
+        yield evidence_in(folder, cases, result, **said, not_applicable=not_applicable_of(folder))
 
 
-def _shown(page: Protocol, folder: Path, state: str, result: SessionResult) -> dict[str, Any]:
+def _shown(page: Protocol, report: str, state: str, result: SessionResult) -> dict[str, Any]:
     """A row of the first page."""
-    id, report = result.session, folder / REPORT / REPORT_PAGE
+    id = result.session
     return {
         'session': id,
         'began': began(id),
@@ -131,5 +134,5 @@ def _shown(page: Protocol, folder: Path, state: str, result: SessionResult) -> d
         'state': state,
         'criteria': [row for row in page.rows if id in {each.session for each in row.attempts}],
         'why': next((why for each in result.cases for why in each.reasons), ''),
-        'report': f'{SESSIONS}/{id}/{REPORT}/{REPORT_PAGE}' if report.is_file() else '',
+        'report': report,
     }

@@ -131,6 +131,12 @@ def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest],
     return folder / PAGE
 
 
+def made_in(state: Path) -> Made:
+    """Of the protocol in a state directory. Raises FileNotFoundError, ValueError, LookupError, TypeError."""
+    kept = read_json(state / FOLDER / KEPT)
+    return Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
+
+
 def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Protocol | None, list[str]]:
     """The protocol made a second time from the contract and the records, and where the one that lies there differs.
 
@@ -141,9 +147,8 @@ def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Prot
         contract = load_contract(site_folder)
         if contract is None:
             return None, [f'there is no {CONTRACT_FILE}']
-        kept = read_json(folder / KEPT)
+        kept, made = read_json(folder / KEPT), made_in(state)
         tests = acceptance_tests_again(contract, kept['criteria'])
-        made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
         page = protocol_at(Campaign(state, tests, read), contract, made)
         same = read_text(folder / PAGE) == protocol(page)
         why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)

@@ -21,7 +21,17 @@ from seatrial.check.declared import CheckError, declare, declared
 from seatrial.check.planning import Unplannable, planned
 from seatrial.check.session import Session, current, of_profile, refuse
 from seatrial.check.staging import RUNNER, claim_records, job_lines, write_plan, write_runner
-from seatrial.check.variants import DECIDED, SETTABLE, Variant, tags_of, tags_of_case, variants_of, with_set
+from seatrial.check.variants import (
+    DECIDED,
+    FAIL,
+    SETTABLE,
+    SKIP,
+    Variant,
+    tags_of,
+    tags_of_case,
+    variants_of,
+    with_set,
+)
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
@@ -48,8 +58,9 @@ class Check(rfm.RunOnlyRegressionTest):
 
     The same verdict stands under `seatrial run` and under plain `reframe -r`: INVALID and INCOMPLETE are sanity
     failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures; PASS and MEASURED
-    pass, and the variable `verdict` of ReFrame's report says which it is. Failures are raised after the performance
-    stage, so that the measured values stay in that report.
+    pass, and the variable `verdict` of ReFrame's report says which it is. undecided: SKIP or FAIL makes of MEASURED
+    and INCONCLUSIVE what it says, with the reason. All of this is raised after the performance stage, so that the
+    measured values stay in that report.
 
     ReFrame compares means with references.yaml by itself and keeps what it finds in its report, but does not raise
     it (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
@@ -63,6 +74,7 @@ class Check(rfm.RunOnlyRegressionTest):
     layout = variable(str, value='', loggable=True)
     num_nodes = variable(int, value=0, loggable=True)
     profile = variable(str, value=os.environ.get(ENVIRONMENT_PROFILE, ''), loggable=True)
+    undecided = variable(str, value='')
     verdict = variable(str, value='', loggable=True)
     records = variable(str, value='', loggable=True)
     valid_prog_environs = ['*']
@@ -182,10 +194,13 @@ class Check(rfm.RunOnlyRegressionTest):
     def raise_verdict(self) -> None:
         if self.is_dry_run():
             return
-        said = f'{self.result.verdict.value}: {"; ".join(self.result.reasons[:3])}'
-        if self.result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
+        verdict = self.result.verdict
+        said = f'{verdict.value}: {"; ".join(self.result.reasons[:3]) or "valid, and without a pass criterion"}'
+        if verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
             raise SanityError(said)
-        if not self.result.verdict.unopposed:
+        as_said = self.undecided if verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE) else ''
+        self.skip_if(as_said == SKIP, said)
+        if not verdict.unopposed or as_said == FAIL:
             raise PerformanceError(said)
 
 
@@ -234,6 +249,8 @@ def _refuse_what_is_wrong(check: Check) -> None:
         known = choice(profile, [name for name in PROFILES if name in asked])
         said = f'no trial of trial.yaml has the profile {show(profile)}; {known}'
         problems.append(f'{said} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
+    if check.undecided not in ('', SKIP, FAIL):
+        problems.append(f'-S undecided: {show(check.undecided)} is neither {SKIP} nor {FAIL}')
     try:
         _with_set(check)
     except SiteError as error:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import datetime, timezone
-from functools import cache
+from functools import cache, partial, partialmethod
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -180,7 +180,21 @@ def current() -> Session | None:
         folder = site.session_folder(session_id)
     except SiteError as error:
         refuse(error.problems)
+    _limit_lock_of_results(runtime().get_option('storage/0/sqlite_conn_timeout'))
     return Session(session_id, folder, site, PROFILES[DEFAULT_PROFILE], site.engine_choices(), plain=True)
+
+
+def _limit_lock_of_results(seconds: float) -> None:
+    """ReFrame 4.10 waits for the lock of its results database for ever; now it says why it stores nothing."""
+    from reframe.utility.osext import ReadWriteFileLock
+
+    def limited(acquire: Callable[..., bool], lock: Any, **words: Any) -> bool:
+        if acquire(lock, **{**words, 'timeout': seconds}):
+            return True
+        raise TimeoutError(f'another process has held {lock.path} for {seconds:g} s (sqlite_conn_timeout)')
+
+    for name in ('acquire_read_lock', 'acquire_write_lock'):
+        setattr(ReadWriteFileLock, name, partialmethod(partial(limited, getattr(ReadWriteFileLock, name))))
 
 
 @cache

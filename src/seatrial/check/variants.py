@@ -27,6 +27,9 @@ ENGINE = 'engine'
 SETTABLE = (ENGINE, *Overrides.model_fields)
 """Variables of every check beside ReFrame's own: empty leaves it to the site, the check or the profile."""
 
+SKIP, FAIL = 'skip', 'fail'
+"""What `-S undecided` makes of MEASURED and INCONCLUSIVE; without it ReFrame passes the one and fails the other."""
+
 DECIDED = {
     'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',
     **dict.fromkeys(

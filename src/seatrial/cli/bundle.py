@@ -35,10 +35,10 @@ def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     page, stale = protocol_again(site.folder, Path(site.state), read)
     if stale or page is None:
         raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
-    files = list(files_of(site, sessions))
+    files = dict(files_of(site, sessions))
     with private_folder('seatrial-bundle-') as scratch:
         for name, content in extracts(page, Path(site.state), read).items():
-            file = Path(scratch) / name
+            files[name] = file = Path(scratch) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-            files.append((name, file))
-        pack(output, sorted(files), key)
+        pack(output, sorted(files.items()), key)

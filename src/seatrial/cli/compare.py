@@ -11,13 +11,12 @@ import polars as pl
 from rich.console import Console
 
 from seatrial.cli.options import FILE, effect_option, site_option
-from seatrial.history.store import as_written
 from seatrial.judge.choice import choice, quantity_of, requirement
 from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.metric import HIGHER
-from seatrial.report.comparison.before_after import compact, comparison, comparison_page, rounds_of, to_json
+from seatrial.report.comparison.before_after import COMPARED, compact, comparison, comparison_page, rounds_of, to_json
 from seatrial.report.comparison.configurations import COLUMNS, configurations, sentences
 from seatrial.report.comparison.configurations import table as choice_table
 from seatrial.report.comparison.configurations import to_json as choice_json
@@ -74,7 +73,8 @@ def compare(
         raise click.UsageError('--html, --fail-on and --paired are of two sides, before and after, without a choice')
     site = answering(site_folder)
     screen = console()
-    rows = chosen(site, sides, Console(stderr=True), as_written if choosing else compact)
+    needed = () if choosing else (compact, COMPARED)
+    rows = chosen(site, sides, Console(stderr=True), *needed)
     if profile is not None:
         rows = [each.filter(pl.col('profile') == profile) for each in rows]
     _check(rows)

@@ -87,7 +87,8 @@ def fault_in(rows: pl.DataFrame) -> str:
         return f'rows have no {next(name for name, number in zip(NEEDED, empty, strict=True) if number)}'
     words = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), VERDICTS)
     words |= {'unit': tuple(base for base, _ in UNITS.values()), 'better': (HIGHER, LOWER)}
-    said = rows.select(pl.col(name).drop_nulls().unique().implode() for name in words).row(0)
+    runs = (pl.col(name).filter(pl.col(name).ne_missing(pl.col(name).shift())) for name in words)
+    said = rows.select(each.drop_nulls().unique().implode() for each in runs).row(0)
     for (name, known), own in zip(words.items(), said, strict=True):
         for word in own:
             if word not in known:
@@ -168,19 +169,24 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
     """
     key = [name for name in ('session', *OF_METRIC) if name in columns]
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
-    made = {
-        'value': pl.col('value').filter(usable).mean(),
-        'launches': pl.col('started').is_not_null().sum().cast(pl.Int64),
-    }
-    aggregated = {name: expression for name, expression in made.items() if name in columns}
+    alike = [name for name in columns if name not in ('value', 'launches')]
     # The launches of a metric follow each other: its key is looked up once a run of rows, and not once a row.
     same = (pl.col(name).eq_missing(pl.col(name).shift()) for name in key)
     begins = rows.select(~pl.all_horizontal(same)).to_series()
-    runs = rows.filter(begins).with_row_index('_run').with_columns(_of=pl.col('_run').first().over(key))
-    of = runs['_of'].gather(begins.cum_sum() - 1)
-    figures = rows.with_columns(_of=of).group_by('_of', maintain_order=True).agg(**aggregated)
-    alike = [name for name in columns if name not in made]
-    return runs.filter(pl.col('_of') == pl.col('_run')).select(alike).hstack(figures.drop('_of')).select(columns)
+    runs = rows.select(alike).filter(begins).with_row_index('_run')
+    runs = runs.with_columns(_of=pl.col('_run').first().over(key))
+    launches = rows.lazy().with_columns(_of=runs['_of'].gather(begins.cum_sum() - 1))
+    figures = {
+        # Filtered first: a filter in each group takes four times as long.
+        'value': launches.filter(usable).group_by('_of').agg(pl.col('value').mean()),
+        'launches': launches.group_by('_of').agg(launches=pl.col('started').count().cast(pl.Int64)),
+    }
+    for name in figures:
+        if name in columns:
+            found = figures[name].collect()
+            empty = pl.Series(name, [None], dtype=SUMMARY[name]).new_from_index(0, runs.height)
+            runs = runs.with_columns(empty.scatter(found['_of'], found[name]))
+    return runs.filter(pl.col('_of') == pl.col('_run')).select(columns)
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,13 @@ ANNOTATIONS = 'annotations.jsonl'
 REMOVED_SUFFIX = '.removed'
 """Of Seatrial 0.1: names of sessions that were removed, a line each, and that an archive may still have."""
 
+TOO_MANY = 'it has more rows than launches fit into its bytes'
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
 MAX_BYTES = 256 << 20  # of a file that is read whole: others may have written it
-AT_ONCE = 8  # sessions of an archive that are in memory together
-TOGETHER = 16  # files whose summaries are made at once: to begin a reading costs more than to go through the rows
+MIN_ROW_BYTES, MANY_ROWS = 8, 100_000  # a figure of a launch takes 8 bytes; a few can stand for any number of rows
+AT_ONCE = 4  # sessions that are in memory together with all their columns
+TOGETHER = 8  # of which some columns are: to begin a reading costs more than to go through the rows
 SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
 """What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
 
@@ -157,14 +159,15 @@ def read(
     newest: int = 0,
     named: Collection[str] | None = None,
     kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
+    columns: Sequence[str] | None = None,
 ) -> History:
     """The sessions in the folder; one that is not there is empty. Raises OSError where it may not be read.
 
-    newest: how many of them, the last ones; 0: all; named: only these sessions
+    newest: how many of them, the last ones; 0: all; named: only these sessions; columns: only these
     kept: what of the rows of a session is to stay in memory
     """
     skipped: list[Skipped] = []
-    tables = list(map(kept, readable(one_by_one(folder, newest, named), skipped)))
+    tables = list(map(kept, readable(_several(folder, newest, named, columns), skipped)))
     return History(pl.concat(tables) if tables else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))
 
 
@@ -181,12 +184,8 @@ def one_by_one(
     folder: Path, newest: int = 0, named: Collection[str] | None = None
 ) -> Iterator[pl.DataFrame | Skipped]:
     """As `read`, one session after the other: a caller that keeps a part of each needs no memory for all."""
-    places, skipped = _places(folder)
-    yield from skipped
-    wanted = [each for each in list(places)[-newest:] if named is None or each in named]
-    for file, own in groupby(wanted, lambda session: places[session]):
-        for rows in _of_archive(file, list(own)) if is_archive(file) else [_or_skipped(file, table_in(file))]:
-            yield from [rows] if isinstance(rows, Skipped) else rows.partition_by('session', maintain_order=True)
+    for rows in _several(folder, newest, named):
+        yield from [rows] if isinstance(rows, Skipped) else rows.partition_by('session', maintain_order=True)
 
 
 def summaries(
@@ -197,19 +196,26 @@ def summaries(
     columns: only these, with 'session'; a row can then stand for several metrics that are alike in them
     """
     columns = [name for name in SUMMARY if name in columns]
+    for rows in _several(folder, newest, columns=needed_by(columns)):
+        yield rows if isinstance(rows, Skipped) else summary(rows, columns)
+
+
+def _several(
+    folder: Path, newest: int = 0, named: Collection[str] | None = None, columns: Sequence[str] | None = None
+) -> Iterator[pl.DataFrame | Skipped]:
+    """As `read`, a few sessions at a time."""
     places, skipped = _places(folder)
     yield from skipped
+    wanted = [each for each in list(places)[-newest:] if named is None or each in named]
     archives = {session: file for session, file in places.items() if is_archive(file)}
-    for archive, own in groupby(list(places)[-newest:], archives.get):
-        sessions, needed = list(own), needed_by(columns)
-        parts = [sessions[at : at + TOGETHER] for at in range(0, len(sessions), TOGETHER)]
-        found = (
-            _of_archive(archive, sessions, needed)
-            if archive
-            else (each for part in parts for each in _of_files([places[name] for name in part], needed))
-        )
-        for rows in found:
-            yield rows if isinstance(rows, Skipped) else summary(rows, columns)
+    at_once = AT_ONCE if columns is None else TOGETHER
+    for archive, own in groupby(wanted, archives.get):
+        sessions = list(own)
+        if archive:
+            yield from _of_archive(archive, sessions, columns)
+            continue
+        for at in range(0, len(sessions), at_once):
+            yield from _of_files([places[each] for each in sessions[at : at + at_once]], columns)
 
 
 class Annotation(NamedTuple):
@@ -252,6 +258,8 @@ def _sessions_of(archive: Path) -> set[str] | str:
         return content
     if _SEAL in content:
         with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            if _rows_are_too_many([content]):
+                return TOO_MANY
             held = pl.read_parquet(io.BytesIO(content), columns=['session'])['session'].cast(pl.String).unique()
             if all(name and SESSION.fullmatch(name) for name in held):
                 return set(held)
@@ -272,18 +280,24 @@ def _of_archive(
         yield rows.sort('session', maintain_order=True)
 
 
-def _of_files(files: Sequence[Path], columns: Sequence[str]) -> list[pl.DataFrame | Skipped]:
-    """These columns of files of sessions, read at once where nothing is wrong with any of them."""
-    contents = [content_of(file) for file in files]
-    whole: list[IO[bytes]] = [io.BytesIO(each) for each in contents if isinstance(each, bytes) and _SEAL in each]
-    if len(whole) == len(files):
-        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            if all(pl.read_parquet_schema(each) == _schema_of(SCHEMA) for each in whole):
-                rows = pl.scan_parquet(whole).select(columns).collect()
-                held = rows['session'].unique(maintain_order=True).to_list()
-                if held == [each.stem for each in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
-                    return [rows]
+def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.DataFrame | Skipped]:
+    """The rows of files of sessions, read at once where nothing is wrong with any of them. columns: only these"""
+    whole = [each for each in map(content_of, files) if isinstance(each, bytes) and _SEAL in each]
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        if len(whole) == len(files) and not _rows_are_too_many(whole):
+            read_in: list[IO[bytes]] = [io.BytesIO(each) for each in whole]
+            rows = pl.scan_parquet(read_in, schema=_schema_of(SCHEMA)).select(columns or list(COLUMNS)).collect()
+            held = rows['session'].unique(maintain_order=True).to_list()
+            if held == [each.stem for each in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
+                return [rows]
     return [_or_skipped(file, table_in(file, columns)) for file in files]
+
+
+def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
+    """Whether files say that they have more rows than fit into them. Raises PolarsError."""
+    files: list[IO[bytes]] = [io.BytesIO(each) for each in contents]
+    rows = pl.scan_parquet(files).select(pl.len()).collect().item()
+    return bool(rows > max(MANY_ROWS, sum(map(len, contents)) // MIN_ROW_BYTES))
 
 
 def _or_skipped(file: Path, rows: pl.DataFrame | str) -> pl.DataFrame | Skipped:
@@ -340,6 +354,8 @@ def rows_in(
         schema = pl.read_parquet_schema(io.BytesIO(content))
         if schema.get('schema') != COLUMNS['schema']:
             return 'it is not of Seatrial'
+        if _rows_are_too_many([content]):
+            return TOO_MANY
         found = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema']
         if not found.len():
             return 'it is not of Seatrial'

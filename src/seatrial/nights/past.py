@@ -9,7 +9,7 @@ import polars as pl
 from seatrial.history.store import Annotation, Skipped, annotations, folder_of, read, readable, summaries
 from seatrial.judge.compare import EFFECT
 from seatrial.nights.standing import missed_of, watch_of
-from seatrial.report.comparison.before_after import compact
+from seatrial.report.comparison.before_after import COMPARED, compact
 from seatrial.report.nights.nights import OF_WHOLE, whole
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.page import year_page
@@ -44,7 +44,7 @@ def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
                 yield rows.select(GATHERED)
 
     def rows_of(names: Sequence[str]) -> pl.DataFrame:
-        found = read(folder, named=names, kept=compact)
+        found = read(folder, named=names, kept=compact, columns=COMPARED)
         skipped.extend(each for each in found.skipped if each not in skipped)
         return found.rows
 

@@ -89,10 +89,14 @@ def remember(
     return write(folder_of(state), result.session, rows, ended)
 
 
+def report_files(evidence: SessionEvidence) -> dict[str, str]:
+    """What stands in each, by its name."""
+    return {PAGE: page(evidence), 'junit.xml': junit(evidence), 'summary.md': markdown(evidence)}
+
+
 def write_report(evidence: SessionEvidence, folder: Path) -> Path:
     """Write the three files, each whole, into the folder, which is made; returns the page. Raises OSError."""
-    texts = {PAGE: page(evidence), 'junit.xml': junit(evidence), 'summary.md': markdown(evidence)}
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
+    for name, text in report_files(evidence).items():
         write_whole(folder / name, text)
     return folder / PAGE

@@ -32,10 +32,11 @@ def chosen(
     wanted: Sequence[str],
     screen: Console,
     kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
+    columns: Sequence[str] | None = None,
 ) -> list[pl.DataFrame]:
     """The rows of the history for each of the texts, of which one can name several sessions with commas.
 
-    What cannot be read is said. Raises UsageError for a text that names no session. kept: as of `read`
+    What cannot be read is said. Raises UsageError for a text that names no session. kept, columns: as of `read`
     """
     folder = folder_of(site.state)
     known = sessions_in(folder)
@@ -52,7 +53,8 @@ def chosen(
     )
     sides, skipped = [], dict[Skipped, None]()
     for own, sessions in zip(terms, names, strict=True):
-        found = read(folder, named={*sessions, *(name for term in own for name in called.get(term, ()))}, kept=kept)
+        all_named = {*sessions, *(name for term in own for name in called.get(term, ()))}
+        found = read(folder, named=all_named, kept=kept, columns=columns)
         skipped |= dict.fromkeys(found.skipped)
         sides.append(found.rows)
     for each in skipped:

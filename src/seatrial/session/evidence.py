@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import polars as pl
@@ -143,17 +143,22 @@ def evidence_of(
     notices: Sequence[str] = (),
 ) -> SessionEvidence:
     """A session that has been judged, with its records and raw output."""
+    said = {'site': session.site.name, 'label': session.profile.label, 'units': session.site.units}
+    more = {'notices': notices, 'not_applicable': session.not_applicable}
+    before = {} if session.contract else figures_before(session)
+    return evidence_in(session.folder, cases, result, **said, **more, before=before)
+
+
+def evidence_in(
+    folder: Path, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult, **said: Any
+) -> SessionEvidence:
+    """The same of a folder. said: the fields of the evidence that neither records nor raw output say."""
     return SessionEvidence(
         result=result,
-        site=session.site.name,
-        label=session.profile.label,
-        began=began(session.id),
+        began=began(folder.name),
         seatrial=seatrial.__version__,
-        cases=[_case(session.folder, *each, one) for each, one in zip(cases, result.cases, strict=True)],
-        notices=notices,
-        not_applicable=session.not_applicable,
-        units=session.site.units,
-        before={} if session.contract else figures_before(session),
+        cases=[_case(folder, *each, one) for each, one in zip(cases, result.cases, strict=True)],
+        **said,
     )
 
 

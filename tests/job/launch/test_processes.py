@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from seatrial.engine.barrier import VARIABLE
 from seatrial.engine.base import Command
 from seatrial.job.launch import processes
 from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, processes_of
@@ -169,6 +170,15 @@ def test_each_process_has_its_streams_its_exit_status_and_its_outputs(place):
     assert [process.exit_status for process in outcome.processes] == [0, 3, -signal.SIGSEGV]
     assert outcome.outputs == ('text\n', None)
     assert sorted(path.name for path in place.glob('raw*')) == ['raw.0.out', 'raw.1.err']
+
+
+def test_the_secret_of_a_launch_is_in_no_command_line(place):
+    search = 'echo "$secret" | grep -laF -f - /proc/[0-9]*/cmdline'  # which has it on its standard input
+    argv = ('/bin/sh', '-c', f'secret="${{{VARIABLE}##*:}}"; echo "${{#secret}}"; {search}')
+    command, started = Command('task', (argv,), {}, (), own_barrier=True), Processes([list(argv)], {}, barrier=1)
+    with opened(place / 'data') as where:
+        finished = carry_out(command, started, str(place / 'raw'), where, 60.0, lambda: False)
+    assert finished.outcome.stdouts == ('32\n',)
 
 
 def test_the_times_of_the_processes_count_from_the_first_start(place):

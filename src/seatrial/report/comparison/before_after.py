@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from seatrial.history.provenance import CASE, SAID, circumstances, differences
-from seatrial.history.rows import OF_ONE_SESSION
+from seatrial.history.rows import NEEDED, OF_ONE_SESSION
 from seatrial.judge.compare import CONFIDENCE, EFFECT, ORDER, MetricChange, Series, compared
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import HIGHER
@@ -164,6 +164,20 @@ _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
 """What the values of a metric in one session can differ in."""
 
 
+_ALIKE = tuple(
+    dict.fromkeys(
+        name
+        for name in (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent')
+        if name not in _OF_VALUES
+    )
+)
+
+_LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]  # of it are few values, and many copies
+
+COMPARED = tuple(dict.fromkeys((*NEEDED, *_OF_VALUES, *_ALIKE, 'valid', 'value', 'schema')))
+"""The columns of the history that a comparison reads."""
+
+
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
     """What of the rows of the history a comparison needs: a row a metric of each session, with its valid values.
 
@@ -172,11 +186,11 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     if rows.schema['value'] == pl.List(pl.Float64):
         return rows
     usable = pl.col('valid') & pl.col('value').is_finite()
-    alike = dict.fromkeys((*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent'))
     return (
         rows.lazy()
         .group_by(_OF_VALUES, maintain_order=True)
-        .agg(pl.col(name for name in alike if name not in _OF_VALUES).first(), pl.col('value').filter(usable))
+        .agg(pl.col(_ALIKE).first(), pl.col('value').filter(usable))
+        .with_columns(pl.col(_LITTLE).cast(pl.Categorical))
         .collect()
     )
 
@@ -311,7 +325,10 @@ def _series(
 
 @dataclass(frozen=True)
 class _Metric:
-    """One metric of one side. without: why sessions of this side do not count."""
+    """One metric of one side. without: why sessions of this side do not count.
+
+    sessions: the values of each, or where there are several sessions their mean alone; least: of all values
+    """
 
     family: str
     file_system: str
@@ -320,6 +337,7 @@ class _Metric:
     steers: bool
     caches: frozenset[str]
     sessions: Mapping[str, Sequence[float]]
+    least: float
     without: Sequence[str]
 
 
@@ -336,7 +354,7 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
     if one.caches != other.caches:
         words = [' or '.join(sorted(each.caches - {''})) or 'nothing' for each in (one, other)]
         return f'{words[0]} before and {words[1]} after, which is no comparison of the storage'
-    if min(min(own) for each in (one, other) for own in each.sessions.values()) <= 0:
+    if min(one.least, other.least) <= 0:
         return 'a figure of 0 has no ratio'
     return ''
 
@@ -354,12 +372,21 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
             pl.col('cache').fill_null('').unique(),
             pl.col('value').explode(keep_nulls=False, empty_as_null=False),
         )
+        .with_columns(mean=pl.col('value').list.mean())
         .with_columns(used=(pl.col('value').list.len() > 0) & (pl.col('metric_verdict') != Verdict.INVALID.value))
         .group_by(metric, maintain_order=True)
         .agg(
             pl.col(_FACTS).first(),
-            pl.col('session', 'value', 'cache').filter('used'),
-            pl.format('{} in {}', 'metric_verdict', 'session').filter(~pl.col('used')).alias('without'),
+            pl.col('session', 'value', 'mean').filter('used'),
+            pl.col('cache').filter('used').explode(keep_nulls=False, empty_as_null=False).unique(),
+            pl.col('value').filter('used').explode(keep_nulls=False, empty_as_null=False).min().alias('least'),
+            pl.format(
+                '{} in {}', *(pl.col(name).filter(~pl.col('used')) for name in ('metric_verdict', 'session'))
+            ).alias('without'),
+        )
+        # Repetitions count where one session a side is all there is, and of counts: a million would take seconds.
+        .with_columns(
+            pl.when((pl.col('session').list.len() < 2) | (pl.col('unit').fill_null('') == '')).then('value')
         )
         .collect()
     )
@@ -372,8 +399,9 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
                 unit=row['unit'] or '',
                 better=row['better'] or HIGHER,
                 steers=row['steers'] is not False,
-                caches=frozenset(cache for own in row['cache'] for cache in own),
-                sessions=dict(zip(row['session'], row['value'], strict=True)),
+                caches=frozenset(row['cache']),
+                sessions=dict(zip(row['session'], row['value'] or ((mean,) for mean in row['mean']), strict=True)),
+                least=row['least'],
                 without=row['without'],
             ),
         )
