@@ -274,13 +274,26 @@ def test_memory_that_nobody_declares_refuses_nothing_and_is_asked_for(planned, s
     assert 'the memory of its nodes is not declared' in found['notes'][0]
 
 
-@pytest.mark.parametrize('name', ['plan', 'list'])
-def test_a_contract_that_asks_for_what_nothing_measures_is_refused_before_anybody_measures(on_site, site, name):
+@pytest.fixture
+def wrong_contract(site):
     criterion = "{id: '1', text: Fast., metric: outage, nodes: 1, at_most: 120 s}"
     head = 'version: 1\ntitle: T\ndate: 2026-06-30\nparties: {customer: P}\n'
-    (site.folder / 'contract.yaml').write_text(f'{head}criteria: [{criterion}]\n')
-    said = on_site(name)
-    assert (said.status, 'contract.yaml: criteria[0].metric: no check measures' in said.err) == (64, True)
+    (site.folder / 'contract.yaml').write_text(f'{head}criteria: [{criterion}, {{id: [2], text: Slow.}}]\n')
+
+
+def test_a_contract_that_is_wrong_is_told_whole_by_who_asks_for_it(on_site, wrong_contract):
+    for arguments in (('plan', '--profile=acceptance'), ('accept', '--judge')):
+        said = on_site(*arguments)
+        assert said.status == 64
+        assert 'criteria[0].metric: no check measures' in said.err and 'criteria[1].id: ' in said.err
+
+
+@pytest.mark.parametrize('name', ['plan', 'list', 'status'])
+def test_what_does_without_a_wrong_contract_goes_on_and_says_so_in_one_line(command, site, wrong_contract, name):
+    checks = [] if name == 'status' else ['--checks', site.checks]
+    said = command(name, '--site', site.folder, *checks)
+    assert said.status in (0, 13), said.err
+    assert len(re.findall(r'contract.yaml is wrong in \d place', said.out)) == 1
 
 
 def test_outside_a_checkout_the_checks_are_those_that_seatrial_was_installed_with(

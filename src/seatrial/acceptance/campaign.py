@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from seatrial.check.contract import (
     AcceptanceTest,
     Procedure,
-    acceptance_tests,
     acceptance_tests_again,
+    contract_of_site,
     contract_session,
     unlike,
     unmet,
@@ -333,7 +333,7 @@ def _row(
     return ProtocolRow(
         criterion=criterion,
         outcome=outcome,
-        unit=unit_for(outcome.figure or 0.0, base, units) if test.entry.bound.of else criterion.unit,
+        unit=unit_for(outcome.figure or 0.0, base, units) if test.criterion.of else criterion.unit,
         base=base,
         setup=[*_setup(test), *([('Load', outcome.load)] if outcome.load else [])],
         attempts=attempts,
@@ -386,11 +386,11 @@ def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str
 
     Raises SiteError for a contract that nothing here can measure.
     """
-    contract = load_contract(site.folder)
-    if contract is None:
-        return []
     declared, found = load_checks(checks), list[Allocations]()
-    tests = acceptance_tests(site, declared, contract)
+    asked = contract_of_site(site, declared)
+    if asked is None:
+        return []
+    contract, tests = asked
     for procedure, number in missing(tests, tests, Campaign(Path(site.state), tests).attempts()).items():
         check, case = declared[procedure.case.check], procedure.case
         if only and not {check.name, check.family} & set(only):

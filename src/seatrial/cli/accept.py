@@ -10,7 +10,7 @@ from rich.text import Text
 
 import seatrial
 from seatrial.acceptance.campaign import Campaign, Made, add_remark, missing, protocol_at, write_protocol
-from seatrial.check.contract import AcceptanceTest, acceptance_tests, contract_session
+from seatrial.check.contract import AcceptanceTest, contract_of_site, contract_session
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
@@ -25,7 +25,7 @@ from seatrial.report.terminal import console, marked, table_of
 from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
-from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
+from seatrial.site.contract import CONTRACT_FILE, Contract
 from seatrial.site.error import raise_any
 from seatrial.site.load import answering
 from seatrial.site.model import Site
@@ -68,12 +68,12 @@ def accept(
     declared = load_checks(checks)
     site = answering(site_folder)
     check_destructive(site, destructive)
-    contract = load_contract(site.folder)
-    if contract is None:
+    asked = contract_of_site(site, declared)
+    if asked is None:
         raise click.UsageError(
             f'{site.folder} has no {CONTRACT_FILE}; site-config/sample/contract.yaml is one to copy'
         )
-    tests = acceptance_tests(site, declared, contract)
+    contract, tests = asked
     campaign = Campaign(Path(site.state), tests)
     chosen = _chosen(contract, tests, milestone, ids)
     said = _said(tests, waive, remark, reason, by)

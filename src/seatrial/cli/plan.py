@@ -12,6 +12,8 @@ from rich.table import Table
 
 from seatrial.acceptance.campaign import asked_by_contract
 from seatrial.check.actions import action_lines
+from seatrial.check.contract import wrong_contract
+from seatrial.check.declared import load as load_checks
 from seatrial.check.forecast import NOTHING, Forecast, ForecastRange, forecasts, shortfalls
 from seatrial.check.planning import plan_of
 from seatrial.check.session import SessionOptions
@@ -39,8 +41,9 @@ def plan(asked: SessionOptions, as_json: bool) -> int:
     the middle is what earlier sessions took.
     """
     site, profile = answering(asked.site_folder), asked.profile
-    allocations = asked_by_contract(site, asked.checks, asked.only, asked.system)
-    contracted = allocations if profile == ACCEPTANCE.name else []
+    contracted = []
+    if profile == ACCEPTANCE.name:
+        contracted = asked_by_contract(site, asked.checks, asked.only, asked.system)
     try:
         session, cases = open_session(asked)
         of_trials = [plan_of(session, declared, case) for declared, case in cases]
@@ -55,8 +58,10 @@ def plan(asked: SessionOptions, as_json: bool) -> int:
     found[len(of_trials) :] = (
         own.over(each.number, each.criteria) for own, each in zip(found[len(of_trials) :], contracted, strict=True)
     )
-    if len(allocations) > len(contracted):
-        notes.append(f'what {CONTRACT_FILE} asks for is not counted; it is with --profile {ACCEPTANCE.name}')
+    if profile != ACCEPTANCE.name:
+        notes += (
+            wrong_contract(site, load_checks(asked.checks)) or [NOT_COUNTED] * (site.folder / CONTRACT_FILE).exists()
+        )
     if as_json:
         said = {
             'schema': SCHEMA,
@@ -87,6 +92,8 @@ def plan(asked: SessionOptions, as_json: bool) -> int:
     raise_any(problems)
     return 0
 
+
+NOT_COUNTED = f'what {CONTRACT_FILE} asks for is not counted; it is with --profile {ACCEPTANCE.name}'
 
 ALL: dict[str, Callable[[Forecast], ForecastRange]] = {
     'repetitions': lambda each: each.repetitions,
