@@ -374,6 +374,14 @@ def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_no
     assert len(measured.begun) == 1
 
 
+def test_what_does_not_fit_into_the_time_is_named_and_not_begun(on_site, contract, measured):
+    said = on_site('accept', '--milestone=M2', '--fit=1s')
+    assert (said.status, measured.begun) == (13, [])
+    assert re.search(r'1\.2: 2 allocations later: one takes .*, and 1 s are left of --fit', said.out)
+    on_site('accept', '--milestone=M2', '--fit=12h')
+    assert measured.begun == [('Writes', ('128KiB',), '')] * 2
+
+
 def test_of_two_at_once_the_second_begins_nothing(on_site, contract, measured, site):
     (site.folder / 'state').mkdir()
     with lock.acquire(load(site.folder).state, 'scratch', 'another'):

@@ -66,7 +66,7 @@ def fitted(
             if expected_s(found) <= available_s:
                 break
         if said:
-            cuts.append(f'{said}: {duration(expected_s(found))} are left')
+            cuts.append(f'{said}: then the trials take {duration(expected_s(found))}')
     return Fitted(session, found, cuts, expected_s(found) <= available_s)
 
 
