@@ -8,7 +8,7 @@ which drops the trend finds within three nights, and how often it calls somebody
 rule stops them; a random part is compared with the real one (coverage.py).
 
 Then the commands that list and compare nights, and find when they changed. Each night has 120 cases (or so many) of
-12 points with 6 samples: 1,440 metrics. Wall seconds, CPU seconds and the largest resident memory of each command as a
+12 points with 6 samples: 1,440 metrics. Wall and CPU seconds and the largest resident memory of each command as a
 process of its own. --sessions 0: only the first. --quick shows only that it works.
 """
 

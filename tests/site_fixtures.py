@@ -10,7 +10,7 @@ import pytest
 
 from builders import moved, sample_of, start_of
 from local_site import trial
-from seatrial.check.contract import acceptance_tests, contract_session
+from seatrial.check.contract import contract_of_site, contract_session
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
@@ -28,7 +28,6 @@ from seatrial.model.units import MIB
 from seatrial.rules.case import in_random_order
 from seatrial.session.evidence import judged_anew
 from seatrial.session.results import write_results
-from seatrial.site.contract import load_contract
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 
@@ -227,9 +226,9 @@ def allocation(site: SmallSite) -> Callable[..., Path]:
 
     def make(session_id: str, criterion: str, figure: float) -> Path:
         loaded, checks = load_site(site.folder), load_checks(site.checks)
-        contract = load_contract(site.folder)
-        assert contract is not None
-        criteria = acceptance_tests(loaded, checks, contract)
+        asked = contract_of_site(loaded, checks)
+        assert asked is not None
+        _contract, criteria = asked
         procedure = next(each.procedure for each in criteria if each.criterion.id == criterion)
         assert procedure is not None
         session = contract_session(session_id, loaded, procedure)

@@ -1,6 +1,7 @@
 """From the criteria of a contract to what one allocation measures, with the checks that come with Seatrial."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import contract_of, save, saved_references
 from seatrial.judge.references import Reference
+from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
 from seatrial.model.units import MIB
-from seatrial.site.contract import load_contract
+from seatrial.site.contract import read_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import load as load_site
-from seatrial.workload.registry import planned_metrics
+from seatrial.workload.registry import metrics_at, planned_metrics
+from seatrial.workload.sweep import examples
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
@@ -55,9 +58,9 @@ FIVE = [
 
 @pytest.fixture
 def resolve(tmp_path):
-    def resolve(*criteria, site=SITE):
-        (tmp_path / 'contract.yaml').write_text(yaml.safe_dump({**HEAD, 'criteria': list(criteria)}))
-        return acceptance_tests(site, CHECKS, load_contract(tmp_path))
+    def resolve(*criteria, site=SITE, head=HEAD):
+        (tmp_path / 'contract.yaml').write_text(yaml.safe_dump({**head, 'criteria': list(criteria)}))
+        return acceptance_tests(site, CHECKS, read_contract(tmp_path))
 
     return resolve
 
@@ -94,7 +97,7 @@ def test_the_five_sentences_of_an_administrator_are_what_checks_measure(resolve)
 
 
 def test_the_contract_of_the_example_is_valid():
-    assert len(acceptance_tests(SITE, CHECKS, load_contract(EXAMPLE))) == 5
+    assert len(acceptance_tests(SITE, CHECKS, read_contract(EXAMPLE))) == 5
 
 
 def test_an_allocation_measures_the_point_of_the_criterion_and_no_other(resolve):
@@ -165,15 +168,15 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
         ({'at_least': None, 'at_most': '5 GB/s'}, 'at_most', 'write at_least'),
         ({'layout': 'wild'}, 'layout', "did you mean 'wide'?"),
         ({'file_system': 'scrath'}, 'file_system', "did you mean 'scratch'?"),
-        ({'file_system': None}, 'file_system', 'write file_system: scratch'),
-        ({'partition': None}, 'partition', 'write partition: pelagia:compute'),
+        ({'file_system': None}, 'file_system', 'write scratch'),
+        ({'partition': None}, 'partition', 'write one of pelagia:compute, pelagia:io'),
         ({'tasks_per_node': 99}, 'tasks_per_node', 'write at most 16'),
         ({'workload': {'access': 'file per process'}}, 'workload.transfer_size', 'write one of 1MiB, 2MiB'),
         ({'workload': {'transfer_size': '1MiB'}}, 'workload.access', 'single shared file, strided'),
-        ({'workload': {**WRITE['workload'], 'direct': True, 'queue_depth': 7}}, 'workload.queue_depth', 'there is 1'),
-        ({'workload': {**WRITE['workload'], 'directory': 'shared'}}, 'workload.directory', 'see seatrial list'),
+        ({'workload': {**WRITE['workload'], 'direct': True, 'queue_depth': 7}}, 'workload.queue_depth', 'write 1'),
+        ({'workload': {**WRITE['workload'], 'directory': 'shared'}}, 'workload.directory', 'take it out'),
         ({'workload': {**WRITE['workload'], 'files_per_task': 7}}, 'workload.files_per_task', 'take it out'),
-        ({'workload': {**WRITE['workload'], 'check': 'Empty'}}, 'workload.check', "did you mean 'EmptyFiles'?"),
+        ({'workload': {**WRITE['workload'], 'check': 'Empty'}}, 'workload.check', 'write MultipleFilesTransferSizes'),
         ({'workload': {**WRITE['workload'], 'bytes_per_task': '1TiB'}}, 'workload', 'limits.bytes'),
         ({'workload': {**WRITE['workload'], 'check': 'EmptyFiles'}}, 'workload.check', 'MultipleFilesTransferSizes'),
         ({'workload': {**WRITE['workload'], 'point': '3MiB'}}, 'workload.point', '1MiB'),
@@ -193,6 +196,83 @@ def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, s
     found = refused(changed(**keys))
     assert found.startswith(f'contract.yaml: criteria[0].{place}: ')
     assert said in found
+
+
+def test_all_that_is_wrong_is_said_in_one_go_and_each_line_with_what_works_beside_the_others(resolve):
+    wrong = changed(metric='write bandwith', layout='wid', at_least='5 ms', workload=None)
+    others = {**WRITE, 'id': '2', 'nodes': 'many'}, {'id': '3', 'text': 'Of the second.', 'at_least': '70 % of 2'}
+    with pytest.raises(SiteError) as error:
+        resolve(wrong, *others, head={**HEAD, 'parties': {}})
+    places = [re.match(r'contract\.yaml: ([^ ]+): ', each)[1] for each in error.value.problems]
+    of_first = ['layout', 'metric', 'workload.access', 'workload.transfer_size', 'at_least']
+    assert places == ['parties', *(f'criteria[0].{key}' for key in of_first), 'criteria[1].nodes']
+
+
+@pytest.fixture(scope='module')
+def able(tmp_path_factory):
+    """A criterion for every metric that can be measured here by itself, of every kind, with every key that tells."""
+    found = {}
+    for check in CHECKS.values():
+        point = examples(check.sweep, check.workload)[0]
+        for each in () if check.every_point or check.axis.equals else metrics_at(point):
+            own = changed(metric=each.name, nodes=4, layout=None, at_least=None, conditions={'caches': 'allowed'})
+            unit = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}.get(each.unit, '')
+            own['at_least' if each.better == HIGHER else 'at_most'] = f'1 {unit}'.strip()
+            label = next(iter(SITE.trial_file.actions)) if check.workload.actions else point.label
+            own['workload'] = {'check': check.name, 'point': label}
+            found.setdefault((point.kind, each.name), own)
+    criteria = list(found.values())
+    refused = problems_in(tmp_path_factory.mktemp('able'), criteria)
+    able = [each for number, each in enumerate(criteria) if number not in refused]
+    assert len(able) > 90
+    return able
+
+
+def problems_in(folder, criteria):
+    """What is wrong with each of many criteria, by their places: so many at a time as an error shows."""
+    found = {}
+    for first in range(0, len(criteria), 6):
+        own = [{**each, 'id': str(number)} for number, each in enumerate(criteria[first : first + 6])]
+        (folder / 'contract.yaml').write_text(yaml.safe_dump({**HEAD, 'criteria': own}))
+        try:
+            acceptance_tests(SITE, CHECKS, read_contract(folder))
+        except SiteError as error:
+            for line in error.problems:
+                number = first + int(re.search(r'criteria\[(\d+)\]', line)[1])
+                found.setdefault(number, []).append(line)
+    return found
+
+
+def followed(criterion, line):
+    """The criterion once somebody has done what the line says."""
+    keys = re.match(r'contract\.yaml: criteria\[\d+\]([^ ]*): ', line)[1].strip('.')
+    found = re.search(r'as in (\w+): (.+)$', line) or re.search(
+        r'(?:write|measured)() (?:one of )?(.+?)(?:, | and \d+ more| \(docs|$)', line
+    )
+    *above, last = filter(None, [*keys.split('.'), found[1]])
+    own = json.loads(json.dumps(criterion))
+    inner = own.setdefault(above[0], {}) if above else own
+    inner[last] = yaml.safe_load(found[2])
+    return own
+
+
+@pytest.mark.parametrize(
+    'keys',
+    [['metric'], ['workload', 'check'], ['workload', 'point'], ['workload'], ['nodes'], ['partition'], ['bound']],
+    ids='.'.join,
+)
+def test_whatever_key_is_left_out_the_advice_is_followed_in_one_step(able, tmp_path, keys):
+    lacking = [json.loads(json.dumps(each)) for each in able]
+    for each in lacking:
+        inner = each if len(keys) == 1 else each[keys[0]]
+        for key in ('at_least', 'at_most') if keys == ['bound'] else keys[-1:]:
+            inner.pop(key, None)
+    said = problems_in(tmp_path, lacking)
+    assert said
+    for number, lines in said.items():
+        for line in lines:
+            lacking[number] = followed(lacking[number], line)
+    assert problems_in(tmp_path, [lacking[number] for number in said]) == {}
 
 
 def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):

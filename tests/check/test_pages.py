@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seatrial.check.contract import acceptance_tests
+from seatrial.check.contract import contract_of_site
 from seatrial.check.declared import load
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
 from seatrial.rules.case import STORAGE_MIN_S
-from seatrial.site.contract import load_contract
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 
@@ -58,8 +57,7 @@ def test_the_contract_of_a_page_is_one_that_the_site_it_copies_takes(session, na
     head = {'version': 1, 'title': 'Acceptance', 'date': '2026-06-30', 'parties': {'customer': 'Pelagia'}}
     text = yaml.safe_dump({**head, **yaml.safe_load(snippet(name, 'criteria'))})
     site = session(copied, 'acceptance', contract=text).site
-    contract = load_contract(site.folder)
-    found = acceptance_tests(site, CHECKS, contract)
+    _, found = contract_of_site(site, CHECKS)
     assert [each.metric_name for each in found] == metrics
 
 

@@ -10,14 +10,13 @@ import pytest
 
 from builders import chained
 from seatrial.acceptance import campaign
-from seatrial.check.contract import acceptance_tests
+from seatrial.check.contract import contract_of_site
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import save
 from seatrial.cli import accept
 from seatrial.job.directory import lock
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Verdict
-from seatrial.site.contract import load_contract
 from seatrial.site.load import load
 
 CONTRACT = """
@@ -321,7 +320,7 @@ def test_each_allocation_is_judged_once_however_many_are_measured(on_site, contr
 def attempts(site, contract, allocation):
     """The attempts at 1.1 of a campaign that has looked once; the first one has the folder `attempts.folder`."""
     loaded = load(site.folder)
-    tests = acceptance_tests(loaded, load_checks(site.checks), load_contract(site.folder))
+    _, tests = contract_of_site(loaded, load_checks(site.checks))
     one = campaign.Campaign(Path(loaded.state), tests)
     folder = allocation(FIRST, '1.1', 200.0)
     found = SimpleNamespace(folder=folder, now=lambda: one.attempts()['1.1'])
@@ -395,6 +394,14 @@ def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_no
     vars(measured).update(fault)
     assert on_site('accept').status == 13
     assert len(measured.begun) == 1
+
+
+def test_what_does_not_fit_into_the_time_is_named_and_not_begun(on_site, contract, measured):
+    said = on_site('accept', '--milestone=M2', '--fit=1s')
+    assert (said.status, measured.begun) == (13, [])
+    assert re.search(r'1\.2: 2 allocations later: one takes .*, and 1 s are left of --fit', said.out)
+    on_site('accept', '--milestone=M2', '--fit=12h')
+    assert measured.begun == [('Writes', ('128KiB',), '')] * 2
 
 
 def test_of_two_at_once_the_second_begins_nothing(on_site, contract, measured, site):

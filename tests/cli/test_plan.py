@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import sys
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +22,9 @@ from seatrial.model.units import GIB, MIB
 from seatrial.session.after_session import remember
 from seatrial.session.evidence import judged_anew
 from seatrial.site.load import load
+from seatrial.site.yaml_file import parse
+
+ROOT = Path(__file__).parents[2]
 
 LAST_LAUNCH = 1795230465
 """Unix time: the sixth repetition of a session of `past`."""
@@ -135,7 +140,7 @@ def test_a_session_with_another_share_of_a_task_tells_nothing(planned, site, pas
     loaded = load(site.folder)
     remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
     site.change('bytes_per_task: 1MiB', 'bytes_per_task: 2MiB')
-    assert planned('--profile=nightly')['Writes']['wall_s']['expected'] is None
+    assert planned('--profile=nightly')['Writes']['repetitions']['expected'] is None
 
 
 def test_the_table_has_every_case_and_the_totals(on_site):
@@ -274,13 +279,26 @@ def test_memory_that_nobody_declares_refuses_nothing_and_is_asked_for(planned, s
     assert 'the memory of its nodes is not declared' in found['notes'][0]
 
 
-@pytest.mark.parametrize('name', ['plan', 'list'])
-def test_a_contract_that_asks_for_what_nothing_measures_is_refused_before_anybody_measures(on_site, site, name):
+@pytest.fixture
+def wrong_contract(site):
     criterion = "{id: '1', text: Fast., metric: outage, nodes: 1, at_most: 120 s}"
     head = 'version: 1\ntitle: T\ndate: 2026-06-30\nparties: {customer: P}\n'
-    (site.folder / 'contract.yaml').write_text(f'{head}criteria: [{criterion}]\n')
-    said = on_site(name)
-    assert (said.status, 'contract.yaml: criteria[0].metric: no check measures' in said.err) == (64, True)
+    (site.folder / 'contract.yaml').write_text(f'{head}criteria: [{criterion}, {{id: [2], text: Slow.}}]\n')
+
+
+def test_a_contract_that_is_wrong_is_told_whole_by_who_asks_for_it(on_site, wrong_contract):
+    for arguments in (('plan', '--profile=acceptance'), ('accept', '--judge')):
+        said = on_site(*arguments)
+        assert said.status == 64
+        assert 'criteria[0].metric: no check measures' in said.err and 'criteria[1].id: ' in said.err
+
+
+@pytest.mark.parametrize('name', ['plan', 'list', 'status'])
+def test_what_does_without_a_wrong_contract_goes_on_and_says_so_in_one_line(command, site, wrong_contract, name):
+    checks = [] if name == 'status' else ['--checks', site.checks]
+    said = command(name, '--site', site.folder, *checks)
+    assert said.status in (0, 13), said.err
+    assert len(re.findall(r'contract.yaml is wrong in \d place', said.out)) == 1
 
 
 def test_outside_a_checkout_the_checks_are_those_that_seatrial_was_installed_with(
@@ -343,3 +361,92 @@ def test_a_contract_that_allows_no_caches_may_allow_them_to_fit(on_site, site, c
 def test_a_site_whose_acceptance_is_its_contract_is_told_what_measures_it(on_site, contract, name):
     said = on_site(name, '--profile=acceptance')
     assert (said.status, 'seatrial accept measures what contract.yaml asks for' in said.err) == (64, True)
+
+
+@pytest.fixture
+def pelagia(tmp_path, command, monkeypatch):
+    """`seatrial plan` on the example with 200 nodes, 64 OSTs and a contract of 200 GB/s, on a host without Slurm."""
+    folder = tmp_path / 'pelagia'
+    shutil.copytree(ROOT / 'site-config' / 'example-lustre', folder)
+    (tmp_path / 'bin').mkdir()
+    monkeypatch.setenv('PATH', str(tmp_path / 'bin'))
+    for name, old, new in (
+        ('trial.yaml', 'state: /admin/seatrial/pelagia', f'state: {tmp_path}/state'),
+        ('trial.yaml', 'osts: 32', 'osts: 64'),
+        ('trial.yaml', 'bytes: 48TiB', 'bytes: 150TiB'),
+        ('trial.yaml', 'nodes: [64]\n    profiles: [acceptance]', 'nodes: [200]\n    profiles: [acceptance]'),
+        ('contract.yaml', 'nodes: 64\n    at_least: 60 GB/s', 'nodes: 200\n    at_least: 200 GB/s'),
+    ):
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+
+    def said(*arguments):
+        done = command('plan', '--site', folder, '--checks', ROOT / 'checks', '--json', *arguments)
+        assert done.status == 0, done.err
+        return json.loads(done.out)
+
+    said.trial = folder / 'trial.yaml'
+    return said
+
+
+def test_the_time_of_a_contract_is_bytes_over_its_rate_times_what_is_repeated(pelagia):
+    found = pelagia('--profile=acceptance', '--fit=12h')
+    (asked,) = (each for each in found['cases'] if each['criteria'] == ['4.2.1'])
+    # Twice the memory of the nodes and the servers' caches, in whole GiB of each of 3200 tasks.
+    per_task = -(-(2 * 200 * 256 + 4096) // 3200 // 1) * GIB
+    launch_s = 3200 * per_task / 200e9
+    assert asked['wall_s']['expected'] == pytest.approx(3 * 8 * 2 * launch_s, rel=0.03)
+    assert found['total']['wall_s']['expected'] <= 12 * 3600
+
+
+def with_lines(trial, lines):
+    """Replace trials of the file as the lines say, as somebody would paste them, from the top down."""
+    head, _, rest = trial.read_text().partition('\ntrials:\n')
+    entries, below, end = rest.partition('\n# Units of the figures')
+    trials = parse(entries, trial.name)
+    for line in lines:
+        place = re.match(r'# trial.yaml: in place of trials\[(\d+)\]', line)
+        if place:
+            number = int(place[1])
+            del trials[number]
+        else:
+            trials.insert(number, *parse(line, trial.name))
+            number += 1
+    trial.write_text(f'{head}\ntrials: {json.dumps(trials)}\n{below}{end}')
+
+
+@pytest.mark.parametrize(('profile', 'time_s'), [('nightly', 3 * 3600), ('acceptance', 16 * 3600)])
+def test_the_lines_for_what_was_cut_give_the_plan_that_was_shown(pelagia, profile, time_s):
+    first = pelagia(f'--profile={profile}', f'--fit={time_s}')
+    assert first['cuts'] and first['trials']
+    with_lines(pelagia.trial, first['trials'])
+    again = pelagia(f'--profile={profile}', f'--fit={time_s}')
+    assert again['trials'] == []
+    assert sorted(each['case'] for each in again['cases']) == sorted(each['case'] for each in first['cases'])
+    assert again['total']['wall_s'] == first['total']['wall_s']
+
+
+def test_a_site_says_in_which_order_it_is_cut(pelagia):
+    pelagia.trial.write_text(pelagia.trial.read_text() + 'cuts: [checks]\n')
+    found = pelagia('--profile=acceptance', '--fit=16h')
+    assert not any('point' in each for each in found['cuts']) and any('without' in each for each in found['cuts'])
+
+
+def test_what_no_case_measures_is_named(pelagia):
+    found = pelagia('--profile=acceptance')['in_no_trial']
+    named = {what: said.split(', ') for what, _, said in (each.partition(': ') for each in found)}
+    assert named['partitions'] == ['pelagia:io'] and named['file systems'] == ['home']
+    assert named['targets one by one'] == ['64 OSTs of scratch', '4 MDTs of scratch']
+    assert 'scratch rack2' in named['layouts'] and 'isolation' in named['families']
+
+
+def test_a_limit_that_makes_regions_too_short_is_told_with_what_is_needed(planned, site, contract, past):
+    loaded = load(site.folder)
+    remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
+    assert not any('needed' in each for each in planned('--profile=acceptance')['']['criteria'])
+    contract.write_text(contract.read_text().replace('caches: allowed', 'caches: allowed, seconds: 5 s'))
+    margin, short = planned('--profile=acceptance')['']['criteria']
+    assert 'with 3 allocations decided from 1.35 times the bound on' in margin
+    # The 2 MiB take a second at the 2 MiB/s that were seen; a tenth more than five of them are wanted, in whole MiB.
+    assert 'no allocation can count' in short and 'bytes_per_task: 6MiB' in short

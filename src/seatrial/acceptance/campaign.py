@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 from seatrial.check.contract import (
     AcceptanceTest,
     Procedure,
-    acceptance_tests,
     acceptance_tests_again,
+    contract_of_site,
     contract_session,
     unlike,
     unmet,
 )
-from seatrial.check.declared import load as load_checks
+from seatrial.check.declared import Declared
+from seatrial.check.pace import Rate
 from seatrial.check.planning import plan_of
 from seatrial.check.session import FILE, began, contract_digest, contract_of, new_id, session_folders
 from seatrial.judge.case import judge_case
-from seatrial.judge.criteria import Attempt, CriterionOutcome, judge_contract
+from seatrial.judge.criteria import Attempt, Criterion, CriterionOutcome, judge_contract
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import OF_CONTRACT, CaseResult, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
@@ -338,7 +339,7 @@ def _row(
     return ProtocolRow(
         criterion=criterion,
         outcome=outcome,
-        unit=unit_for(outcome.figure or 0.0, base, units) if test.entry.bound.of else criterion.unit,
+        unit=unit_for(outcome.figure or 0.0, base, units) if test.criterion.of else criterion.unit,
         base=base,
         setup=[*_setup(test), *([('Load', outcome.load)] if outcome.load else [])],
         attempts=attempts,
@@ -379,29 +380,45 @@ def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
 
 
 class Allocations(NamedTuple):
-    """Those that a contract still asks for by one procedure."""
+    """Those that a contract still asks for by one procedure. promised: the rates of its criteria, by the metric."""
 
     plan: TrialPlan
     number: int
-    criteria: list[str]
+    tests: list[AcceptanceTest]
+    promised: Mapping[str, Rate]
 
 
-def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str | None) -> list[Allocations]:
+def asked_by_contract(
+    site: Site, declared: Mapping[str, Declared], only: Sequence[str], system: str | None
+) -> list[Allocations]:
     """All that `seatrial accept` has to measure yet, in any state of the system; nothing without a contract.
 
     Raises SiteError for a contract that nothing here can measure.
     """
-    contract = load_contract(site.folder)
-    if contract is None:
+    asked, found = contract_of_site(site, declared), list[Allocations]()
+    if asked is None:
         return []
-    declared, found = load_checks(checks), list[Allocations]()
-    tests = acceptance_tests(site, declared, contract)
+    _contract, tests = asked
     for procedure, number in missing(tests, tests, Campaign(Path(site.state), tests).attempts()).items():
         check, case = declared[procedure.case.check], procedure.case
         if only and not {check.name, check.family} & set(only):
             continue
         if system in (None, case.partition.partition(':')[0]):
             session = contract_session(new_id(), site, procedure)
-            own = [each.criterion.id for each in tests if each.procedure == procedure]
-            found.append(Allocations(plan_of(session, check, case), number, own))
+            own = [each for each in tests if each.procedure == procedure]
+            found.append(Allocations(plan_of(session, check, case), number, own, promised(tests, own)))
     return found
+
+
+def promised(tests: Sequence[AcceptanceTest], own: Sequence[AcceptanceTest]) -> dict[str, Rate]:
+    """The rates of data that these of all criteria ask for, by the name of the metric."""
+    by_id = {each.criterion.id: each.criterion for each in tests}
+
+    def bound(criterion: Criterion) -> float:
+        return criterion.bound * (bound(by_id[criterion.of]) if criterion.of else 1)
+
+    return {
+        each.metric.name: Rate(bound(each.criterion), each.criterion.id)
+        for each in own
+        if each.metric and each.metric.unit == 'B/s' and each.criterion.least
+    }

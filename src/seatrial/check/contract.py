@@ -1,10 +1,12 @@
 """From the criteria of a contract to the allocations that measure them: nobody writes these cases a second time."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
@@ -26,15 +28,17 @@ from seatrial.site.contract import (
     FIELDS,
     Conditions,
     Contract,
+    ContractFile,
     CriterionEntry,
     Workload,
     place,
+    read_contract,
 )
-from seatrial.site.error import problem, raise_any
-from seatrial.site.model import DEFAULT_LAYOUT, Overrides, Site, TrialEntry
+from seatrial.site.error import SiteError, problem, raise_any
+from seatrial.site.model import DEFAULT_LAYOUT, Entry, Overrides, Site, TrialEntry
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import counted, joined, listed
+from seatrial.workload.words import counted, listed
 
 METRICS: dict[str, tuple[str, str]] = {
     'write bandwidth': ('access', 'write'),
@@ -116,23 +120,49 @@ class AcceptanceTest:
         return {'metric': list(self.metric), 'procedure': self.procedure.as_json()}
 
 
-def acceptance_tests(site: Site, checks: Mapping[str, Declared], contract: Contract) -> list[AcceptanceTest]:
-    """How every criterion is measured. Raises SiteError for what no check measures here, with every problem."""
-    found, problems = [], list[str]()
-    for number, entry in enumerate(contract.criteria):
-        try:
-            found.append(_resolved(site, checks, contract, entry))
-        except _Refused as error:
-            problems.append(problem(CONTRACT_FILE, place(number, *error.keys), error.sentence))
-    by_id = {each.criterion.id: each for each in found}
-    for number, entry in enumerate(contract.criteria if not problems else ()):
-        base = by_id[entry.bound.of] if entry.bound.of else None
-        own = by_id[entry.id].metric
-        if base and base.metric and own and base.metric.unit != own.unit:
+def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractFile) -> list[AcceptanceTest]:
+    """How every criterion is measured. Raises SiteError for all that is wrong with the contract, in one go.
+
+    Of a criterion with several faults each remedy is followed, until nothing more is found.
+    """
+    here = _Here(site, checks, file.contract.counts, {})
+    found, problems = dict[str, AcceptanceTest](), {number: list(said) for number, said in file.problems.items()}
+    for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
+        faults = list(_faults(here, entry))
+        problems.setdefault(number, []).extend(
+            problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in faults
+        )
+        if not faults and not problems[number]:
+            found[entry.id] = _resolved(here, entry)
+    for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
+        base, own = found.get(entry.bound.of) if entry.bound else None, found.get(entry.id)
+        if base and base.metric and own and own.metric and base.metric.unit != own.metric.unit:
             sentence = f'{entry.metric} is no part of {base.entry.metric}: their units differ; take another one'
-            problems.append(problem(CONTRACT_FILE, place(number, _key(entry)), sentence))
-    raise_any(problems)
-    return _sharing(found)
+            problems[number].append(problem(CONTRACT_FILE, place(number, _key(entry)), sentence))
+    raise_any(each for number in sorted(problems) for each in problems[number])
+    return _sharing(list(found.values()))
+
+
+def contract_of_site(site: Site, checks: Mapping[str, Declared]) -> tuple[Contract, list[AcceptanceTest]] | None:
+    """The contract of a site and how its criteria are measured; None where it has none. Raises SiteError."""
+    file = read_contract(site.folder)
+    return (file.contract, acceptance_tests(site, checks, file)) if file else None
+
+
+def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> list[str]:
+    """For what does without the contract: in one line that it is wrong, or nothing.
+
+    checks: without them only its form is looked at
+    """
+    try:
+        file = read_contract(site.folder)
+        if file and checks is not None:
+            acceptance_tests(site, checks, file)
+        raise_any(file.said() if file else ())
+    except SiteError as error:
+        wrong = counted(len(error.problems), 'place')
+        return [f'{CONTRACT_FILE} is wrong in {wrong} and is not used; seatrial accept --judge says where']
+    return []
 
 
 def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
@@ -151,8 +181,9 @@ def _sharing(tests: Sequence[AcceptanceTest]) -> list[AcceptanceTest]:
     return [replace(each, criterion=replace(each.criterion, planned=planned[each.procedure])) for each in tests]
 
 
-def _criterion(contract: Contract, entry: CriterionEntry) -> Criterion:
+def _criterion(counts: str, entry: CriterionEntry) -> Criterion:
     bound = entry.bound
+    assert bound is not None, 'a contract without one is refused'
     found = Criterion(
         entry.id,
         bound.value,
@@ -174,19 +205,19 @@ def _criterion(contract: Contract, entry: CriterionEntry) -> Criterion:
         statistic='best' if best_of else statistic,
         best_of=int(best_of or 0),
         allocations=entry.allocations or 1,
-        counts=contract.counts,
+        counts=counts,
         once=once,
     )
 
 
 def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | None) -> AcceptanceTest:
     if entry.observed:
-        return AcceptanceTest(_criterion(contract, entry), entry)
+        return AcceptanceTest(_criterion(contract.counts, entry), entry)
     try:
         found = (kept or {})['procedure']
         procedure = Procedure(**{**found, 'trial': TrialEntry.model_validate(found['trial'])})
         type_ = MetricType(*(kept or {})['metric'])
-        case, conditions = procedure.case, entry.conditions or Conditions()
+        case, conditions, bound = procedure.case, entry.conditions or Conditions(), entry.bound
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f'{entry.id} has no procedure') from error
     workload = entry.workload or Workload()
@@ -200,7 +231,7 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
     ]
     pairs = [each for each in named if each[1] is not None] + [
         (('metric',), METRICS.get(entry.metric or '', ('', entry.metric))[1], type_.name),
-        ((_key(entry),), UNITS[entry.bound.unit][0] if not entry.bound.of else type_.unit, type_.unit),
+        ((_key(entry),), UNITS[bound.unit][0] if bound and not bound.of else type_.unit, type_.unit),
         (('nodes',), entry.nodes or 1, case.nodes),
         (('layout',), entry.layout or DEFAULT_LAYOUT, case.layout),
         (('engine',), entry.engine or '', procedure.engine),
@@ -213,7 +244,7 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
     for keys, asked, done in pairs:
         if asked != done:
             raise ValueError(_otherwise(number, keys, show(asked), show(done)))
-    return AcceptanceTest(_criterion(contract, entry), entry, procedure, type_)
+    return AcceptanceTest(_criterion(contract.counts, entry), entry, procedure, type_)
 
 
 def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
@@ -255,11 +286,29 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 
 class _Refused(Exception):
-    """keys: below the criterion; sentence: what is wrong there, with the remedy."""
+    """What is wrong with a criterion at some of its keys.
 
-    def __init__(self, keys: Sequence[str], sentence: str) -> None:
-        self.keys, self.sentence = keys, sentence
-        super().__init__(sentence)
+    values: for the key, of which those that then work are proposed; fixes: the criterion with each, where it is more
+    remedy: with {} in their place
+    wrong:  what stands there and is meant to be one of them
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[str],
+        fault: str,
+        remedy: str = '',
+        values: Iterable[str] = (),
+        wrong: str = '',
+        fixes: Mapping[str, CriterionEntry] | None = None,
+    ) -> None:
+        self.keys, self.fault, self.remedy, self.wrong = keys, fault, remedy, wrong
+        self._values, self._fixes = values, fixes
+        super().__init__(fault)
+
+    def fixes(self, entry: CriterionEntry) -> Mapping[str, CriterionEntry]:
+        """The criterion with each of the values, by their words."""
+        return _fixes(entry, *self.keys, values=self._values) if self._fixes is None else self._fixes
 
 
 class _Candidate(NamedTuple):
@@ -268,46 +317,127 @@ class _Candidate(NamedTuple):
     metric: MetricType
 
 
-def _resolved(
-    site: Site, checks: Mapping[str, Declared], contract: Contract, entry: CriterionEntry
-) -> AcceptanceTest:
+class _Here(NamedTuple):
+    """Where a contract is to be measured, and what was found of it: all that checks measure, by the procedure."""
+
+    site: Site
+    checks: Mapping[str, Declared]
+    counts: str
+    measured: dict[str, list[_Candidate]]
+
+
+def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str], str]]:
+    """What is wrong with a criterion, with what works in its place: all of it, as far as remedies lead."""
+    seen = set[tuple[str, ...]]()
+    while True:
+        error = _refusal(here, entry)
+        if error is None or tuple(error.keys) in seen:
+            return
+        seen.add(tuple(error.keys))
+        fixes = error.fixes(entry)
+        after = {word: _refusal(here, fixed) for word, fixed in fixes.items()}
+        working = [word for word, other in after.items() if other is None]
+        # Where something else is wrong too, what leads to that.
+        working = working or [word for word, other in after.items() if other and tuple(other.keys) not in seen]
+        remedy = error.remedy or (f'write {"one of " if len(working) > 1 else ""}{{}}' if working else NO_REMEDY)
+        near = choice(error.wrong, working) if error.wrong else ''
+        said = near if near.startswith('did you mean') else remedy.format(listed(working))
+        yield error.keys, f'{error.fault}; {said}'
+        if not working:
+            return
+        entry = fixes[working[0]]
+
+
+NO_REMEDY = 'nothing in its place can be measured here: see seatrial list --profile acceptance'
+
+
+def _refusal(here: _Here, entry: CriterionEntry) -> _Refused | None:
+    try:
+        _resolved(here, entry)
+    except _Refused as error:
+        return error
+    return None
+
+
+def _with(entry: CriterionEntry, *keys: str, value: str | None) -> CriterionEntry | None:
+    """The criterion with what a contract may write at these keys, None if it may not. Without a value: without it."""
+    key, *below = keys
+    read = int(value) if value and value.isdecimal() else {'true': True, 'false': False}.get(value or '', value)
+    models: dict[str, type[Entry]] = {'workload': Workload, 'conditions': Conditions}
+    model = models[key] if below else CriterionEntry
+    others = {} if below else {'id': 'x', 'text': 'x'}
+    given = {} if value is None else {keys[-1]: read}
+    try:
+        found = getattr(model.model_validate({**others, **given}), keys[-1])
+    except ValidationError:
+        return None
+    # What else is there stays as it was read: it is not written so.
+    own = (getattr(entry, key) or model()).model_copy(update={keys[-1]: found}) if below else found
+    return entry.model_copy(update={key: own})
+
+
+def _fixes(entry: CriterionEntry, *keys: str, values: Iterable[str]) -> dict[str, CriterionEntry]:
+    return {each: fixed for each in dict.fromkeys(values) if (fixed := _with(entry, *keys, value=each))}
+
+
+def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
     if entry.observed:
-        return AcceptanceTest(_criterion(contract, entry), entry)
-    assert entry.metric is not None, 'load_contract asks for it'
-    kind, name = METRICS.get(entry.metric, ('', entry.metric))
-    trial = _trial(site, entry)
-    procedures = {
-        check: Procedure(
-            trial.model_copy(update={'checks': (check,)}),
-            '',
-            entry.engine or '',
-            entry.state or '',
-            (entry.conditions or Conditions()).seconds or 0.0,
-            (entry.conditions or Conditions()).caches == 'allowed',
-        )
-        for check in checks
-    }
-    measured = [each for check in checks.values() for each in _points(site, check, procedures[check.name])]
+        if entry.bound is None:
+            raise _Refused([], NO_BOUND, 'write at_most or at_least with what people are to observe, as in 120 s')
+        return AcceptanceTest(_criterion(here.counts, entry), entry)
+    candidate, procedure = _measured_by(here, entry)
+    name, unit, least = entry.metric, candidate.metric.unit, candidate.metric.better == HIGHER
+    key, bound = 'at_least' if least else 'at_most', entry.bound
+    example = f'1 {EXAMPLE_UNITS.get(unit, "")}'.strip()
+    right = entry.model_copy(update={'at_least': None, 'at_most': None})
+    fixes = _fixes(right, key, values=[example])
+    if bound is None:
+        said = f'write {key}, as in {key}: {{}}'
+        raise _Refused([], NO_BOUND, f'of {name} {"more" if least else "less"} is better: {said}', fixes=fixes)
+    if not bound.of and UNITS[bound.unit][0] != unit:
+        remedy = f'write {EXAMPLE_UNITS.get(unit, "no unit")}'
+        raise _Refused([_key(entry)], f'{name} is not measured in {bound.unit or "no unit"}', remedy, fixes=fixes)
+    if least != (entry.at_least is not None):
+        fixed = right.model_copy(update={key: bound})
+        said = f'of {name} {"more" if least else "less"} is better'
+        raise _Refused([_key(entry)], said, f'write {key}', fixes={bound.written: fixed})
+    _check_conditions(here.site, here.checks[candidate.check], procedure, entry)
+    return AcceptanceTest(_criterion(here.counts, entry), entry, procedure, candidate.metric)
+
+
+NO_BOUND = 'neither at_least nor at_most is written'
+EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
+
+
+def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Procedure]:
+    """What measures a criterion, whatever is asked of it."""
+    trial, conditions = _trial(here.site, entry), entry.conditions or Conditions()
+    own = (entry.engine or '', entry.state or '', conditions.seconds or 0.0, conditions.caches == 'allowed')
+    key = f'{trial!r} {own}'
+    if key not in here.measured:
+        here.measured[key] = [
+            each
+            for check in here.checks.values()
+            for each in _points(here.site, check, Procedure(_of_check(trial, check.name), '', *own))
+        ]
+    measured, metric_ = here.measured[key], entry.metric or ''
+    kind, name = METRICS.get(metric_, ('', metric_))
     named = [each for each in measured if each.metric.name == name and kind in ('', each.point.kind)]
     if not named:
-        known = {each.metric.name for each in measured}
-        words = [word for word, (_, own) in METRICS.items() if own in known]
-        remedy = choice(entry.metric, [*words, *sorted(known)])
-        if not remedy.startswith('did you mean'):
-            remedy = f'write one of {listed(words)} (docs/contract.md), or observed: true for what people observe'
-        raise _Refused(['metric'], f'no check measures {show(entry.metric)} here; {remedy}')
-    candidate = _one_of(named, entry, checks)
-    unit = UNITS[entry.bound.unit][0]
-    if not entry.bound.of and unit != candidate.metric.unit:
-        examples = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's or ms'}.get(candidate.metric.unit, 'no unit')
-        raise _Refused([_key(entry)], f'{entry.metric} is not measured in {entry.bound.unit}; write {examples}')
-    least = candidate.metric.better == HIGHER
-    if least != (entry.at_least is not None):
-        key = 'at_least' if least else 'at_most'
-        raise _Refused([_key(entry)], f'of {entry.metric} {"more" if least else "less"} is better; write {key}')
-    procedure = procedures[candidate.check]._replace(point=candidate.point.label)
-    _check_conditions(site, checks[candidate.check], procedure, entry)
-    return AcceptanceTest(_criterion(contract, entry), entry, procedure, candidate.metric)
+        known = {(each.point.kind, each.metric.name): each.metric.name for each in measured}
+        words = [*(word for word, own_ in METRICS.items() if own_ in known), *sorted(set(known.values()))]
+        remedy = 'write one of {} (docs/contract.md), or observed: true for what people observe'
+        fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
+        raise _Refused(['metric'], fault, remedy, words, metric_)
+    unit = UNITS[entry.bound.unit][0] if entry.bound and not entry.bound.of else ''
+    # 'read' in op/s is no bandwidth, whatever has the same name.
+    named = [each for each in named if each.metric.unit == unit] or named
+    candidate = _one_of(named, entry, here.checks)
+    return candidate, Procedure(_of_check(trial, candidate.check), candidate.point.label, *own)
+
+
+def _of_check(trial: TrialEntry, check: str) -> TrialEntry:
+    return trial.model_copy(update={'checks': (check,)})
 
 
 def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: CriterionEntry) -> None:
@@ -318,21 +448,24 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: 
     for what, words in (('bytes', approximate_size), ('inodes', partial(counted, one='inode'))):
         if needed[what] > room[what]:
             said = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
-            raise _Refused(['workload'], f'it needs {said}; ask for less, or raise the limit in trial.yaml')
+            raise _Refused(['workload'], f'it needs {said}', 'ask for less, or raise the limit in trial.yaml')
     if entry.conditions and entry.conditions.exclusive and not is_slurm(site, procedure.case.partition):
         said = f'no record shows who else uses the nodes of {procedure.case.partition}, which are not given by Slurm'
-        raise _Refused(['conditions', 'exclusive'], f'{said}; take it out, or name a partition of Slurm')
+        fixes = _without(entry, 'conditions', 'exclusive')
+        remedy = 'take it out, or name a partition of Slurm'
+        raise _Refused(['conditions', 'exclusive'], said, remedy, fixes=fixes)
     _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, entry)
     if procedure.caches:
         return
     least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
     if 0 < procedure.seconds < least:
-        said = f'{procedure.seconds:g} s are too short to tell storage from caches; write at least {least:g} s'
-        raise _Refused(['conditions', 'seconds'], f'{said}, or caches: allowed')
+        said = f'{procedure.seconds:g} s are too short to tell storage from caches'
+        remedy = f'write at least {least:g} s, or caches: allowed'
+        raise _Refused(['conditions', 'seconds'], said, remedy, [f'{least:g} s'])
     if moves_data and None in (target.server_cache_bytes, target.fast_tier_bytes):
         said = f'how much the servers of {target.name} keep in memory is not declared, so no figure is of its storage'
         remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
-        raise _Refused(['conditions', 'caches'], f'{said}; {remedy}')
+        raise _Refused(['conditions', 'caches'], said, remedy, ['allowed'])
 
 
 def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: CriterionEntry) -> None:
@@ -342,16 +475,21 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
         return
     keys, kind = ('conditions', 'bytes'), kind_of(plan.kind)
     if not kind.moves_data:
-        raise _Refused(keys, f'says nothing of {entry.metric}; take it out')
+        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', fixes=_without(entry, *keys))
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
         if procedure.caches or times > BY_ITSELF:
-            raise _Refused(keys, 'nothing makes the files so large; write bytes_per_task in workload')
+            raise _Refused(keys, 'nothing makes the files so large', 'write bytes_per_task in workload')
         return
     used = files_bytes(kind.resized(point, share) if share is not None else point)
     if used < times * point.nodes * memory:
         needed = approximate_size(round(times * point.nodes * memory))
-        raise _Refused(keys, f'all files hold {approximate_size(used)}, less than {needed}; raise bytes_per_task')
+        raise _Refused(keys, f'all files hold {approximate_size(used)}, less than {needed}', 'raise bytes_per_task')
+
+
+def _without(entry: CriterionEntry, *keys: str) -> dict[str, CriterionEntry]:
+    fixed = _with(entry, *keys, value=None)
+    return {'': fixed} if fixed else {}
 
 
 def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
@@ -391,36 +529,47 @@ def _key(entry: CriterionEntry) -> str:
 
 def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
     file = site.trial_file
-    partition = _chosen('partition', entry.partition, list(file.partitions))
-    file_system = _chosen('file_system', entry.file_system, list(file.file_systems))
+    partition = _chosen('partition', entry, list(file.partitions))
+    file_system = _chosen('file_system', entry, list(file.file_systems))
     layout = entry.layout or DEFAULT_LAYOUT
     layouts = [DEFAULT_LAYOUT, *file.file_systems[file_system].layouts]
     if layout not in layouts:
-        raise _Refused(['layout'], f'{show(file_system)} has no layout {show(layout)}; {choice(layout, layouts)}')
-    nodes, most = entry.nodes or 1, file.partitions[partition].tasks_per_node
-    if nodes > 1 and file.partitions[partition].launcher.kind == 'local':
-        raise _Refused(['nodes'], f'the launcher of {show(partition)} is local and reaches one node; write 1')
+        fault = f'{show(file_system)} has no layout {show(layout)}'
+        raise _Refused(['layout'], fault, '', layouts, layout)
+    most, local = file.partitions[partition].tasks_per_node, file.partitions[partition].launcher.kind == 'local'
+    if entry.nodes is None:
+        numbers = ['1'] if local else NODES
+        raise _Refused(
+            ['nodes'], 'is missing', '' if local else 'write one of {}, or as many as the contract says', numbers
+        )
+    if entry.nodes > 1 and local:
+        fault = f'the launcher of {show(partition)} is local and reaches one node'
+        raise _Refused(['nodes'], fault, '', ['1'])
     if (entry.tasks_per_node or 0) > most:
-        said = f'{entry.tasks_per_node} are more than {show(partition)} has; write at most {most}'
-        raise _Refused(['tasks_per_node'], said)
+        fault = f'{entry.tasks_per_node} are more than {show(partition)} has'
+        raise _Refused(['tasks_per_node'], fault, f'write at most {most}', [str(most)])
     workload, conditions = entry.workload or Workload(), entry.conditions or Conditions()
     fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
     if conditions.budget is not None:
         fixed['budget'] = conditions.budget
-    lists = {'checks': ['*'], 'partitions': [partition], 'file_systems': [file_system], 'nodes': [nodes]}
+    lists = {'checks': ['*'], 'partitions': [partition], 'file_systems': [file_system], 'nodes': [entry.nodes]}
     lists |= {'layouts': [layout], 'profiles': [ACCEPTANCE.name]}
     return TrialEntry.model_validate({**lists, 'tasks_per_node': entry.tasks_per_node or most, **fixed})
 
 
+NODES = ('200', '16', '4', '2', '1')
+"""Numbers of nodes to propose where a criterion has none; which of them there are, nobody here knows."""
+
 _OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fields]
 
 
-def _chosen(key: str, name: str | None, known: Sequence[str]) -> str:
+def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
+    name = getattr(entry, key)
     if name is None and len(known) > 1:
-        raise _Refused([key], f'is missing, and trial.yaml has several; write {key}: {known[0]}')
+        raise _Refused([key], 'is missing, and trial.yaml has several', values=known)
     if name is not None and name not in known:
-        raise _Refused([key], f'trial.yaml has no {show(name)}; {choice(name, known)}')
-    return name or known[0]
+        raise _Refused([key], f'trial.yaml has no {show(name)}', '', known, name)
+    return str(name or known[0])
 
 
 def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candidate]:
@@ -452,14 +601,16 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
     left = _as_asked(named, entry, workload, checks)
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
     if getattr(workload, foreign) is not None:
-        raise _Refused(['workload', foreign], f'says nothing of {entry.metric}; take it out')
+        keys = 'workload', foreign
+        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', fixes=_without(entry, *keys))
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, each.point) for each in left))
-        if len(values) > 1:
-            raise _Refused(['workload', key], f'is missing, and several are measured; write one of {listed(values)}')
+        # Of a value that no contract can write, as the calls of mmap, the check tells it apart.
+        if len(values) > 1 and len(_fixes(entry, 'workload', key, values=values)) == len(values):
+            raise _Refused(['workload', key], 'is missing, and several are measured', values=values)
     if any(_plain(each.point) != _plain(left[0].point) for each in left):
         key = 'check' if len({each.check for each in left}) > 1 else 'point'
-        raise _Refused(['workload', key], f'is missing, and several measure it; write one of {_names(key, left)}')
+        raise _Refused(['workload', key], 'is missing, and several measure it', values=_names(key, left))
     return left[0]
 
 
@@ -469,20 +620,20 @@ def _as_asked(
     """Those that have all parameters that the workload names. Raises _Refused where none has."""
     check = workload.check
     if check is not None and check not in checks:
-        raise _Refused(['workload', 'check'], f'{show(check)} is no check; {choice(check, checks)}')
+        raise _Refused(['workload', 'check'], f'{show(check)} is no check', '', _names('check', named), check)
     left = [each for each in named if check in (None, each.check) and workload.point in (None, each.point.label)]
     if not left:
         key = 'check' if check not in (None, *(each.check for each in named)) else 'point'
-        sentence = f'does not measure {entry.metric} here; write one of {_names(key, named)}'
-        raise _Refused(['workload', key], sentence)
+        fault = f'does not measure {entry.metric} here'
+        raise _Refused(['workload', key], fault, values=_names(key, named))
     for field, value in workload.asked.items():
         kept = [each for each in left if each.point.value(field) == value]
         if not kept:
-            there = list(filter(None, dict.fromkeys(_in_words(field, each.point) for each in left)))
-            instead = f'there is {joined(there, "and")}' if there else 'see seatrial list'
             key = _key_of(field)
-            sentence = f'no check measures {entry.metric} so on {counted(entry.nodes or 1, "node")}; {instead}'
-            raise _Refused(['workload', key], sentence)
+            there = filter(None, (_in_words(field, each.point) for each in left))
+            fixes = _fixes(entry, 'workload', key, values=there) or _without(entry, 'workload', key)
+            fault = f'no check measures {entry.metric} so on {counted(entry.nodes or 1, "node")}'
+            raise _Refused(['workload', key], fault, '' if any(fixes) else 'take it out', fixes=fixes)
         left = kept
     return left
 
@@ -492,9 +643,8 @@ def _key_of(field: str) -> str:
     return next((key for key, own in FIELDS.items() if own == field), 'access')
 
 
-def _names(key: str, candidates: Sequence[_Candidate]) -> str:
-    names = [each.check if key == 'check' else each.point.label for each in candidates]
-    return listed(list(dict.fromkeys(names)))
+def _names(key: str, candidates: Sequence[_Candidate]) -> list[str]:
+    return [each.check if key == 'check' else each.point.label for each in candidates]
 
 
 def _plain(point: Point) -> Point:

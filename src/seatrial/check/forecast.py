@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from seatrial.check.pace import CaseTime, Rate, Shown, case_time, shown
 from seatrial.filesystem.base import Capacity, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
@@ -37,6 +38,8 @@ SESSIONS = 20
 EARLIER = 5
 
 UNKNOWN = Capacity(None, None)
+NO_RATES: Mapping[str, Rate] = {}
+UNSEEN = Shown(NO_RATES, None, None)
 
 GUESSED = (
     'the memory of its nodes is not declared, so sizes that follow from it are those of this host; '
@@ -46,7 +49,10 @@ GUESSED = (
 
 @dataclass(frozen=True)
 class ForecastRange:
-    """From least to most; expected as in earlier sessions. None: there is no such session, or no most is known."""
+    """From least to most; expected as in earlier sessions, and of a time by what is known of the speed else.
+
+    None: there is no such session, or no most is known.
+    """
 
     least: float
     expected: float | None
@@ -77,6 +83,9 @@ class Forecast:
     room, inodes: that its files take on the file system at one time
     wall_s:      of its job, without the queue; most: what its scheduler allows it
     free, quota: what the file system offers, as it is seen from here
+    shares:      the smallest and the largest of a task
+    pace:        how its time comes about; shown: by what earlier sessions have shown, and a contract promises
+    sessions:    earlier ones that measured the same, whose times are expected
     """
 
     plan: TrialPlan
@@ -88,6 +97,10 @@ class Forecast:
     wall_s: ForecastRange
     free: Capacity
     quota: Capacity
+    shares: tuple[int, int]
+    pace: CaseTime
+    shown: Shown
+    sessions: int
     allocations: int = 1
     criteria: Sequence[str] = ()
 
@@ -97,6 +110,14 @@ class Forecast:
         return replace(
             self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
         )
+
+    @property
+    def arithmetic(self) -> str:
+        """How its time comes about, as somebody would work it out by hand."""
+        one_s = (self.wall_s.expected or self.wall_s.least) / self.allocations
+        said = f'{duration(one_s)} as in earlier sessions' if self.sessions else self.pace.words
+        times = f'; x {self.allocations} allocations = {duration(self.allocations * one_s)}'
+        return said + (times if self.allocations > 1 else '')
 
     @property
     def node_hours(self) -> ForecastRange:
@@ -127,15 +148,18 @@ class Earlier(NamedTuple):
         return Counter(label for label, phase, _ in self.launches if phase == first)
 
 
-def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
-    """What each case takes. What a file system offers that this host does not see is unknown. Raises OSError."""
+def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = ()) -> list[Forecast]:
+    """What each case takes. What a file system offers that this host does not see is unknown. Raises OSError.
+
+    promised: of each case the rates of a contract, which count until a session has shown others
+    """
     history = folder_of(site.state)
     rows = read(history, SESSIONS).rows
     earlier = _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()})
     seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
     found = []
-    for plan in plans:
+    for plan, rates in zip(plans, promised or [{}] * len(plans), strict=True):
         target = seen[plan.target.path]
         free, room = UNKNOWN, 0
         if target:
@@ -143,7 +167,8 @@ def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
             free, room = capacity_for(here, by_type(target.type)), to_fullness(here)
             plan = filling(plan, room)
         like = earlier.get((plan.profile, plan.case), [])
-        own = forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN))
+        quota = quotas.get(plan.target.path, UNKNOWN)
+        own = forecast(plan, like, free, quota, rates, shown(rows, plan.case, plan.profile))
         least, most = (max(room, each or 0) for each in (own.room.least, own.room.most))
         found.append(replace(own, room=ForecastRange(least, own.room.expected, most)))
     return found
@@ -220,7 +245,14 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if None in known else sum(each for each in known if each is not None)
 
 
-def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota: Capacity) -> Forecast:
+def forecast(
+    plan: TrialPlan,
+    earlier: Sequence[Earlier],
+    free: Capacity,
+    quota: Capacity,
+    promised: Mapping[str, Rate] = NO_RATES,
+    seen: Shown = UNSEEN,
+) -> Forecast:
     """What the case takes, by what it took before where that was the same, and by what the file system offers."""
     rule, memory = plan.stopping, plan.node_memory or memory_bytes()
     lowest, highest = bounds(plan, memory, free)
@@ -245,9 +277,16 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
         for what in ('bytes', 'inodes')
     )
     least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
-    wall_s = ForecastRange(least_s, _median(each.wall_s for each in like), job_limit_s(plan))
+    seen = replace(seen, rates={**promised, **seen.rates})
+    pace = case_time(plan, lowest, seen.rates, seen.within)
+    usual_s = _median(each.wall_s for each in like)
+    limit_s = job_limit_s(plan)
+    if usual_s is None and pace.known:
+        usual_s = min(max(least_s, pace.wall_s), limit_s)
+    wall_s = ForecastRange(least_s, usual_s, limit_s)
     written, read_ = _volumes(plan, (lowest, highest), repetitions, like)
-    return Forecast(plan, repetitions, written, read_, room, inodes, wall_s, free, quota)
+    of_files = repetitions, written, read_, room, inodes
+    return Forecast(plan, *of_files, wall_s, free, quota, (lowest, highest), pace, seen, len(like))
 
 
 def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:

@@ -97,7 +97,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
         )
     whole = declared.axis.equals or declared.every_point or declared.workload.actions
-    wanted = subsample(fitting, 0 if whole else session.profile.points)
+    wanted = subsample(fitting, 0 if whole else overrides.points or session.profile.points)
     try:
         sizing = kind.sizing(wanted, effort, share)
     except ValueError as error:

@@ -1,5 +1,7 @@
 """`seatrial accept`: measure the criteria of a contract, judge them, and write the protocol."""
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,28 +11,32 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
-from seatrial.acceptance.campaign import Campaign, Made, add_remark, missing, protocol_at, write_protocol
-from seatrial.check.contract import AcceptanceTest, acceptance_tests, contract_session
+from seatrial.acceptance.campaign import Campaign, Made, add_remark, missing, promised, protocol_at, write_protocol
+from seatrial.check.contract import AcceptanceTest, contract_of_site, contract_session
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
-from seatrial.check.planning import cases_of
+from seatrial.check.fit import expected_s
+from seatrial.check.forecast import forecasts
+from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import new_id
 from seatrial.check.settings import settings_fault
-from seatrial.cli.options import checks_option, destructive_option, site_option
+from seatrial.cli.options import checks_option, destructive_option, fit_option, site_option
 from seatrial.job.directory import lock
 from seatrial.judge.criteria import UNDECIDED
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.quoted_value import choice
+from seatrial.model.units import duration
 from seatrial.report.acceptance.protocol import ProtocolRow, counts
 from seatrial.report.terminal import console, marked, table_of
 from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
-from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
+from seatrial.site.contract import CONTRACT_FILE, Contract
 from seatrial.site.error import raise_any
 from seatrial.site.load import answering
 from seatrial.site.model import Site
 from seatrial.workload.registry import hurts
+from seatrial.workload.words import counted
 
 
 @click.command()
@@ -43,6 +49,7 @@ from seatrial.workload.registry import hurts
 @click.option('--remark', metavar='ID', help='Put down a remark on this criterion; runs nothing.')
 @click.option('--reason', help='Why, with --waive or --remark.')
 @click.option('--by', help='Who says so, with --waive or --remark.')
+@fit_option
 @destructive_option
 @checks_option
 @site_option
@@ -59,6 +66,7 @@ def accept(
     remark: str | None,
     reason: str | None,
     by: str | None,
+    fit_s: float | None,
 ) -> int:
     """Measure what a contract asks for and has not been measured, judge it, and write the protocol.
 
@@ -69,12 +77,12 @@ def accept(
     declared = load_checks(checks)
     site = answering(site_folder)
     check_destructive(site, destructive)
-    contract = load_contract(site.folder)
-    if contract is None:
+    asked = contract_of_site(site, declared)
+    if asked is None:
         raise click.UsageError(
             f'{site.folder} has no {CONTRACT_FILE}; site-config/sample/contract.yaml is one to copy'
         )
-    tests = acceptance_tests(site, declared, contract)
+    contract, tests = asked
     campaign = Campaign(Path(site.state), tests)
     chosen = _chosen(contract, tests, milestone, ids)
     said = _said(tests, waive, remark, reason, by)
@@ -83,7 +91,8 @@ def accept(
         add_remark(site, *said)
     all_ran = True
     if not (said or judge_only):
-        all_ran = _measure(site, checks, declared, contract, campaign, chosen, state, again, destructive)
+        end_s = math.inf if fit_s is None else time.monotonic() + fit_s
+        all_ran = _measure(site, checks, declared, contract, campaign, chosen, state, again, destructive, end_s)
     verdict = _judged(site, contract, campaign, chosen)
     return EXIT_CODES[verdict if all_ran else worst([verdict, Verdict.INCOMPLETE])]
 
@@ -134,9 +143,13 @@ def _measure(
     state: str,
     again: bool,
     destructive: str,
+    end_s: float,
 ) -> bool:
-    """One session for each allocation that is missing; whether all of them ran. Raises SiteError."""
-    screen, tests = console(), campaign.tests
+    """One session for each allocation that is missing; whether all of them ran. Raises SiteError.
+
+    end_s: on the monotonic clock; what would last longer is not begun
+    """
+    screen, tests, all_ran = console(), campaign.tests, True
     states = sorted({each.entry.state for each in tests if each.entry.state})
     if state and state not in states:
         raise click.UsageError(f"no criterion is measured in the state '{state}'; {choice(state, states)}")
@@ -148,7 +161,8 @@ def _measure(
             screen.print(f'{each.criterion.id}: not now; {said}', soft_wrap=True)
     chosen = [each for each in chosen if each.procedure and each.procedure.state == state]
     for procedure, needed in missing(tests, chosen, campaign.attempts(), again).items():
-        own = [each.criterion.id for each in tests if each.procedure == procedure]
+        asked = [each for each in tests if each.procedure == procedure]
+        own = [each.criterion.id for each in asked]
         target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
         workload = declared[procedure.case.check].workload
         does = hurts(workload)
@@ -160,6 +174,15 @@ def _measure(
         raise_any([settings_fault(site, procedure.case.partition.partition(':')[0])])
         for number in range(needed):
             session = contract_session(new_id(), site, procedure)
+            if end_s < math.inf:
+                plan = plan_of(session, declared[procedure.case.check], procedure.case)
+                wanted_s = expected_s(forecasts(site, [plan], [promised(tests, asked)]))
+                left_s = max(0.0, end_s - time.monotonic())
+                if wanted_s > left_s:
+                    said = f'one takes {duration(wanted_s)}, and {duration(left_s)} are left of --fit'
+                    screen.print(f'{ids}: {counted(needed - number, "allocation")} later: {said}', soft_wrap=True)
+                    all_ran = False
+                    break
             site.make_directories()
             try:
                 held = lock.acquire(site.state, target.storage_system, session.id)
@@ -178,7 +201,7 @@ def _measure(
                 result, stop = carried_out(session, measured, checks, destructive)
             if stop or result.verdict is Verdict.INCOMPLETE:
                 return False  # the next one would meet the same: no room, no nodes
-    return True
+    return all_ran
 
 
 def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence[AcceptanceTest]) -> Verdict:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from seatrial.check.catalogue import covered
-from seatrial.check.contract import acceptance_tests
+from seatrial.check.contract import wrong_contract
 from seatrial.check.declared import load
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
@@ -21,7 +21,6 @@ from seatrial.report.terminal import console, table_of
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
 from seatrial.session.from_options import open_session, say_not_applicable
-from seatrial.site.contract import load_contract
 from seatrial.site.load import answering
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import by_key, counted
@@ -40,9 +39,6 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         _show_catalogue(asked.checks)
         return
     site = answering(asked.site_folder)
-    contract = load_contract(site.folder)
-    if contract is not None:
-        acceptance_tests(site, load(asked.checks), contract)
     session, cases = open_session(asked)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
@@ -74,7 +70,8 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session, why)
-    said = [*missing_options(session.site, asked.profile), *overlapping(session.site, asked.profile, plans)]
+    said = [*wrong_contract(site, load(asked.checks)), *missing_options(session.site, asked.profile)]
+    said += overlapping(session.site, asked.profile, plans)
     screen.print(_at_risk(plans), soft_wrap=True)
     for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)

@@ -11,6 +11,7 @@ import click
 from seatrial.check.session import DEFAULT_PROFILE, SessionOptions
 from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
+from seatrial.site.model import parse_duration
 from seatrial.site.profile import PROFILES
 
 F = TypeVar('F', bound=Callable[..., Any])
@@ -67,6 +68,22 @@ destructive_option = click.option(
     default='',
     metavar='NAME',
     help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
+)
+
+
+def _seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+fit_option = click.option(
+    '--fit',
+    'fit_s',
+    metavar='TIME',
+    callback=_seconds,
+    help='Only what fits into this time, as 12h; names what is cut.',
 )
 
 

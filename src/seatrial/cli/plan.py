@@ -1,21 +1,29 @@
 """`seatrial plan`: what the cases will take, before anything runs."""
 
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from seatrial.acceptance.campaign import asked_by_contract
+from seatrial.acceptance.campaign import Allocations, asked_by_contract
 from seatrial.check.actions import action_lines
+from seatrial.check.contract import wrong_contract
+from seatrial.check.decidable import decidable
+from seatrial.check.declared import Declared
+from seatrial.check.declared import load as load_checks
+from seatrial.check.fit import expected_s, fitted, in_no_trial, lines_of
 from seatrial.check.forecast import NOTHING, Forecast, ForecastRange, forecasts, shortfalls
-from seatrial.check.planning import plan_of
-from seatrial.check.session import SessionOptions
-from seatrial.cli.options import session_options
+from seatrial.check.pace import Rate
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import Session, SessionOptions
+from seatrial.cli.options import fit_option, session_options
+from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration
 from seatrial.report.terminal import console
 from seatrial.scheduler.order import beyond_schedule
@@ -24,69 +32,136 @@ from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.error import raise_any
 from seatrial.site.load import answering
 from seatrial.site.profile import ACCEPTANCE
-from seatrial.workload.words import counted, grouped, listed
+from seatrial.workload.words import by_key, counted, grouped, listed
 
 SCHEMA = 1
 
 
 @click.command()
 @click.option('--json', 'as_json', is_flag=True, help='As one JSON object: bytes, seconds, node-hours.')
+@fit_option
 @session_options
-def plan(asked: SessionOptions, as_json: bool) -> int:
+def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
     """Show what the cases will write, hold and take, from least to most; start nothing.
 
     Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
-    the middle is what earlier sessions took.
+    the middle is what is expected: of a time by earlier sessions, else by the speed that is known.
     """
-    site, profile = answering(asked.site_folder), asked.profile
-    allocations = asked_by_contract(site, asked.checks, asked.only, asked.system)
-    contracted = allocations if profile == ACCEPTANCE.name else []
+    site, profile, declared = answering(asked.site_folder), asked.profile, load_checks(asked.checks)
+    contracted = asked_by_contract(site, declared, asked.only, asked.system) if profile == ACCEPTANCE.name else []
+    of_contract = forecasts(site, [each.plan for each in contracted], [each.promised for each in contracted])
+    kept, cuts = _begun_in(contracted, of_contract, math.inf if fit_s is None else fit_s)
+    own, lines = list[Forecast](), list[str]()
     try:
-        session, cases = open_session(asked)
-        of_trials = [plan_of(session, declared, case) for declared, case in cases]
+        session, _ = open_session(asked)
     except NoCases:
         if not contracted:
             raise
-        of_trials = []
-    plans = [*of_trials, *(each.plan for each in contracted)]
-    found = forecasts(site, plans)
+    else:
+        of = partial(_of_session, declared, contracted)
+        own = of(session)
+        if fit_s is not None:
+            left = fitted(session, declared, fit_s - expected_s(kept), own, of)
+            own, lines, cuts = list(left.found), lines_of(site, left.session.site, profile), [*cuts, *left.cuts]
+    found = [*own, *kept]
     problems, notes = shortfalls(site, found)
-    problems += beyond_schedule(site, profile, of_trials)
-    found[len(of_trials) :] = (
-        own.over(each.number, each.criteria) for own, each in zip(found[len(of_trials) :], contracted, strict=True)
-    )
-    if len(allocations) > len(contracted):
-        notes.append(f'what {CONTRACT_FILE} asks for is not counted; it is with --profile {ACCEPTANCE.name}')
+    problems += beyond_schedule(site, profile, [each.plan for each in own])
+    if profile != ACCEPTANCE.name:
+        notes += wrong_contract(site, declared) or [NOT_COUNTED] * (site.folder / CONTRACT_FILE).exists()
+    criteria = sum(len(part.tests) for part in contracted)
+    deciding = [
+        line
+        for part, each in zip(contracted, of_contract, strict=True)
+        for test in part.tests
+        for line in decidable(test, each, criteria)
+    ]
+    unused = in_no_trial(site, declared, [each.plan.case for each in found])
     if as_json:
         said = {
             'schema': SCHEMA,
             'site': site.name,
             'profile': profile,
             'cases': [_json(each) for each in found],
-            'actions': [line for each in plans for line in action_lines(each)],
+            'actions': [line for each in found for line in action_lines(each.plan)],
             'total': {name: asdict(_total(found, of)) for name, of in TOTALS.items()},
+            'criteria': deciding,
+            'cuts': cuts,
+            'trials': lines,
+            'in_no_trial': unused,
             'notes': notes,
             'problems': problems,
         }
         click.echo(json.dumps(said, indent=1))
         return 64 if problems else 0
     screen = console()
-    screen.print(f'{counted(len(of_trials), "case")} of {site.name}, profile {profile}')
-    if contracted:
-        number = sum(each.number for each in contracted)
-        screen.print(
-            f'{counted(number, "allocation")} that {CONTRACT_FILE} still asks for, as seatrial accept runs them'
-        )
+    screen.print(f'{counted(len(own), "case")} of {site.name}, profile {profile}')
+    if kept:
+        number = counted(sum(each.allocations for each in kept), 'allocation')
+        screen.print(f'{number} that {CONTRACT_FILE} still asks for, as seatrial accept runs them')
     screen.print(_table(found))
-    for each in notes:
-        screen.print(f'note: {each}', soft_wrap=True)
-    for plan_ in plans:
-        for line in action_lines(plan_):
-            screen.print(line, soft_wrap=True)
+    for line in [*(f'note: {each}' for each in notes), *(line for each in found for line in action_lines(each.plan))]:
+        screen.print(line, soft_wrap=True)
     _say_total(screen, found)
+    blocks = {'whether it can be decided': deciding}
+    if fit_s is not None:
+        fits = 'fits' if expected_s(found) <= fit_s else 'does not fit'
+        unknown = sum(each.wall_s.expected is None for each in found)
+        least = f' ({counted(unknown, "case")} of unknown speed with the least)' if unknown else ''
+        blocks[f'the time, {duration(expected_s(found))}{least}, {fits} into {duration(fit_s)}'] = _arithmetic(found)
+        blocks['cut, in this order'] = cuts
+        blocks['lines that say so'] = lines
+    blocks['in no trial'] = unused
+    for heading, below in blocks.items():
+        for line in [f'{heading}:', *(f'  {each}' for each in below)] if below else ():
+            screen.print(line, soft_wrap=True)
     raise_any(problems)
     return 0
 
+
+def _of_session(
+    declared: Mapping[str, Declared], contracted: Sequence[Allocations], session: Session
+) -> list[Forecast]:
+    """What its cases take; where no session has shown a rate, the contract's for as many nodes of the file system."""
+    plans = [plan_of(session, check, case) for check in declared.values() for case in cases_of(session, check)]
+    promised = dict[tuple[str, str, int], dict[str, Rate]]()
+    for part in contracted:
+        if not part.tests[0].entry.state:
+            promised.setdefault(_where(part.plan.case), {}).update(part.promised)
+    return forecasts(session.site, plans, [promised.get(_where(plan.case), {}) for plan in plans])
+
+
+def _where(case: Case) -> tuple[str, str, int]:
+    return case.partition, case.file_system, case.nodes
+
+
+def _begun_in(
+    contracted: Sequence[Allocations], found: Sequence[Forecast], available_s: float
+) -> tuple[list[Forecast], list[str]]:
+    """The allocations that there is time for, in the order of the contract, and what is left for another time."""
+    kept, later = list[Forecast](), list[str]()
+    for part, each in zip(contracted, found, strict=True):
+        ids = [test.criterion.id for test in part.tests]
+        one_s = max(1.0, expected_s([each]))
+        number = part.number if available_s >= part.number * one_s else int(max(0.0, available_s) // one_s)
+        available_s -= number * one_s
+        if number:
+            kept.append(each.over(number, ids))
+        if number < part.number:
+            left = counted(part.number - number, 'allocation')
+            later.append(f'{left} of {listed(ids)}: another time, by seatrial accept --criterion {ids[0]}')
+    return kept, later
+
+
+def _arithmetic(found: Sequence[Forecast]) -> list[str]:
+    """How the time of each case comes about, those of the same time in one line."""
+    groups = by_key((each.arithmetic, _name(each)) for each in found)
+    return [
+        f'{names[0]}{f" and {len(names) - 1} more, each" if len(names) > 1 else ""}: {said}'
+        for said, names in groups.items()
+    ]
+
+
+NOT_COUNTED = f'what {CONTRACT_FILE} asks for is not counted; it is with --profile {ACCEPTANCE.name}'
 
 ALL: dict[str, Callable[[Forecast], ForecastRange]] = {
     'repetitions': lambda each: each.repetitions,
@@ -150,12 +225,14 @@ def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
     ):
         screen.print(f'{what} in all: {_said(span, words)}', soft_wrap=True)
     budgets_s = sum(each.plan.stopping.budget_s * each.allocations for each in found)
-    without = sum(each.wall_s.expected is None for each in found)
+    without = sum(not each.sessions for each in found)
     screen.print(
-        'The least, as in earlier sessions, and the most; '
+        'The least, what is expected, and the most; '
         f'{without} of {counted(len(found), "case")} without an earlier session. space, inodes: at one time; '
-        'without the least, and what is kept for directories, a case is refused (rule P9). time: after '
-        f'{duration(budgets_s)} in all (budget) no new launch begins; the most is when the scheduler ends the jobs.',
+        'without the least, and what is kept for directories, a case is refused (rule P9). time: the least with the '
+        'fewest and shortest launches that count; expected by earlier sessions, else by bytes over the speed that is '
+        f'known; after {duration(budgets_s)} in all (budget) no new launch begins; the most is when the scheduler '
+        'ends the jobs.',
         soft_wrap=True,
     )
 

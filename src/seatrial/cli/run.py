@@ -7,12 +7,15 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from seatrial.check.contract import wrong_contract
 from seatrial.check.declared import Declared
+from seatrial.check.declared import load as load_checks
 from seatrial.check.session import Session, SessionOptions
 from seatrial.cli.options import effect_option, session_options
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import show as shown
+from seatrial.report.terminal import console
 from seatrial.session.ab_rounds import in_turn, sides_of
 from seatrial.session.carry_out import carried_out
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
@@ -58,6 +61,8 @@ def run(
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
     session, cases = open_session(asked)
+    for note in wrong_contract(session.site, load_checks(asked.checks)):
+        console().print(f'note: {note}', soft_wrap=True)
     session = replace(session, label=label)
     result, _ = carried_out(session, cases, asked.checks, asked.destructive, verbose)
     return EXIT_CODES[result.verdict]

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from seatrial.check.contract import wrong_contract
 from seatrial.cli.options import profile_option, site_option
 from seatrial.judge.verdict import EXIT_CODES
 from seatrial.nights.notify import news_lock, send_notification, unsent
@@ -43,6 +44,7 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         lines = lines_of(watch)
+        lines.extend(('note', note) for note in wrong_contract(site))
         fault = unsent(site, watch.profile)
         if fault:
             lines.append(('news', f'the last could not be sent: {fault}'))

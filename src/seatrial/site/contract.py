@@ -5,7 +5,7 @@ Whether a check measures what a criterion asks for is looked up in seatrial.chec
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from seatrial.judge.criteria import MEAN, MEDIAN, MINIMUM
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
 from seatrial.site import yaml_file
-from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem, raise_any
+from seatrial.site.error import problem, raise_any
 from seatrial.site.load import said
 from seatrial.site.model import (
     AnySize,
@@ -134,6 +134,11 @@ def _said(value: Any) -> Any:
     return value
 
 
+def _label(value: Any) -> Any:
+    """text, or number"""
+    return str(value) if type(value) is int else value
+
+
 Id = Annotated[str, BeforeValidator(_id)]
 Quantity = Annotated[Bound | None, PlainValidator(_bound)]
 Said = BeforeValidator(_said)
@@ -162,8 +167,8 @@ class Workload(Entry):
     """of metadata"""
     check: Annotated[Name | None, Said] = None
     """the class name of the check, where several measure the same"""
-    point: Annotated[Text | None, Said] = None
-    """the name of its point: `{check: LargeDirectory, point: '1000000'}`"""
+    point: Annotated[Text | None, BeforeValidator(_label), Said] = None
+    """the name of its point: `{check: LargeDirectory, point: 1000000}`"""
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -237,11 +242,9 @@ class CriterionEntry(Entry):
     """no check measures it. People observe it and [say so](#waivers-and-remarks)"""
 
     @property
-    def bound(self) -> Bound:
-        """What it asks for; checked_contract has made sure that it is one of both."""
-        bound = self.at_least or self.at_most
-        assert bound is not None
-        return bound
+    def bound(self) -> Bound | None:
+        """What it asks for; None only in a contract that is wrong."""
+        return self.at_least or self.at_most
 
 
 class Contract(Entry):
@@ -265,20 +268,91 @@ class Contract(Entry):
     """the sentences of the contract that have a bound"""
 
 
+class ContractFile(NamedTuple):
+    """What contract.yaml says as far as it is well formed, so that all that is wrong with it can be said at once.
+
+    contract: with the criteria that are well formed, and what a percentage leaves out where the other one is
+    numbers:  of these criteria in the file, from 0
+    problems: by the number of the criterion; REST for what is no criterion
+    """
+
+    contract: Contract
+    numbers: Sequence[int]
+    problems: dict[int, list[str]]
+
+    def said(self) -> list[str]:
+        return [each for number in sorted(self.problems) for each in self.problems[number]]
+
+
+REST = -1
+
+
 def load_contract(folder: Path) -> Contract | None:
-    """The contract of the site in a folder, its criteria in full; None where it has none. Raises SiteError."""
-    file = folder / CONTRACT_FILE
-    if not os.path.lexists(file):
+    """The contract of the site in a folder, its criteria in full; None where it has none. Raises SiteError.
+
+    What a key that is missing could be, seatrial.check.contract knows; here it is only missing.
+    """
+    file = read_contract(folder)
+    if file is None:
         return None
+    lacking = [
+        problem(CONTRACT_FILE, place(number, key), 'is missing')
+        for number, each in zip(file.numbers, file.contract.criteria, strict=True)
+        for key in ('metric', 'nodes', 'at_least')
+        if (each.bound is None if key == 'at_least' else getattr(each, key) is None and not each.observed)
+    ]
+    raise_any([*file.said(), *lacking])
+    return file.contract
+
+
+def read_contract(folder: Path) -> ContractFile | None:
+    """The contract of the site in a folder; None where it has none. Raises SiteError for what is no YAML."""
+    path = folder / CONTRACT_FILE
+    if not os.path.lexists(path):
+        return None
+    data = yaml_file.read(path)
+    wrong, head = dict[int, list[str]](), set[str]()
     try:
-        contract = Contract.model_validate(yaml_file.read(file))
+        contract = Contract.model_validate(data)
+        numbers: Sequence[int] = range(len(contract.criteria))
     except ValidationError as error:
-        found = error.errors(include_url=False)[: SHOWN_PROBLEMS + 1]
-        raise SiteError([said(detail, CONTRACT_FILE, Contract) for detail in found]) from None
-    problems = list(_contradictions(contract))
-    raise_any(problems)
+        for detail in error.errors(include_url=False):
+            match detail['loc']:
+                case 'criteria', int(number), *_:
+                    pass
+                case keys:
+                    number = REST
+                    head.update(map(str, keys[:1]))
+            wrong.setdefault(number, []).append(said(detail, CONTRACT_FILE, Contract))
+        given = data if isinstance(data, dict) else {}
+        rows = given.get('criteria')
+        rows = rows if isinstance(rows, list) else []
+        numbers = [number for number in range(len(rows)) if number not in wrong]
+        sound = {key: given[key] for key in ('counts', 'milestones') if key in given and key not in head}
+        entries = tuple(CriterionEntry.model_validate(rows[number]) for number in numbers)
+        contract = Contract.model_construct(**sound, criteria=entries)
+    unread = {_id_in(data, number) for number in wrong}
     by_id = {each.id: each for each in contract.criteria}
-    return contract.model_copy(update={'criteria': tuple(_in_full(each, by_id) for each in contract.criteria)})
+    first, whole = dict[str, int](), dict[int, CriterionEntry]()
+    for number, each in zip(numbers, contract.criteria, strict=True):
+        found = list(_contradictions(each, first, None if 'milestones' in head else contract.milestones))
+        first.setdefault(each.id, number)
+        fault = _fault_of_base(each, by_id, unread)
+        if fault is None:
+            whole[number] = _in_full(each, by_id)
+        elif fault:
+            found.append((['at_least' if each.at_least else 'at_most'], fault))
+        if found:
+            wrong[number] = [problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in found]
+    return ContractFile(contract.model_copy(update={'criteria': tuple(whole.values())}), list(whole), wrong)
+
+
+def _id_in(data: Any, number: int) -> str:
+    """The number of a criterion that is not well formed, if it can be seen."""
+    try:
+        return str(data['criteria'][number]['id']) if number != REST else ''
+    except (LookupError, TypeError):
+        return ''
 
 
 def place(number: int, *keys: str | int) -> list[str | int]:
@@ -286,59 +360,32 @@ def place(number: int, *keys: str | int) -> list[str | int]:
     return ['criteria', number, *keys]
 
 
-def _contradictions(contract: Contract) -> Iterator[str]:
-    """What is wrong between values that are each well formed."""
-    seen: dict[str, int] = {}
-    by_id = {each.id: each for each in contract.criteria}
-    for number, each in enumerate(contract.criteria):
-        if each.id in seen:
-            sentence = f'{show(each.id)} is the number of criteria[{seen[each.id]}] too; give it one of its own'
-            yield problem(CONTRACT_FILE, place(number, 'id'), sentence)
-        seen.setdefault(each.id, number)
-        if each.milestone is not None and each.milestone not in contract.milestones:
-            sentence = (
-                f'{show(each.milestone)} is not among milestones; {choice(each.milestone, contract.milestones)}'
-            )
-            yield problem(CONTRACT_FILE, place(number, 'milestone'), sentence)
-        for keys, sentence in _alone(each):
-            yield problem(CONTRACT_FILE, place(number, *keys), sentence)
-        for keys, sentence in _of_another(each, by_id):
-            yield problem(CONTRACT_FILE, place(number, *keys), sentence)
+def _contradictions(
+    each: CriterionEntry, first: Mapping[str, int], milestones: Mapping[str, str] | None
+) -> Iterator[tuple[list[str], str]]:
+    """What is wrong between values that are each well formed. first: criteria before it, with their numbers."""
+    if each.id in first:
+        yield ['id'], f'{show(each.id)} is the number of criteria[{first[each.id]}] too; give it one of its own'
+    if each.milestone is not None and milestones is not None and each.milestone not in milestones:
+        yield ['milestone'], f'{show(each.milestone)} is not among milestones; {choice(each.milestone, milestones)}'
+    if each.at_least and each.at_most:
+        yield [], 'at_least and at_most are both written; write one of them, and a range as two criteria'
 
 
-def _alone(each: CriterionEntry) -> Iterator[tuple[list[str], str]]:
-    """What is wrong with a criterion by itself."""
-    if (each.at_least is None) == (each.at_most is None):
-        how = 'neither at_least nor at_most is' if each.at_least is None else 'at_least and at_most are both'
-        yield [], f'{how} written; write one of them, and a range as two criteria'
-        return
-    if each.bound.of or each.observed:
-        return
-    for key, example in (('metric', 'write bandwidth'), ('nodes', '200')):
-        if getattr(each, key) is None:
-            yield [key], f'is missing; write {key}: {example}'
-
-
-def _of_another(each: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> Iterator[tuple[list[str], str]]:
-    """What is wrong with a percentage of another criterion."""
-    bound = each.at_least or each.at_most
-    if bound is None or not bound.of:
-        return
-    key = 'at_least' if each.at_least else 'at_most'
-    way, ahead = [each.id], bound.of
+def _fault_of_base(each: CriterionEntry, by_id: Mapping[str, CriterionEntry], unread: Collection[str]) -> str | None:
+    """Why it can be no percentage of another criterion; empty where the other one is wrong, None where it can."""
+    way, ahead = [each.id], each.bound.of if each.bound else ''
     while ahead:
         if ahead not in by_id:
-            yield [key], f'{show(ahead)} is the number of no criterion; {choice(ahead, by_id)}'
-            return
+            return '' if ahead in unread else f'{show(ahead)} is the number of no criterion; {choice(ahead, by_id)}'
         if ahead in way:
-            yield [key], f'is a percentage of itself ({" of ".join([*way, ahead])}); write a quantity in one of them'
-            return
+            return f'is a percentage of itself ({" of ".join([*way, ahead])}); write a quantity in one of them'
         if by_id[ahead].observed:
-            yield [key], f'{show(ahead)} is observed and not measured; take a percentage of one that is measured'
-            return
+            return f'{show(ahead)} is observed and not measured; take a percentage of one that is measured'
         way.append(ahead)
-        further = by_id[ahead].at_least or by_id[ahead].at_most
+        further = by_id[ahead].bound
         ahead = further.of if further else ''
+    return None
 
 
 OWN = ('id', 'text', 'at_least', 'at_most', 'state', 'milestone', 'observed')
@@ -346,7 +393,7 @@ OWN = ('id', 'text', 'at_least', 'at_most', 'state', 'milestone', 'observed')
 
 
 def _in_full(each: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> CriterionEntry:
-    if each.bound.of:
+    if each.bound and each.bound.of:
         base = _in_full(by_id[each.bound.of], by_id)
         left_out = [key for key in CriterionEntry.model_fields if key not in OWN and getattr(each, key) is None]
         each = each.model_copy(update={key: getattr(base, key) for key in left_out})

@@ -564,6 +564,10 @@ BY_NAME = ('io500', 'iodd', 'kept')
 which no bare machine has; whose trees stay."""
 
 
+CUTS = ('repetitions', 'points', 'checks')
+"""Of a session whose time does not suffice: repetitions to the fewest, points of sweeps, whole checks."""
+
+
 class Combinations(Entry):
     """Which checks run where: every combination of what its lists name is a case."""
 
@@ -628,6 +632,8 @@ class Overrides(Entry):
     """caps the tasks of a launch; at least one a node"""
     budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
     """after it a case starts no new launch; without it that of the profile"""
+    points: Annotated[int | None, BeforeValidator(_count('number of points'))] = None
+    """of every sweep at most, evenly spread; without it those of the profile. What says something as a whole stays"""
 
     def applied(self, template: Point) -> dict[str, Any]:
         """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
@@ -701,6 +707,8 @@ class TrialFile(Entry):
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
     """how many false notifications of a change the site bears a month, for all that is scheduled: the threshold of
     `seatrial trend`. Fewer find small changes later: [nights](statistics.md#sessions-and-nights)"""
+    cuts: Annotated[tuple[Annotated[str, BeforeValidator(one_of('what can be cut', CUTS))], ...], Distinct] = CUTS
+    """what `seatrial plan --fit` leaves out where time is short, in this order; of checks the last first"""
     units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY
     """of the figures that are shown: GiB/s, or GB/s. References may have any unit"""
 

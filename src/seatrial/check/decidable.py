@@ -1,0 +1,90 @@
+"""Whether what is planned for a contract can decide it: from which margin on, and by regions that are long enough."""
+
+import math
+from typing import NamedTuple
+
+from seatrial.check.contract import AcceptanceTest
+from seatrial.check.forecast import Forecast
+from seatrial.check.pace import NOISE
+from seatrial.judge.criteria import BEST, MINIMUM, Criterion
+from seatrial.judge.session import FAMILY
+from seatrial.judge.statistics import CONFIDENCE, half_width_between
+from seatrial.model.units import MIB, approximate_size, duration, format_size, quantity, round_up
+from seatrial.rules.before import peak
+from seatrial.rules.case import STORAGE_MIN_S
+from seatrial.rules.stopping import t_quantile
+from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.words import counted
+
+ABOVE = 1.1
+"""Times the shortest region: launches are sized for somewhat more."""
+
+
+class Margin(NamedTuple):
+    """Times the bound, from which on a figure is met and down to which it is missed, for sure."""
+
+    met: float
+    missed: float
+
+
+def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int) -> Margin:
+    """The margin from which the planned allocations of a criterion decide, among so many criteria.
+
+    noise: of several allocations between them, of one between its repetitions, as a share
+    """
+    n = max(criterion.allocations, criterion.planned)
+    if criterion.statistic == MINIMUM or (criterion.statistic == BEST and n == 1):
+        return Margin(1.0, 1.0)
+    strict = 1 - min(1 - CONFIDENCE, 2 * FAMILY / criteria)
+    met, missed = (_factor(noise, n, repetitions, confidence) for confidence in (CONFIDENCE, strict))
+    return Margin(met, 1 / missed) if criterion.least else Margin(1 / met, missed)
+
+
+def decidable(test: AcceptanceTest, found: Forecast, criteria: int) -> list[str]:
+    """What the planned allocations of a criterion can decide, and why none can count, as lines for people."""
+    criterion = test.criterion
+    n = max(criterion.allocations, criterion.planned)
+    seen = found.shown.between if n > 1 else found.shown.within
+    noise = NOISE if seen is None else seen
+    met, missed = margin(criterion, noise, found.pace.repetitions, criteria)
+    better, worse = ('on', 'down') if criterion.least else ('down', 'on')
+    words = f'decided from {met:.2f} times the bound {better} and from {missed:.2f} times it {worse}'
+    if met == missed:
+        words = 'decided by the figure as it is'
+    between = 'allocations' if n > 1 else 'repetitions'
+    known = f'noise between {between} {noise:.0%}{"" if seen is not None else ", as nothing is known"}'
+    lines = [f'{criterion.id}: with {counted(n, "allocation")} {words} ({known})']
+    return [*lines, *filter(None, [_too_short(test, found)])]
+
+
+def _factor(noise: float, n: int, repetitions: int, confidence: float) -> float:
+    """How many times the bound a figure has to be so that its interval leaves the bound out."""
+    if n > 1:
+        return math.exp(half_width_between(noise, n, confidence))
+    # As verdict_interval has it: a degree of freedom less, for the stop that waited for a short interval.
+    return 1 + t_quantile(confidence, max(1, repetitions - 2)) * noise / math.sqrt(repetitions)
+
+
+def _too_short(test: AcceptanceTest, found: Forecast) -> str:
+    plan, rate = found.plan, found.shown.rates.get(test.metric.name if test.metric else '')
+    if rate is None or test.procedure is None or not kind_of(plan.kind).bytes_known:
+        return ''
+    # Where caches may take part, only what the contract asks for (as unmet has it); else rule P16.
+    needed_s = test.procedure.seconds if test.procedure.caches else max(STORAGE_MIN_S, plan.sizing.min_s)
+    share = found.shares[1]
+    moved = resized([plan.point(test.procedure.point)], share)[0].bytes_moved
+    region_s = moved / rate.value
+    if not moved or region_s >= needed_s:
+        return ''
+    larger = round_up(math.ceil(share * ABOVE * needed_s / region_s), plan.sizing.granule)
+    needed = round_up(peak(plan, larger)['bytes'], MIB)
+    limit = plan.target.limits.bytes
+    where = f'bytes: {format_size(needed)} in limits of {plan.target.name}'
+    if plan.sizing.pinned is not None:
+        where = f'bytes_per_task: {format_size(round_up(larger, MIB))} in its workload, and {where} at least'
+    return (
+        f'{test.criterion.id}: no allocation can count: {approximate_size(moved)}, the most that limits '
+        f'({approximate_size(limit)}) and free space allow, take {region_s:.2g} s at '
+        f'{quantity(rate.value, "B/s", "decimal")} ({rate.of}), and regions of {duration(needed_s)} are asked for; '
+        f'{approximate_size(needed)} are needed: {where}'
+    )

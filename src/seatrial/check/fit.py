@@ -1,0 +1,178 @@
+"""What of a profile fits into a time, what is left out for it, and the lines of trial.yaml that say so."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import yaml
+
+from seatrial.check.criteria import with_references
+from seatrial.check.declared import Declared
+from seatrial.check.forecast import Forecast
+from seatrial.check.planning import Unplannable
+from seatrial.check.session import Session
+from seatrial.model.plan import Case
+from seatrial.model.units import duration
+from seatrial.site.error import SiteError
+from seatrial.site.model import CUTS, DEFAULT_LAYOUT, TRIAL_FILE, Site, TrialEntry
+from seatrial.site.yaml_file import read
+from seatrial.workload.words import counted, listed
+
+REPETITIONS, POINTS, CHECKS = CUTS
+
+Found = Sequence[Forecast]
+
+
+class Fitted(NamedTuple):
+    """What is left of a session. cuts: what was left out, a sentence each; fits: whether the rest does."""
+
+    session: Session
+    found: Found
+    cuts: list[str]
+    fits: bool
+
+
+def expected_s(found: Found) -> float:
+    """How long all of it is expected to take, one after the other; at least, where nobody knows the speed."""
+    return sum(each.wall_s.expected or each.wall_s.least for each in found)
+
+
+def fitted(
+    session: Session,
+    declared: Mapping[str, Declared],
+    available_s: float,
+    found: Found,
+    of: Callable[[Session], Found],
+) -> Fitted:
+    """The session as far as it fits, by the order of the site; `of` forecasts a session. Raises OSError.
+
+    What is left is planned anew by the trials as they would be: what plans refuse is no remedy.
+    """
+    cuts = []
+    for cut in session.site.trial_file.cuts:
+        if expected_s(found) <= available_s:
+            break
+        said = ''
+        for trials, words in _ATTEMPTS[cut](session, declared, found):
+            tried = replace(session, site=session.site.with_trials(trials))
+            try:
+                tried.site.check_overrides({each.name: each.family for each in declared.values()})
+                tried, after = with_references(tried, declared), of(tried)
+            except (SiteError, Unplannable):
+                continue
+            if expected_s(after) < expected_s(found):
+                session, found, said = tried, after, words
+            if expected_s(found) <= available_s:
+                break
+        if said:
+            cuts.append(f'{said}: then the trials take {duration(expected_s(found))}')
+    return Fitted(session, found, cuts, expected_s(found) <= available_s)
+
+
+Attempt = tuple[list[TrialEntry], str]
+
+
+def _fewest(session: Session, declared: Mapping[str, Declared], found: Found) -> Iterator[Attempt]:
+    trials = list(session.site.trial_file.trials)
+    for number, trial in _own(session):
+        own = [each.pace for each in found if _gives(trial, declared, each.plan.case)]
+        budget_s = 60.0 * math.ceil(max((each.fewest_s for each in own), default=0.0) / 60)
+        known = bool(own) and all(each.known for each in own)
+        if known and budget_s < (trial.budget or session.profile.budget_s):
+            trials[number] = trial.model_copy(update={'budget': budget_s})
+    yield trials, 'repetitions to the fewest'
+
+
+def _fewer_points(session: Session, declared: Mapping[str, Declared], found: Found) -> Iterator[Attempt]:
+    most = max((len(each.plan.points) for each in found), default=1)
+    for points in range(most - 1, 0, -1):
+        trials = list(session.site.trial_file.trials)
+        for number, trial in _own(session):
+            trials[number] = trial.model_copy(update={'points': min(points, trial.points or points)})
+        yield trials, f'{counted(points, "point")} of each sweep'
+
+
+def _fewer_checks(session: Session, declared: Mapping[str, Declared], found: Found) -> Iterator[Attempt]:
+    trials, gone = list(session.site.trial_file.trials), list[str]()
+    for number, trial in reversed(_own(session)):
+        names = list(dict.fromkeys(each.plan.case.check for each in found if _gives(trial, declared, each.plan.case)))
+        while names:
+            gone.append(names.pop())
+            expected = {each.id for name in names for each in declared[name].expectations}
+            enforced = tuple(each for each in trial.enforce if each.id in expected)
+            others = tuple(each for each in trial.profiles if each != session.profile.name)
+            left = {'checks': tuple(names), 'enforce': enforced} if names else {'profiles': others, 'enforce': ()}
+            trials[number] = trial.model_copy(update=left)
+            yield list(trials), f'without {listed(list(reversed(gone)))}'
+
+
+_ATTEMPTS: dict[str, Callable[[Session, Mapping[str, Declared], Found], Iterator[Attempt]]] = {
+    REPETITIONS: _fewest,
+    POINTS: _fewer_points,
+    CHECKS: _fewer_checks,
+}
+
+
+def _own(session: Session) -> list[tuple[int, TrialEntry]]:
+    """The trials of the profile, with their places in the file."""
+    trials = enumerate(session.site.trial_file.trials)
+    return [(number, trial) for number, trial in trials if session.profile.name in trial.profiles]
+
+
+def _gives(trial: TrialEntry, declared: Mapping[str, Declared], case: Case) -> bool:
+    return trial.gives(case) and trial.asks_for(case.check, declared[case.check].family)
+
+
+def lines_of(before: Site, after: Site, profile: str) -> list[str]:
+    """The lines of trial.yaml that say what the trials of a profile are now, in place of those that were changed."""
+    written = read(before.folder / TRIAL_FILE)['trials']
+    lines = []
+    pairs = zip(before.trial_file.trials, after.trial_file.trials, strict=True)
+    # The last first, so that the numbers of the others stay.
+    for number, (old, new) in reversed(list(enumerate(pairs))):
+        if old == new:
+            continue
+        others = [each for each in old.profiles if each != profile]
+        rows = [{**written[number], 'profiles': others}] if others else []
+        if profile in new.profiles:
+            rows.append({**written[number], 'profiles': [profile], **_written(old, new)})
+        lines.append(f'# {TRIAL_FILE}: in place of trials[{number}]{"" if rows else " there is nothing"}')
+        for row in rows:
+            lines.append(f'  - {yaml.safe_dump(row, default_flow_style=True, sort_keys=False, width=10**6)}'.rstrip())
+    return lines
+
+
+def _written(old: TrialEntry, new: TrialEntry) -> dict[str, Any]:
+    """The keys that differ, as the file has them."""
+    budget_min = None if new.budget is None else round(new.budget / 60)
+    enforced = [each.id if each.limit is None else {each.id: each.limit} for each in new.enforce]
+    words = {'checks': list(new.checks), 'budget': f'{budget_min}min', 'points': new.points, 'enforce': enforced}
+    return {key: value for key, value in words.items() if getattr(new, key) != getattr(old, key)}
+
+
+def in_no_trial(site: Site, declared: Mapping[str, Declared], cases: Sequence[Case]) -> list[str]:
+    """What the site has and no case measures, a kind in a line."""
+    file = site.trial_file
+    used = {part: {getattr(case, part) for case in cases} for part in ('partition', 'file_system', 'check')}
+    layouts = {(case.file_system, case.layout) for case in cases}
+    targets = {(case.file_system, declared[case.check].axis.equals) for case in cases}
+    families = {each.family for each in declared.values()} - {declared[name].family for name in used['check']}
+    found = {
+        'partitions': [name for name in file.partitions if name not in used['partition']],
+        'file systems': [name for name in file.file_systems if name not in used['file_system']],
+        'layouts': [
+            f'{name} {layout}'
+            for name in used['file_system']
+            for layout in (DEFAULT_LAYOUT, *file.file_systems[name].layouts)
+            if (name, layout) not in layouts
+        ],
+        'targets one by one': [
+            f'{len(numbers)} {kind}s of {name}'
+            for name, entry in file.file_systems.items()
+            for kind in ('OST', 'MDT')
+            if (numbers := entry.numbers(kind)) and (name, kind) not in targets
+        ],
+        'families': sorted(families),
+    }
+    return [f'{what}: {", ".join(names)}' for what, names in found.items() if names]

@@ -1,0 +1,175 @@
+"""How long a case will take: from bytes over a speed that is known, and the repetitions that the noise asks for."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import polars as pl
+
+from seatrial.model.plan import Case, StoppingRule, TrialPlan
+from seatrial.model.point import Point
+from seatrial.model.units import approximate_size, duration, quantity
+from seatrial.rules.stopping import t_quantile
+from seatrial.workload.registry import kind_of, metrics_of, resized
+from seatrial.workload.words import counted
+
+NOISE = 0.10
+"""Between repetitions, as a share of their mean, where no session has shown it."""
+
+SHOWS_NOISE = 3
+"""Repetitions, or sessions, from which on their scatter is believed."""
+
+
+class Rate(NamedTuple):
+    """Of a metric, in its base unit. of: whence it is known, for people."""
+
+    value: float
+    of: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What earlier sessions have shown of a case. Noise as a share of the mean.
+
+    rates:   by the name of the metric, of the newest session
+    within:  noise between repetitions, the median of all metrics; None where there were too few
+    between: between sessions of the same profile, likewise
+    """
+
+    rates: Mapping[str, Rate]
+    within: float | None
+    between: float | None
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Those of one repetition that are alike. size, rate: bytes and their speed; None where a time is aimed at."""
+
+    number: int
+    size: int | None
+    rate: Rate | None
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        number = f'{counted(self.number, "launch", "launches")} of '
+        if self.rate is None or self.size is None:
+            return f'{number}{self.seconds:.0f} s'
+        speed = quantity(self.rate.value, 'B/s', 'decimal')
+        return f'{number}{approximate_size(self.size)} at {speed} ({self.rate.of}), {self.seconds:.0f} s each'
+
+
+@dataclass(frozen=True)
+class CaseTime:
+    """The time of a case, step by step.
+
+    warm_ups: as many repetitions as they take; fewest: that the rule allows
+    known:    whether any time is: of what is fixed in its size, and whose speed nobody knows, none is
+    """
+
+    known: bool
+    launches: Sequence[Launches]
+    warm_ups: int
+    repetitions: int
+    fewest: int
+    noise: float
+    budget_s: float
+
+    @property
+    def block_s(self) -> float:
+        """Of one repetition of all points."""
+        return sum(each.number * each.seconds for each in self.launches)
+
+    @property
+    def wall_s(self) -> float:
+        """Of the whole case; the budget ends it, but for the launch in hand."""
+        return min((self.warm_ups + self.repetitions) * self.block_s, max(self.budget_s, self.block_s))
+
+    @property
+    def fewest_s(self) -> float:
+        return (self.warm_ups + self.fewest) * self.block_s
+
+    @property
+    def words(self) -> str:
+        if not self.known:
+            return 'its speed is not known, so no time is'
+        one = ' + '.join(each.words for each in self.launches)
+        warm = f'{counted(self.warm_ups, "warm-up")} and ' if self.warm_ups else ''
+        times = f'{warm}{counted(self.repetitions, "repetition")}'
+        said = f'{one} = {self.block_s:.0f} s a repetition; x {times} = '
+        whole = (self.warm_ups + self.repetitions) * self.block_s
+        if self.wall_s < whole:
+            return f'{said}{duration(whole)}, cut off by its budget at {duration(self.wall_s)}'
+        return f'{said}{duration(whole)}'
+
+
+def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: float | None) -> CaseTime:
+    """The pace of a case whose tasks have this share.
+
+    A launch lasts as long as its bytes take, and at least what the profile aims at. Of bytes whose speed is not known
+    it is what the profile aims at alone.
+    """
+    found = Counter[tuple[int | None, Rate | None, float]]()
+    for point in resized(plan.points, share):
+        for phase in point.phases:
+            found[_launch(plan, point, phase, rates)] += 1
+    rule, noise = plan.stopping, NOISE if noise is None else noise
+    fewest = rule.minimum if rule.fixed else rule.minimum + rule.extra
+    return CaseTime(
+        not plan.sizing.fixed or all(rate or seconds > plan.sizing.min_s for _, rate, seconds in found),
+        [Launches(number, *each) for each, number in found.items()],
+        0 if plan.sizing.fixed or kind_of(plan.kind).once else 1,
+        usual_repetitions(rule, noise),
+        fewest,
+        noise,
+        rule.budget_s,
+    )
+
+
+def _launch(
+    plan: TrialPlan, point: Point, phase: str, rates: Mapping[str, Rate]
+) -> tuple[int | None, Rate | None, float]:
+    sizing, pauses_s = plan.sizing, sum(point.pauses_s)
+    least_s = max(sizing.min_s if sizing.fixed else sizing.target_s, point.duration_s, pauses_s)
+    names = [each.name for each in metrics_of(point, phase) if each.unit == 'B/s']
+    size = sum(filter(None, kind_of(point.kind).moved(point, phase)))
+    if not names or not size or not rates or point.duration_s:
+        return None, None, least_s
+    # What nobody has said of reading is taken to be as fast as writing.
+    rate = next((rates[name] for name in names if name in rates), next(iter(rates.values())))
+    taken_s = size / rate.value
+    # Where caches do not decide the size, a task does as much more as it takes to last.
+    return (size, rate, taken_s) if sizing.fixed or taken_s >= least_s else (None, None, least_s)
+
+
+def usual_repetitions(rule: StoppingRule, noise: float) -> int:
+    """How many the rule makes where repetitions scatter so: the first number whose interval is narrow enough."""
+    if rule.fixed:
+        return rule.minimum
+    for number in range(max(2, rule.minimum), rule.maximum + 1):
+        if t_quantile(rule.confidence, number - 1) * noise <= rule.max_relative_error * number**0.5:
+            return number + rule.extra
+    return rule.maximum + rule.extra
+
+
+def shown(rows: pl.DataFrame, case: Case, profile: str) -> Shown:
+    """What the rows of the history say of a case."""
+    own = rows.filter(
+        pl.col('valid').fill_null(False),
+        pl.col('value') > 0,
+        *(pl.col(name) == value for name, value in case._asdict().items()),
+    )
+    by = own.group_by('session', 'profile', 'metric', 'operation', 'unit').agg(
+        pl.col('value').mean().alias('mean'), pl.col('value').std().alias('std'), pl.len().alias('n')
+    )
+    newest = by.filter(pl.col('session') == pl.col('session').max(), pl.col('unit') == 'B/s')
+    rates = newest.group_by('operation').agg(pl.col('mean').max()).sort('operation', descending=True)
+    enough = by.filter(pl.col('n') >= SHOWS_NOISE).select((pl.col('std') / pl.col('mean')).median())
+    logs = (
+        by.filter(pl.col('profile') == profile)
+        .group_by('metric')
+        .agg(pl.col('mean').log().std().alias('std'), pl.len().alias('n'))
+    )
+    between = logs.filter(pl.col('n') >= SHOWS_NOISE).select(pl.col('std').median())
+    return Shown({name: Rate(value, 'seen') for name, value in rates.iter_rows()}, enough.item(), between.item())
