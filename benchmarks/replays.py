@@ -1,8 +1,9 @@
-"""Public Darshan logs, replayed: `python benchmarks/replays.py DARSHAN_LIBRARY FOLDER...` prints the table of docs/darshan.md.
+"""Public Darshan logs, replayed: the table of docs/darshan.md.
 
-Each log below the folders is refused, or becomes a check. What is accepted is run once for all logs of one pattern, on
-this machine with at most 4 tasks, and the log of the replay is compared with that of each application
-(`seatrial derive --check`). Needs ior or fio on the PATH and a Darshan that is built for the MPI of IOR.
+`python benchmarks/replays.py DARSHAN_LIBRARY FOLDER...`: each log below the folders is refused, or becomes a check.
+What is accepted is run once for all logs of one pattern, on this machine with at most 4 tasks, and the log of the
+replay is compared with that of each application (`seatrial derive --check`). Needs ior or fio on the PATH and a
+Darshan that is built for the MPI of IOR.
 """
 
 import contextlib

@@ -23,43 +23,9 @@ from seatrial.model.units import approximate_size
 OPERATIONS = {'write': 'WRITTEN', 'read': 'READ'}
 _OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # in the names of the counters of the other operation
 
-LOCAL = frozenset(
-    [
-        'rootfs',
-        'overlay',
-        'aufs',
-        'squashfs',
-        'erofs',
-        'iso9660',
-        'vfat',
-        'ext2',
-        'ext3',
-        'ext4',
-        'xfs',
-        'btrfs',
-        'zfs',
-        'jfs',
-        'f2fs',
-        'reiserfs',
-        'apfs',
-        'hfs',
-        'ufs',
-        'tmpfs',
-        'ramfs',
-        'devtmpfs',
-        'devpts',
-        'proc',
-        'sysfs',
-        'cgroup',
-        'cgroup2',
-        'securityfs',
-        'debugfs',
-        'tracefs',
-        'configfs',
-        'mqueue',
-        'hugetlbfs',
-    ]
-)
+_DISKS = 'ext2 ext3 ext4 xfs btrfs zfs jfs f2fs reiserfs vfat iso9660 squashfs erofs overlay aufs rootfs'
+_MEMORY = 'tmpfs ramfs devtmpfs devpts mqueue hugetlbfs proc sysfs cgroup cgroup2 debugfs tracefs configfs'
+LOCAL = frozenset(f'{_DISKS} {_MEMORY}'.split())
 """Kernel types of a node's own disks, and of its memory."""
 
 _INTERFACES = {'H5D': 'hdf5', 'PNETCDF_VAR': 'netcdf'}

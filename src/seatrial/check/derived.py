@@ -282,9 +282,8 @@ def _remarks(derived: Derived, part: Part, log: DarshanLog) -> list[str]:
     if log.partial:
         remarks.append('Darshan marks the log as partial: what it had no memory for is not replayed.')
     if part.beside:
-        remarks.append(
-            f'{100 * moved / (moved + part.beside):.0f} % of its bytes; {part.others} other sets of files are left out.'
-        )
+        share = 100 * moved / (moved + part.beside)
+        remarks.append(f'{share:.0f} % of its bytes; {part.others} other sets of files are left out.')
     for module, written, read, partial in log.unreplayed:
         if written or read:
             went, share = approximate_size(written + read), 100 * (written + read) / everything

@@ -6,6 +6,7 @@ MPI-IO's bytes are a product of two ints (Darshan issue 957), and a sum over all
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import inf
 
 from seatrial.judge.issued import ALL, SAME_BYTES, DarshanLog, Record, calls_of, prefix_of
@@ -88,7 +89,7 @@ def _of_record(record: Record) -> Iterator[str]:
         if prefix == 'POSIX' and moved_bytes and counters.get(last, 0) + 1 < largest:
             yield f'{last} is {counters.get(last, 0)}, and a call in {bins} moves {largest} bytes or more'
         ordered = [f'POSIX_{each}{plural}' for each in ('CONSEC_', 'SEQ_', '')]
-        for less, more in zip(ordered, ordered[1:], strict=False):  # right behind is behind, and that is one of all
+        for less, more in pairwise(ordered):  # what begins right behind begins behind, and is one of all
             if counters.get(less, 0) > counters.get(more, 0):
                 yield f'{less} is {counters[less]}, and {more} is {counters.get(more, 0)}'
     for size, count, number in _table(record):
@@ -104,7 +105,7 @@ def _of_record(record: Record) -> Iterator[str]:
 def _of_layers(records: Sequence[Record]) -> Iterator[str]:
     """MPI-IO beside POSIX, which moves all bytes of independent calls; collective ones can share bytes."""
     mpiio, posix = ([each for each in records if each.module == module] for module in ('MPI-IO', 'POSIX'))
-    for operation, (_, plural, moved) in _WORDS.items():
+    for _, plural, moved in _WORDS.values():
         above = sum(each.counters.get(f'MPIIO_BYTES_{moved}', 0) for each in mpiio)
         below = sum(each.counters.get(f'POSIX_BYTES_{moved}', 0) for each in posix)
         shared = any(each.counters.get(f'MPIIO_{kind}_{plural}') for each in mpiio for kind in ('COLL', 'SPLIT'))
