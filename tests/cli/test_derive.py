@@ -209,7 +209,7 @@ def test_sizes_are_weighed_by_bytes_and_reading_again_is_no_larger_file(
         (
             SMALL_READS,
             None,
-            'its operations have several sizes (write 256KiB, read 4KiB); choose one with --operation',
+            'several patterns (write 256KiB contiguous, whole 1 times; read 4KiB contiguous, whole 1 times); choose',
         ),
         (reads(1, 0, 0), 'read', 'no one order'),  # nothing forward, as from the end to the beginning
         ({**reads(3, 60), 'POSIX_MAX_BYTE_READ': 40 * 256 * KIB - 1}, 'read', 'no whole number of times'),
@@ -239,7 +239,7 @@ LOCAL, NFS, LUSTRE = ('ext4', '/'), ('nfs', '/home'), ('lustre', '/scratch')
         (
             [LOCAL, NFS, LUSTRE],
             (),
-            'several file systems (16 MiB on /home nfs, 16 MiB on /scratch lustre); choose one',
+            'several file systems (16 MiB on /home nfs, 16 MiB on /scratch lustre); choose with',
         ),
         ([LOCAL, NFS], ('--mount=/gone',), 'no bytes are moved on a mount /gone; there are 16 MiB on /home nfs'),
     ],

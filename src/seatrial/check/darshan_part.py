@@ -30,7 +30,6 @@ LOCAL = frozenset(f'{_DISKS} {_MEMORY}'.split())
 
 _INTERFACES = {'H5D': 'hdf5', 'PNETCDF_VAR': 'netcdf'}
 
-
 MOST = 0.5
 """Of the bytes of a file system: with less than that, what is replayed is not what the application did."""
 
@@ -40,16 +39,7 @@ class Underivable(Exception):
 
 
 @dataclass(frozen=True)
-class Placed:
-    """The log with the records of one file system alone; path: where that was mounted, empty where it is unknown."""
-
-    log: DarshanLog
-    path: str
-    remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Part:
+class FileSet:
     """A set of files with one pattern.
 
     records: by which its transfers count; known: whether the order of an operation is
@@ -68,8 +58,8 @@ class Part:
     others: int
 
 
-def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> Placed:
-    """The records of the file system that is meant.
+def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> tuple[DarshanLog, str, list[str]]:
+    """The records of the file system that is meant, where it was mounted, and what is left out.
 
     A node's own disk is left out where files lie on any other file system; what moved HARDLY_ANY of the bytes asks
     for no choice. Raises Underivable: several are left, or counters contradict each other.
@@ -90,17 +80,15 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
         meant = [each for each in large if any(within(folder, each[0]) for folder in folders)]
         chosen = meant if len(meant) == 1 and distant else large
     if len(chosen) > 1:
-        raise Underivable(
-            f'its files lie on several file systems ({_listed(moved, chosen)}); choose one with --mount'
-        )
+        raise Underivable(f'its files lie on several file systems ({_listed(moved, chosen)}); choose with --mount')
     rest = [each for each in moved if each not in chosen]
     remarks = [f'{_listed(moved, rest)}: left out, as no part of the file system that is replayed.'] if rest else []
     records = tuple(record for each in chosen for record in by_mount[each])
     libraries = tuple(each for each in log.libraries if _mount_of(each.file, log) in chosen)
-    return Placed(replace(log, records=records, libraries=libraries), chosen[0][0] if chosen else '', tuple(remarks))
+    return replace(log, records=records, libraries=libraries), chosen[0][0] if chosen else '', remarks
 
 
-def main_part(log: DarshanLog, operation: str | None) -> Part:
+def main_part(log: DarshanLog, operation: str | None) -> FileSet:
     """The part that moved the most bytes. Raises Underivable where none moved any."""
     parts = in_parts(_only(log, operation) if operation else log)
     if not parts:
@@ -109,21 +97,18 @@ def main_part(log: DarshanLog, operation: str | None) -> Part:
     records = [each for each in log.records if each.file in files]
     through = {each.file for each in records if each.module == 'MPI-IO' and _moves(each)}
     leading = tuple(each for each in records if (each.module == 'MPI-IO') == (each.file in through))
-    touched = {each: _touched(records, each) for each in OPERATIONS}
     of_tasks = Counter[int]()
     for each in leading if issued.sharing == 'multiple' else ():
         of_tasks[each.rank] += bytes_of([each], operation)
     moved, *beside = [sum(done.bytes_moved for done in each.done) for _, each in parts]
     if moved < MOST * (moved + sum(beside)):
         share = 100 * moved / (moved + sum(beside))
-        raise Underivable(
-            f'no set of files with one pattern moves half of its bytes; the largest moves {share:.0f} %'
-        )
-    part = Part(
+        raise Underivable(f'no set of files with one pattern moves half of its bytes: the largest {share:.0f} %')
+    part = FileSet(
         issued,
         leading,
         {done.operation: done.order != '' or done.transitions == 0 for done in issued.done},
-        touched,
+        {each: _touched(records, each) for each in OPERATIONS},
         _strides_alike(records),
         max(of_tasks.values(), default=0),
         sum(beside),
@@ -155,11 +140,9 @@ def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
 def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
     """Bytes that POSIX or, without it, MPI-IO moved."""
     words = [OPERATIONS[operation]] if operation else list(OPERATIONS.values())
-    sums = {
-        prefix: sum(each.counters.get(f'{prefix}_BYTES_{word}', 0) for each in records for word in words)
-        for prefix in ('POSIX', 'MPIIO')
-    }
-    return sums['POSIX'] or sums['MPIIO']
+    names = [[f'{prefix}_BYTES_{word}' for word in words] for prefix in ('POSIX', 'MPIIO')]
+    posix, mpiio = (sum(each.counters.get(name, 0) for each in records for name in own) for own in names)
+    return posix or mpiio
 
 
 def within(path: str, mount: str) -> bool:
@@ -220,7 +203,7 @@ def _strides_alike(records: Sequence[Record]) -> int:
     return sum(count for stride, count in counts.items() if abs(stride - usual) <= SAME_BYTES * usual)
 
 
-def _by_datasets(part: Part, log: DarshanLog, posix: Sequence[Record]) -> Part | None:
+def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> FileSet | None:
     """The part as HDF5 or PnetCDF saw it, where each of its files has one dataset that was moved contiguously."""
     files = {each.file for each in posix}
     own = tuple(each for each in log.libraries if _moves(each) and each.file.rpartition(':')[0] in files)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seatrial.check.darshan import read_logs
-from seatrial.check.darshan_part import OPERATIONS, Part, Underivable, main_part
+from seatrial.check.darshan_part import OPERATIONS, FileSet, Underivable, main_part
 from seatrial.check.derived import ALIKE, main_size, order_in, passes_in
 from seatrial.job.sequence.darshan import FOLDER, left_by
 from seatrial.judge.issued import ALL, DarshanLog
@@ -25,7 +25,7 @@ def replayed_in(case: Path) -> list[DarshanLog]:
     return [_one_log(read_logs([Path(log) for log in left.logs]), left.directory, left.links) for left in found]
 
 
-def compared(part: Part, replays: Sequence[DarshanLog]) -> list[tuple[str, str, str, str]]:
+def compared(part: FileSet, replays: Sequence[DarshanLog]) -> list[tuple[str, str, str, str]]:
     """Rows of what is compared, both values, and 'same', 'scaled' or 'differs'. Raises Underivable: not replayed."""
     rows = []
     for done in part.issued.done:
@@ -45,7 +45,7 @@ def compared(part: Part, replays: Sequence[DarshanLog]) -> list[tuple[str, str, 
     return rows
 
 
-def _facts(part: Part, done: Done) -> dict[str, float | str]:
+def _facts(part: FileSet, done: Done) -> dict[str, float | str]:
     issued, (size, share) = part.issued, main_size(part, done)
     extent, passes = passes_in(part, done)
     own, shared = issued.sharing == 'multiple', issued.sharing == 'single' and issued.tasks > 1

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.check.darshan_part import Part, Underivable, main_part, on_one_mount, within
+from seatrial.check.darshan_part import FileSet, Underivable, main_part, on_one_mount, within
 from seatrial.engine.registry import ENGINES, cannot
 from seatrial.judge.darshan_counters import weighed
 from seatrial.judge.issued import HARDLY_ANY, NEARLY_ALL, DarshanLog, order_of
@@ -31,7 +31,7 @@ class Derived:
 
     point: Point
     files: int
-    part: Part
+    part: FileSet
     remarks: tuple[str, ...] = ()
     share: float = 1.0
     mount: str = ''
@@ -45,42 +45,42 @@ def shape_of(
     operation: looks at 'write' or 'read' alone; mount: a path of the log's mount table; folders: the site's own, of
     which one can say which of several file systems is meant
     """
-    placed = on_one_mount(log, mount, folders)
+    placed, path, left_out = on_one_mount(log, mount, folders)
     try:
-        part = main_part(placed.log, operation)
+        part = main_part(placed, operation)
         point, share = _replayed(part)
     except Underivable as error:
-        raise Underivable(' '.join([str(error), *(f'({each})' for each in placed.remarks)])) from None
-    derived = Derived(point, part.issued.files, part, (), share, placed.path)
-    return replace(derived, remarks=(*placed.remarks, *_remarks(derived, part, log)))
+        raise Underivable(' '.join([str(error), *(f'({each})' for each in left_out)])) from None
+    derived = Derived(point, part.issued.files, part, (), share, path)
+    return replace(derived, remarks=(*left_out, *_remarks(derived, part, log)))
 
 
-def _replayed(part: Part) -> tuple[Point, float]:
+def _replayed(part: FileSet) -> tuple[Point, float]:
     """The workload, and the share of the bytes that its transfer size has moved."""
     issued = part.issued
     sizes = {done.operation: main_size(part, done) for done in issued.done}
     transfer_size, share = min(sizes.values(), key=lambda each: each[1])
     passes = {done.operation: passes_in(part, done) for done in issued.done}
     orders = {done.operation: order_in(part, done, passes[done.operation][1]) for done in issued.done}
-    for what, found in (
-        ('sizes', {name: format_size(size) for name, (size, _) in sizes.items()}),
-        ('orders', orders),
-        ('extents', {name: f'{extent}, {times} times' for name, (extent, times) in passes.items()}),
-        ('sums', _sums(part)),
-    ):
-        if len(set(found.values())) > 1:
-            shown = ', '.join(f'{name} {value}' for name, value in found.items())
-            raise Underivable(f'its operations have several {what} ({shown}); choose one with --operation')
-    (extent, times), order = passes[issued.done[0].operation], orders[issued.done[0].operation]
     moved = max(done.bytes_moved for done in issued.done)
-    transfers = max(1, round(moved / issued.tasks / transfer_size / times))
+    alike = min(done.bytes_moved for done in issued.done) >= (1 - ALIKE) * moved
+    patterns = {
+        done.operation: f'{format_size(sizes[done.operation][0])} {orders[done.operation]}, '
+        f'{passes[done.operation][0]} {passes[done.operation][1]} times{"" if alike else f", {done.bytes_moved} B"}'
+        for done in issued.done
+    }
+    if len(set(patterns.values())) > 1:
+        shown = '; '.join(f'{name} {each}' for name, each in patterns.items())
+        raise Underivable(f'its operations have several patterns ({shown}); choose one with --operation')
+    (extent, times), order = passes[issued.done[0].operation], orders[issued.done[0].operation]
+    share_of_task = max(1, round(moved / issued.tasks / transfer_size / times)) * transfer_size
     point = data_access(
         files=issued.sharing,
         extent=extent,
         order=order,
-        operations=tuple(done.operation for done in issued.done),
+        operations=tuple(patterns),
         transfer_size=transfer_size,
-        bytes_per_task=transfers * transfer_size,
+        bytes_per_task=share_of_task,
         interface=issued.interface,
         collective=issued.collective,
         tasks=issued.tasks,
@@ -99,7 +99,7 @@ def _replayed(part: Part) -> tuple[Point, float]:
     return point, share
 
 
-def main_size(part: Part, done: Done) -> tuple[int, float]:
+def main_size(part: FileSet, done: Done) -> tuple[int, float]:
     """The size of transfers that moved the most bytes, and its share of them."""
     found = weighed(part.records, done.operation).most_common(4)
     shares = [(size, min(1.0, moved / done.bytes_moved)) for size, moved in found if moved]
@@ -111,7 +111,7 @@ def main_size(part: Part, done: Done) -> tuple[int, float]:
     )
 
 
-def passes_in(part: Part, done: Done) -> tuple[str, int]:
+def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
     """The extent, and how often it was moved.
 
     'whole' also for a part of a file of one's own, 'segment' also for a part of a shared one moved once.
@@ -134,7 +134,7 @@ def passes_in(part: Part, done: Done) -> tuple[str, int]:
     return extent, each
 
 
-def order_in(part: Part, done: Done, passes: int) -> str:
+def order_in(part: FileSet, done: Done, passes: int) -> str:
     """Each pass but the first begins with a step that is no part of its order."""
     starts = done.transfers - done.transitions
     steps = done.transitions - (passes - 1) * starts
@@ -152,13 +152,6 @@ def order_in(part: Part, done: Done, passes: int) -> str:
     if order == 'strided' and part.strides < NEARLY_ALL * (steps - following):
         raise Underivable(f'it goes forward by no one stride: {part.strides} of {steps - following} steps are alike')
     return order or 'contiguous'
-
-
-def _sums(part: Part) -> dict[str, str]:
-    """The bytes of each operation, in words that are the same where they are nearly as many."""
-    moved = {done.operation: done.bytes_moved for done in part.issued.done}
-    alike = min(moved.values()) >= (1 - ALIKE) * max(moved.values())
-    return {name: 'alike' if alike else f'{value} B' for name, value in moved.items()}
 
 
 _CHECK = '''"""{title}"""
@@ -275,7 +268,7 @@ def _nodes(tasks: int, partition: Partition) -> int:
     return next((n for n in range(1, most + 1) if tasks % n == 0 and tasks // n <= partition.tasks_per_node), 0)
 
 
-def _remarks(derived: Derived, part: Part, log: DarshanLog) -> list[str]:
+def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
     issued, remarks, data = part.issued, [], derived.point.data
     moved = sum(each.bytes_moved for each in issued.done)
     everything = part.beside + moved + sum(each.written + each.read for each in log.unreplayed)
