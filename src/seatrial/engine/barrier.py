@@ -34,15 +34,11 @@ class BarrierError(Exception):
 
 
 class Release(NamedTuple):
-    """When this task may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's.
-
-    offset_s:      what is to be added to a time here to have the coordinator's
-    uncertainty_s: how wrong the offset can be, to either side; 0 where both are the same clock
-    """
+    """When this task may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's."""
 
     at_s: float
-    offset_s: float
-    uncertainty_s: float
+    offset_s: float  # what is to be added to a time here to have the coordinator's
+    uncertainty_s: float  # how wrong the offset can be, to either side; 0 where both are the same clock
 
 
 class TaskBarrier:

@@ -36,19 +36,17 @@ class EngineError(Exception):
 class Command(NamedTuple):
     """How one launch is carried out, in the data directory as working directory.
 
-    scope:   'node': one process makes all tasks on this node; 'task': one process a task is started,
-             argvs[rank], on as many nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
-    inputs:  files that must exist before the launch: absolute path -> text
-    outputs: files that the engine writes, absolute paths; never on the file system under test
-    links:   symbolic links that must stand in the data directory during the launch: (name, what it points to)
+    scope:       'node': one process makes all tasks on this node; 'task': one process a task is started, argvs[rank],
+                 on as many nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
+    links:       symbolic links that must stand in the data directory during the launch: (name, what it points to)
     own_barrier: whether the processes of scope 'task' join the launch's barrier by themselves (engine/barrier.py)
     directories: of the data directory, that must be there before the launch, a parent before what lies in it
     """
 
     scope: str
     argvs: Tuple[Tuple[str, ...], ...]
-    inputs: Dict[str, str]
-    outputs: Tuple[str, ...]
+    inputs: Dict[str, str]  # files that must exist before the launch: absolute path -> text
+    outputs: Tuple[str, ...]  # files that the engine writes, absolute paths; never on the file system under test
     links: Tuple[Tuple[str, str], ...] = ()
     directories: Tuple[str, ...] = ()
     own_barrier: bool = False
@@ -88,38 +86,27 @@ class Outcome(NamedTuple):
 class Engine:
     """The interface. Subclasses have no state; `program` is the path that was found on the node.
 
-    name:        as a site may name it; two of one name share their kinds out between them
-    kinds:       the kinds of workload (workload/registry.py) that it knows
-    declines:    others that it could be expected to know, each with the reason why not, as half a sentence
-    programs:    by which it is found on the PATH; how_to_get: them, as half a sentence
+    declines:     others that it could be expected to know, each with the reason why not, as half a sentence
     says_version: in what it answers to version_argv; the first group is the version
-    without_version: the rule that is broken where it answers with none
-    mpi:         whether it is started by the site's MPI launcher
-    names_hosts: whether it tells of every task which node it ran on
-    checks_close: whether a close(2) that fails is an error to it
-    makes:       regular expressions of the names of all that it makes in the data directory and below, or of their
-                 paths below the run directory; what has another name is never removed
-    keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
-    data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
-    compressible: why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
-    verifies:    whether it measures nothing and compares all that it reads with what it has written (rule F2)
+    makes:        regular expressions of the names of all that it makes in the data directory and below, or of their
+                  paths below the run directory; what has another name is never removed
     """
 
-    name = ''
-    kinds: Tuple[str, ...] = ()
+    name = ''  # as a site may name it; two of one name share their kinds out between them
+    kinds: Tuple[str, ...] = ()  # the kinds of workload (workload/registry.py) that it knows
     declines: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    programs: Tuple[str, ...] = ()
-    how_to_get = ''
+    programs: Tuple[str, ...] = ()  # by which it is found on the PATH
+    how_to_get = ''  # them, as half a sentence
     says_version: Pattern[str] = re.compile('(?!)')
-    without_version = 'E1'
-    mpi = False
-    names_hosts = True
-    checks_close = True
+    without_version = 'E1'  # the rule that is broken where it answers with none
+    mpi = False  # whether it is started by the site's MPI launcher
+    names_hosts = True  # whether it tells of every task which node it ran on
+    checks_close = True  # whether a close(2) that fails is an error to it
     makes: Tuple[str, ...] = FILE_NAMES
-    keeps_files = True
-    data_rate = 0.0
-    compressible = ''
-    verifies = False
+    keeps_files = True  # whether it writes into an empty file that is there, rather than into a new one in its place
+    data_rate = 0.0  # how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
+    compressible = ''  # why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
+    verifies = False  # whether it measures nothing and compares all that it reads with what it has written (rule F2)
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can.

@@ -78,12 +78,9 @@ class Result(NamedTuple):
 
 
 class IorRun(NamedTuple):
-    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory.
+    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory."""
 
-    setup: by IOR's own names, as of setup_of
-    """
-
-    setup: Dict[str, Any]
+    setup: Dict[str, Any]  # by IOR's own names, as of setup_of
     nodes: int
     tasks: int
     tasks_per_node: int

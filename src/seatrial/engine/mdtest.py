@@ -68,20 +68,16 @@ class Table(NamedTuple):
 
 
 class MdtestSummary(NamedTuple):
-    """All that one launch of mdtest said. nodemap has a 1 for every rank on the first rank's node, else a 0.
-
-    shifted_by: ranks, by -N; opens_only: whether the read phase was told to read no bytes; runs: with how many tasks,
-    on how many entries of them all, and of which kinds
-    """
+    """All that one launch of mdtest said. nodemap has a 1 for every rank on the first rank's node, else a 0."""
 
     version: str
     tasks: int
     nodes: int
     nodemap: str
     command_line: str
-    shifted_by: Optional[int]
-    opens_only: bool
-    runs: Tuple[Tuple[int, int, str], ...]
+    shifted_by: Optional[int]  # ranks, by -N
+    opens_only: bool  # whether the read phase was told to read no bytes
+    runs: Tuple[Tuple[int, int, str], ...]  # with how many tasks, on how many entries of them all, and of which kinds
     tables: Tuple[Table, ...]
 
 

@@ -48,14 +48,11 @@ NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
 
 
 class Choice(NamedTuple):
-    """The engine that measures and the path of its program; engine is None and program '' where none can.
-
-    skipped: for every engine that was preferred, one sentence why it does not measure.
-    """
+    """The engine that measures and the path of its program; engine is None and program '' where none can."""
 
     engine: Optional[Engine]
     program: str
-    skipped: Tuple[str, ...]
+    skipped: Tuple[str, ...]  # for every engine that was preferred, one sentence why it does not measure
 
 
 def engines_called(name: str) -> List[Engine]:

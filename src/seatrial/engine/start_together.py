@@ -24,15 +24,14 @@ class Ran(NamedTuple):
     """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC.
 
     called_s, started_s: before and after the start of the process, in between of which it began
-    began: the same by this node's wall clock, in seconds since 1970; uncertainty_s: of the others, to either side
     """
 
     host: str
     called_s: float
     started_s: float
     ended_s: float
-    began: float
-    uncertainty_s: float
+    began: float  # the same by this node's wall clock, in seconds since 1970
+    uncertainty_s: float  # of the others, to either side
 
 
 def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> Tuple[str, ...]:

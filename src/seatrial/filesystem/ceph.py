@@ -93,15 +93,12 @@ class CephLayout(NamedTuple):
     """What is asked; a field that is None stays as the directory has it.
 
     stripe_count: objects that a file is spread over at a time; the next come when these are full
-    stripe_unit:  bytes in one object before the next
-    object_size:  bytes at which an object is full
-    pool:         the data pool that the objects lie in
     """
 
     stripe_count: Optional[int] = None
-    stripe_unit: Optional[int] = None
-    object_size: Optional[int] = None
-    pool: Optional[str] = None
+    stripe_unit: Optional[int] = None  # bytes in one object before the next
+    object_size: Optional[int] = None  # bytes at which an object is full
+    pool: Optional[str] = None  # the data pool that the objects lie in
 
     @property
     def words(self) -> Tuple[str, ...]:

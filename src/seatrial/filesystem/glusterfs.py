@@ -67,15 +67,11 @@ _MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
 
 
 class Subvolume(NamedTuple):
-    """What the distribution puts a file on: a brick, or a set of them that holds it together.
+    """What the distribution puts a file on: a brick, or a set of them that holds it together."""
 
-    key:    what a name ends in that is to be created on it
-    bricks: the host and directory of each; connected: of each, whether the client reaches it
-    """
-
-    key: str
-    bricks: Tuple[Tuple[str, str], ...]
-    connected: Tuple[bool, ...]
+    key: str  # what a name ends in that is to be created on it
+    bricks: Tuple[Tuple[str, str], ...]  # the host and directory of each
+    connected: Tuple[bool, ...]  # of each, whether the client reaches it
 
     @property
     def name(self) -> str:

@@ -49,58 +49,49 @@ class Begun(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A start, an undo or a count that has ended. begun_s, ended_s: since the load began, by the clock that conducts.
-
-    why: what went wrong, as a clause; empty where it exited with 0
-    counted: of a count, by how much it rose since before the start; None where nobody knows
-    """
+    """A start, an undo or a count that has ended. begun_s, ended_s: since the load began, by the clock that conducts."""
 
     action: str
     step: str
     begun_s: float
     ended_s: float
-    why: str
-    counted: Optional[int] = None
+    why: str  # what went wrong, as a clause; empty where it exited with 0
+    counted: Optional[int] = None  # of a count, by how much it rose since before the start; None where nobody knows
 
 
 class Transcript(NamedTuple):
-    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart.
-
-    complete: whether whoever conducts has said that all of them are over
-    """
+    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart."""
 
     skew_s: float
     steps: Tuple[Step, ...]
-    complete: bool
+    complete: bool  # whether whoever conducts has said that all of them are over
 
 
 class Window(NamedTuple):
     """An action as it took place: from the beginning of its start to the end of its undo.
 
     back_s: when throughput was back, all in seconds since the load began; None where nobody saw that
-    counted: by how much its count rose; uncounted: why nobody knows that; neither where it has none
     """
 
     name: str
     start_s: float
     end_s: float
     back_s: Optional[float] = None
-    counted: Optional[int] = None
-    uncounted: str = ''
+    counted: Optional[int] = None  # by how much its count rose
+    uncounted: str = ''  # why nobody knows that; neither where it has none
 
 
 class Course(NamedTuple):
     """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds.
 
     mean, lowest: B/s of each step, and of the lowest second in it (in a minute without rows for its seconds: of that)
-    failed: steps in which calls failed, by their numbers; wanted: B/s at which it counts as back
     """
 
     step_s: int
     mean: Tuple[int, ...]
     lowest: Tuple[int, ...]
-    failed: Tuple[int, ...]
-    wanted: float
+    failed: Tuple[int, ...]  # steps in which calls failed, by their numbers
+    wanted: float  # B/s at which it counts as back
     windows: Tuple[Window, ...]
 
 

@@ -44,17 +44,12 @@ _NO_DEFAULT = object()
 
 
 class _Form(NamedTuple):
-    """What of a class is asked for by every line of a record.
+    """What of a class is asked for by every line of a record."""
 
-    readers: of each field its type, and what reads it
-    defaults: of each field, in their order
-    from_earlier: the function that makes JSON of an earlier form into today's; None where there was none
-    """
-
-    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]
-    defaults: Tuple[Any, ...]
+    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # of each field its type, and what reads it
+    defaults: Tuple[Any, ...]  # of each field, in their order
     needed: FrozenSet[str]
-    from_earlier: Any
+    from_earlier: Any  # the function that makes JSON of an earlier form into today's; None where there was none
 
 
 _FORMS: Dict[Any, _Form] = {}

@@ -8,18 +8,12 @@ from typing import Dict, NamedTuple
 
 
 class Words(NamedTuple):
-    """The words of one launcher, apart by blanks.
+    """The words of one launcher, apart by blanks."""
 
-    start:   with the fields {nodes}, {tasks} and {per_node}
-    pin:     to nodes: {names} of them, or {slots}, each with its tasks
-    unbound: a process is not bound to the core of one task
-    exports: the processes get the whole environment, also where the site has jobs begin with an empty one
-    """
-
-    start: str
-    pin: str = ''
-    unbound: str = ''
-    exports: str = ''
+    start: str  # with the fields {nodes}, {tasks} and {per_node}
+    pin: str = ''  # to nodes: {names} of them, or {slots}, each with its tasks
+    unbound: str = ''  # a process is not bound to the core of one task
+    exports: str = ''  # the processes get the whole environment, also where the site has jobs begin with an empty one
 
 
 LAUNCHERS: Dict[str, Words] = {

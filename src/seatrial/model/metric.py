@@ -15,38 +15,31 @@ PERCENTILES = (0.50, 0.95, 0.99)
 
 
 class MetricType(NamedTuple):
-    """A metric that a launch gives. unit: the base unit of its dimension; better: HIGHER or LOWER.
-
-    steers: whether repetitions go on until it is precise; of a tail latency its interval alone decides
-    """
+    """A metric that a launch gives. unit: the base unit of its dimension; better: HIGHER or LOWER."""
 
     name: str
     unit: str
     better: str = HIGHER
-    steers: bool = True
+    steers: bool = True  # whether repetitions go on until it is precise; of a tail latency its interval alone decides
 
 
 class Metric(NamedTuple):
     """One metric of one launch.
 
-    value:       in the base unit
-    seconds:     of its timed region, from the first task's start to the last one's end; only a count has none
-    operations:  by all tasks together; 0: they were not counted
-    figure:      the engine's own figure, verbatim
+    seconds:       of its timed region, from the first task's start to the last one's end; only a count has none
     percentiles_s: seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
-    task_seconds: how long each task took, by rank; empty where the engine does not tell
-    censored:    the launch ended before what was timed did: the true value is above this one, which is no figure
+    censored:      the launch ended before what was timed did: the true value is above this one, which is no figure
     """
 
     name: str
-    value: float
+    value: float  # in the base unit
     unit: str
     better: str = HIGHER
     seconds: float = 0.0
-    operations: int = 0
-    figure: str = ''
+    operations: int = 0  # by all tasks together; 0: they were not counted
+    figure: str = ''  # the engine's own figure, verbatim
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
-    task_seconds: Tuple[float, ...] = ()
+    task_seconds: Tuple[float, ...] = ()  # how long each task took, by rank; empty where the engine does not tell
     censored: bool = False
 
     @property
@@ -96,17 +89,13 @@ class Fact(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """How much was found in each class, beside what was meant.
-
-    unit:  of what is classed, 'B' or none; ends: the upper end of each class, which belongs to it
-    found: how many lie in it; targets: their share in the distribution that was meant, as a fraction
-    """
+    """How much was found in each class, beside what was meant."""
 
     name: str
-    unit: str
-    ends: Tuple[int, ...]
-    found: Tuple[int, ...]
-    targets: Tuple[float, ...]
+    unit: str  # of what is classed, 'B' or none
+    ends: Tuple[int, ...]  # the upper end of each class, which belongs to it
+    found: Tuple[int, ...]  # how many lie in it
+    targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
 
 
 UNNAMED = 'unnamed-'
@@ -114,27 +103,20 @@ UNNAMED = 'unnamed-'
 
 
 class Measurement(NamedTuple):
-    """What an engine said of one launch, typed.
-
-    clock_s:     the resolution of the engine's clock, and what clocks of several nodes can be apart
-    bytes_moved: by all tasks; 0 of metadata
-    tasks:       each of them, where the engine tells of each; nodes: in a node sweep in place of them
-    course:      of a scenario; histograms: of what an ageing has filled in
-    fsync:       whether a write's sync lies inside the timed region; direct: whether O_DIRECT was in effect
-    """
+    """What an engine said of one launch, typed."""
 
     metrics: Tuple[Metric, ...]
     world_size: int
     hosts: Tuple[str, ...]
-    clock_s: float = 0.0
-    bytes_moved: int = 0
-    tasks: Tuple[TaskTime, ...] = ()
-    nodes: Tuple[NodeTime, ...] = ()
-    fsync: bool = False
-    direct: bool = False
+    clock_s: float = 0.0  # the resolution of the engine's clock, and what clocks of several nodes can be apart
+    bytes_moved: int = 0  # by all tasks; 0 of metadata
+    tasks: Tuple[TaskTime, ...] = ()  # each of them, where the engine tells of each
+    nodes: Tuple[NodeTime, ...] = ()  # in a node sweep in place of them
+    fsync: bool = False  # whether a write's sync lies inside the timed region
+    direct: bool = False  # whether O_DIRECT was in effect
     facts: Tuple[Fact, ...] = ()
-    course: Optional[Course] = None
-    histograms: Tuple[Histogram, ...] = ()
+    course: Optional[Course] = None  # of a scenario
+    histograms: Tuple[Histogram, ...] = ()  # of what an ageing has filled in
 
     @property
     def seconds(self) -> float:

@@ -14,14 +14,11 @@ _MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 
 
 class Shared(NamedTuple):
-    """A directory, link or file that lets somebody else change what is used.
-
-    why: a clause; remedy: the command by which this user can end it, empty where there is none
-    """
+    """A directory, link or file that lets somebody else change what is used."""
 
     path: str
-    why: str
-    remedy: Tuple[str, ...]
+    why: str  # a clause
+    remedy: Tuple[str, ...]  # the command by which this user can end it, empty where there is none
 
 
 def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[Shared]:

@@ -130,22 +130,14 @@ class StoppingRule(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """How much a task does, decided on the node before the first measured launch: bytes, or files of a flat tree.
+    """How much a task does, decided on the node before the first measured launch: bytes, or files of a flat tree."""
 
-    first:        a task's share of the first warm-up
-    granule:      a task's share is a multiple of it
-    target_s:     seconds that the shortest timed region should last; 0: `first` is used as it is
-    min_s:        a timed region shorter than this is not valid (rule T19, P16)
-    working_set:  whether twice the nodes' memory and the declared caches must be exceeded (P16)
-    pinned:       a task's share where the site has fixed it, or None
-    """
-
-    first: int
-    granule: int
-    target_s: float
-    min_s: float
-    working_set: bool = False
-    pinned: Optional[int] = None
+    first: int  # a task's share of the first warm-up
+    granule: int  # a task's share is a multiple of it
+    target_s: float  # seconds that the shortest timed region should last; 0: `first` is used as it is
+    min_s: float  # a timed region shorter than this is not valid (rule T19, P16)
+    working_set: bool = False  # whether twice the nodes' memory and the declared caches must be exceeded (P16)
+    pinned: Optional[int] = None  # a task's share where the site has fixed it, or None
 
     @property
     def fixed(self) -> bool:
@@ -156,16 +148,9 @@ class Sizing(NamedTuple):
 class TrialPlan(NamedTuple):
     """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper.
 
-    points:   all of one kind, with the same phases
     left_out: the values of the sweep that give no point in this allocation, as people read them
-    commit: of the checkout that Seatrial runs from, or empty; reframe: its version.
-    node_memory: bytes of a node of the partition as the site declares them; 0 is undeclared
-    darshan:  the library that the Darshan repetition is made with (P15); empty: none is made
     floors:   the least that the site's references allow, by metric, in base units: what is surely less is searched
               for its cause
-    contract: SHA-256 of the procedure of a contract that its session was begun for; empty: none
-    actions:  of the site, those that the points name
-    groups:   of the partition's nodes, as the site has them
     """
 
     schema: int
@@ -174,7 +159,7 @@ class TrialPlan(NamedTuple):
     case: Case
     profile: str
     axis: Axis
-    points: Tuple[Point, ...]
+    points: Tuple[Point, ...]  # all of one kind, with the same phases
     engines: Tuple[EngineChoice, ...]
     launcher: Launcher
     target: Target
@@ -185,14 +170,14 @@ class TrialPlan(NamedTuple):
     launch_limit_s: float
     seed: int
     left_out: Tuple[str, ...] = ()
-    commit: str = ''
-    reframe: str = ''
-    darshan: str = ''
+    commit: str = ''  # of the checkout that Seatrial runs from, or empty
+    reframe: str = ''  # its version
+    darshan: str = ''  # the library that the Darshan repetition is made with (P15); empty: none is made
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
-    node_memory: int = 0
-    contract: str = ''
-    actions: Tuple[Action, ...] = ()
-    groups: Tuple[NodeGroup, ...] = ()
+    node_memory: int = 0  # bytes of a node of the partition as the site declares them; 0 is undeclared
+    contract: str = ''  # SHA-256 of the procedure of a contract that its session was begun for; empty: none
+    actions: Tuple[Action, ...] = ()  # of the site, those that the points name
+    groups: Tuple[NodeGroup, ...] = ()  # of the partition's nodes, as the site has them
 
     @property
     def kind(self) -> str:

@@ -16,29 +16,21 @@ BEFORE, AFTER = 'before', 'after'
 
 
 class Watch(NamedTuple):
-    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two readings.
-
-    what:    whose traffic they count, in words; empty where nothing can be counted
-    why_not: why not, as a sentence; empty where it can be
-    """
+    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two readings."""
 
     time: float
     host: str
-    what: str
-    why_not: str
+    what: str  # whose traffic they count, in words; empty where nothing can be counted
+    why_not: str  # why not, as a sentence; empty where it can be
     interval_s: float
 
 
 class Look(NamedTuple):
-    """The counters at a time.
+    """The counters at a time."""
 
-    time:    in Unix time, in the middle of the reading; clock_s: the same by a clock that is never set
-    cost_s:  how long the reading took
-    """
-
-    time: float
-    clock_s: float
-    cost_s: float
+    time: float  # in Unix time, in the middle of the reading
+    clock_s: float  # the same by a clock that is never set
+    cost_s: float  # how long the reading took
     counters: Dict[str, int]
 
 
@@ -76,48 +68,36 @@ class RpcSizes(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What a server counts of one job, or of all jobs together: number of events, and their sum in the unit, if any.
+    """What a server counts of one job, or of all jobs together: number of events, and their sum in the unit, if any."""
 
-    target: what the counter is of ('lustre-OST0001'); name: of the counter ('write_bytes')
-    """
-
-    target: str
-    name: str
+    target: str  # what the counter is of ('lustre-OST0001')
+    name: str  # of the counter ('write_bytes')
     samples: int
     total: int
     unit: str
 
 
 class Servers(NamedTuple):
-    """What the site's command to the servers said before or after the case.
-
-    exit_status: None where it did not end in time, or could not be started; raw: the name of its output in raw/
-    job:         the Slurm job that `own` is of, empty where there is none; own: what the servers count of it
-    why_not:     what went wrong with the command or its output, or empty
-    """
+    """What the site's command to the servers said before or after the case."""
 
     when: str
     time: float
-    exit_status: Optional[int]
-    raw: str
-    job: str
-    own: Tuple[Served, ...]
-    why_not: str = ''
+    exit_status: Optional[int]  # None where it did not end in time, or could not be started
+    raw: str  # the name of its output in raw/
+    job: str  # the Slurm job that `own` is of, empty where there is none
+    own: Tuple[Served, ...]  # what the servers count of it
+    why_not: str = ''  # what went wrong with the command or its output, or empty
 
 
 class ServerLook(NamedTuple):
-    """What a server did in length_s seconds until then, of which so many samples were taken a second apart.
+    """What a server did in length_s seconds until then, of which so many samples were taken a second apart."""
 
-    time:    in Unix time, of the node that asked; busy: the largest share of a second in which a disk had work, and
-    disk: which one. Else the mean of each second: bytes of all disks, bytes and packets of all network cards
-    """
-
-    time: float
+    time: float  # in Unix time, of the node that asked
     server: str
     length_s: float
     samples: int
-    busy: float
-    disk: str
+    busy: float  # the largest share of a second in which a disk had work, and
+    disk: str  # which one. Else the mean of each second: bytes of all disks, bytes and packets of all network cards
     read: float
     written: float
     received: float

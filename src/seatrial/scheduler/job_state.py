@@ -24,11 +24,7 @@ SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'Timelimit
 
 
 class SlurmState(str, Enum):
-    """How far a job came: the states of Slurm that a job can be seen in, and what else can be the answer.
-
-    UNKNOWN: it said something that cannot be read; NO_SUCH_JOB: it knows no such job; SILENT: it did not answer;
-    REFUSED: sbatch did not take the job
-    """
+    """How far a job came: the states of Slurm that a job can be seen in, and what else can be the answer."""
 
     PENDING = 'PENDING'
     RUNNING = 'RUNNING'
@@ -45,18 +41,16 @@ class SlurmState(str, Enum):
     OUT_OF_MEMORY = 'OUT_OF_MEMORY'
     PREEMPTED = 'PREEMPTED'
     REVOKED = 'REVOKED'
-    UNKNOWN = 'unknown'
-    NO_SUCH_JOB = 'no such job'
-    SILENT = 'silent'
-    REFUSED = 'refused'
+    UNKNOWN = 'unknown'  # it said something that cannot be read
+    NO_SUCH_JOB = 'no such job'  # it knows no such job
+    SILENT = 'silent'  # it did not answer;
+    REFUSED = 'refused'  # sbatch did not take the job
 
 
 class JobState(NamedTuple):
     """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed.
 
-    elapsed_s, limit_s: seconds, None if not said; nodes: those it had, in Slurm's notation, empty before it starts;
-    down: of them, those that are down now, where it is not said which one failed
-    restarts: None where it is not said (sacct); seven_bits: the exit code lacks its eighth bit (sacct)
+    elapsed_s, limit_s: seconds, None if not said
     """
 
     state: SlurmState
@@ -65,12 +59,12 @@ class JobState(NamedTuple):
     by: str = ''
     node: str = ''
     reason: str = ''
-    nodes: str = ''
+    nodes: str = ''  # those it had, in Slurm's notation, empty before it starts;
     elapsed_s: int | None = None
     limit_s: int | None = None
-    restarts: int | None = None
-    seven_bits: bool = False
-    down: str = ''
+    restarts: int | None = None  # None where it is not said (sacct)
+    seven_bits: bool = False  # the exit code lacks its eighth bit (sacct)
+    down: str = ''  # of them, those that are down now, where it is not said which one failed
 
 
 UNREADABLE = JobState(SlurmState.UNKNOWN)

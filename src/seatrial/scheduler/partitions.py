@@ -43,15 +43,12 @@ class Partitions(NamedTuple):
 
 
 class SlurmPartition(NamedTuple):
-    """A partition of Slurm. Of unlike nodes the smallest; limit_s None where it has none.
-
-    memory: in bytes; None where Slurm was not given it, and says 1 MiB (slurm.conf(5), RealMemory)
-    """
+    """A partition of Slurm. Of unlike nodes the smallest; limit_s None where it has none."""
 
     name: str
     nodes: int
     cpus: int
-    memory: int | None
+    memory: int | None  # in bytes; None where Slurm was not given it, and says 1 MiB (slurm.conf(5), RealMemory)
     limit_s: float | None
 
 

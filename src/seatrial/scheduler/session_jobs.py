@@ -30,16 +30,13 @@ _FORMAT = '%i|%U|%T|%N|%k'
 
 
 class SessionJob(NamedTuple):
-    """A job in the queue that a session of this user has submitted. nodes: in Slurm's notation, empty before it runs.
-
-    alive: why its session is taken to be alive, or None
-    """
+    """A job in the queue that a session of this user has submitted. nodes: in Slurm's notation, empty before it runs."""
 
     id: str
     session: str
     state: str
     nodes: str
-    alive: str | None
+    alive: str | None  # why its session is taken to be alive, or None
 
     @property
     def words(self) -> str:

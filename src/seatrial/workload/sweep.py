@@ -69,15 +69,11 @@ class Sweep(_Sweep):
 
 
 class SweepSite(NamedTuple):
-    """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves.
+    """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves."""
 
-    pinned: of an axis over targets, in their order; fitting: of a sweep over layouts those that there are targets for
-    actions: of a sweep over actions or a tunable, by their names
-    """
-
-    pinned: Tuple[Layout, ...] = ()
-    fitting: Optional[Tuple[Layout, ...]] = None
-    actions: Tuple[str, ...] = ()
+    pinned: Tuple[Layout, ...] = ()  # of an axis over targets, in their order
+    fitting: Optional[Tuple[Layout, ...]] = None  # of a sweep over layouts those that there are targets for
+    actions: Tuple[str, ...] = ()  # of a sweep over actions or a tunable, by their names
 
 
 ANYWHERE = SweepSite()

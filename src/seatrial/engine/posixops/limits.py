@@ -40,17 +40,13 @@ LIMITS: Tuple[Guarantee, ...] = (
 
 
 class Taken(NamedTuple):
-    """What a task has got, in bytes or inodes.
+    """What a task has got, in bytes or inodes."""
 
-    sure: acknowledged; tried: that may be there; used: what the limit counts of it; refused: the errno's name; late:
-    whether its time was over before
-    """
-
-    sure: int = 0
-    tried: int = 0
-    used: int = 0
-    refused: str = ''
-    late: bool = False
+    sure: int = 0  # acknowledged
+    tried: int = 0  # that may be there
+    used: int = 0  # what the limit counts of it
+    refused: str = ''  # the errno's name
+    late: bool = False  # whether its time was over before
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:

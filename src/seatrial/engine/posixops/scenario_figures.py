@@ -65,17 +65,14 @@ class ScenarioRow(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """All tasks together. bytes_at: moved in each second. errors: (second, errno, number, rank).
-
-    verified: how many records were read and were as they should be
-    """
+    """All tasks together. bytes_at: moved in each second. errors: (second, errno, number, rank)."""
 
     bytes_at: Dict[int, float]
     gaps: Tuple[Tuple[Tuple[float, float], ...], ...]
     errors: Tuple[Tuple[float, str, int, int], ...]
     latencies: Dict[int, int]
     longest_s: float
-    verified: int
+    verified: int  # how many records were read and were as they should be
 
 
 def file_of(rank: int) -> str:

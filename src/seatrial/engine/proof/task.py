@@ -30,20 +30,14 @@ FAILED = 1  # its exit status
 
 
 class ProofSpec(NamedTuple):
-    """What all tasks of a launch are to do.
-
-    key:       of the data
-    transfers: that a task makes at most, of the point's; fewer are at places all over its part of the file
-    limit_s:   after which it begins no other transfer
-    written:   how many each task has written, by rank; none yet where they write
-    """
+    """What all tasks of a launch are to do."""
 
     phase: str
     point: Point
-    key: str
-    transfers: int
-    limit_s: float
-    written: Tuple[int, ...] = ()
+    key: str  # of the data
+    transfers: int  # that a task makes at most, of the point's; fewer are at places all over its part of the file
+    limit_s: float  # after which it begins no other transfer
+    written: Tuple[int, ...] = ()  # how many each task has written, by rank; none yet where they write
 
 
 class Differs(NamedTuple):

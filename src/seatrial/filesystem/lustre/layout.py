@@ -31,13 +31,12 @@ _Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its re
 class LayoutComponent(NamedTuple):
     """One piece of a file: from where the one before ends (the first: from 0) to `end`.
 
-    end:    bytes; None is the end of the file
-    on_mdt: the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
-    The others are as in LustreLayout. Of these, stripe_count, stripe_size and pool are as in the component before
-    where they are None (lfs-setstripe(1): "later components will inherit").
+    on_mdt: the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose The others are
+            as in LustreLayout. Of these, stripe_count, stripe_size and pool are as in the component before where they
+            are None (lfs-setstripe(1): "later components will inherit").
     """
 
-    end: Optional[int] = None
+    end: Optional[int] = None  # bytes; None is the end of the file
     on_mdt: bool = False
     stripe_count: Optional[int] = None
     stripe_size: Optional[int] = None
@@ -56,28 +55,19 @@ class LayoutComponent(NamedTuple):
 class LustreLayout(NamedTuple):
     """What is asked; a field that is None is left to the file system's default.
 
-    stripe_count:     targets a file is spread over (ALL: every one)
-    stripe_size:      bytes on one target before the next
-    pool:             the targets to choose from, by the name of their pool
-    start_ost:        where the first stripe lies: a hint, which a full target overrides
-    osts:             exactly these targets, in this order
-    overstripe_count: stripes, of which a target may hold several
-    components:       pieces of the file with layouts of their own (PFL); the fields above are then left alone
-    mirrors:          copies of the file, each with this layout (FLR)
-    mdt_count:        metadata targets that the directory is spread over
-    mdt_index:        the metadata target on which the directory lies, or begins
+    components: pieces of the file with layouts of their own (PFL); the fields above are then left alone
     """
 
-    stripe_count: Optional[int] = None
-    stripe_size: Optional[int] = None
-    pool: Optional[str] = None
-    start_ost: Optional[int] = None
-    osts: Tuple[int, ...] = ()
-    overstripe_count: Optional[int] = None
+    stripe_count: Optional[int] = None  # targets a file is spread over (ALL: every one)
+    stripe_size: Optional[int] = None  # bytes on one target before the next
+    pool: Optional[str] = None  # the targets to choose from, by the name of their pool
+    start_ost: Optional[int] = None  # where the first stripe lies: a hint, which a full target overrides
+    osts: Tuple[int, ...] = ()  # exactly these targets, in this order
+    overstripe_count: Optional[int] = None  # stripes, of which a target may hold several
     components: Tuple[LayoutComponent, ...] = ()
-    mirrors: int = 1
-    mdt_count: Optional[int] = None
-    mdt_index: Optional[int] = None
+    mirrors: int = 1  # copies of the file, each with this layout (FLR)
+    mdt_count: Optional[int] = None  # metadata targets that the directory is spread over
+    mdt_index: Optional[int] = None  # the metadata target on which the directory lies, or begins
 
     @property
     def places_file(self) -> bool:

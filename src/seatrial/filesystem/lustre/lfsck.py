@@ -35,24 +35,20 @@ _LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phas
 class Scan(NamedTuple):
     """What one target says of its last run of one type.
 
-    type:     'namespace' or 'layout'
-    mdt:      whether the target is an MDT
-    status:   'completed', 'init', 'scanning-phase1', 'partial', ...
-    options:  of the run: 'dryrun', 'all_targets', 'orphan', ...
-    checked:  objects of the first phase
-    phases_s: run times of both phases, in whole seconds
     began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
-    found:    names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run
-    unclear:  the same of counters that are neither these nor harmless: what was skipped, and what is not known here
+    found:            names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry
+                      run
+    unclear:          the same of counters that are neither these nor harmless: what was skipped, and what is not
+                      known here
     """
 
     target: str
-    type: str
-    mdt: bool
-    status: str
-    options: Tuple[str, ...]
-    checked: int
-    phases_s: Tuple[int, int]
+    type: str  # 'namespace' or 'layout'
+    mdt: bool  # whether the target is an MDT
+    status: str  # 'completed', 'init', 'scanning-phase1', 'partial',
+    options: Tuple[str, ...]  # of the run: 'dryrun', 'all_targets', 'orphan',
+    checked: int  # objects of the first phase
+    phases_s: Tuple[int, int]  # run times of both phases, in whole seconds
     began_s: Optional[int]
     ended_s: Optional[int]
     found: Tuple[Tuple[str, int], ...]

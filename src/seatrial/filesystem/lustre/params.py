@@ -39,18 +39,15 @@ class Param(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A counter of events, and what it tells of their sizes or times in its unit ('bytes', 'usecs'), 0 where nothing.
-
-    squares: the sum of their squares; buckets: how many were up to each size ('1M'), of job statistics
-    """
+    """A counter of events, and what it tells of their sizes or times in its unit ('bytes', 'usecs'), 0 where nothing."""
 
     samples: int
     unit: str
     least: int = 0
     most: int = 0
     total: int = 0
-    squares: int = 0
-    buckets: Tuple[Tuple[str, int], ...] = ()
+    squares: int = 0  # the sum of their squares
+    buckets: Tuple[Tuple[str, int], ...] = ()  # how many were up to each size ('1M'), of job statistics
 
 
 class Stats(NamedTuple):
@@ -89,19 +86,14 @@ class Histograms(NamedTuple):
 
 
 class Import(NamedTuple):
-    """How this node is connected to one target.
-
-    state:    FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED, ...
-    attempts: connections that were tried since the mount; idle targets add to them, so more are no fault
-    server_version: '2.17.0.0', or empty where the server does not tell it
-    """
+    """How this node is connected to one target."""
 
     name: str
     target: str
-    state: str
-    server_version: str
+    state: str  # FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED,
+    server_version: str  # '2.17.0.0', or empty where the server does not tell it
     connection: str
-    attempts: int
+    attempts: int  # connections that were tried since the mount; idle targets add to them, so more are no fault
     features: Tuple[str, ...]
 
 

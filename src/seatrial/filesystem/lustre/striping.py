@@ -24,15 +24,12 @@ RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
 
 
 class Inventory(NamedTuple):
-    """The targets of a file system by index, and those of each pool: what a layout can be made of.
-
-    closed: object targets on which no new object can be made now
-    """
+    """The targets of a file system by index, and those of each pool: what a layout can be made of."""
 
     osts: Tuple[int, ...]
     mdts: Tuple[int, ...]
     pools: Dict[str, Tuple[int, ...]]
-    closed: Tuple[int, ...] = ()
+    closed: Tuple[int, ...] = ()  # object targets on which no new object can be made now
 
     def reach(self, pool: Optional[str]) -> Tuple[int, ...]:
         """The object targets that a layout in this pool, or in none, can use."""
@@ -40,25 +37,17 @@ class Inventory(NamedTuple):
 
 
 class FoundPiece(NamedTuple):
-    """One component of a file, or the whole of a plain one. A directory's default has pieces without objects.
-
-    end:          None is the end of the file
-    pattern:      ('raid0',), ('raid0', 'overstriped'), ('mdt',), ('released',); ('0',) is not set
-    stripe_count: ALL where the servers have not decided yet
-    osts:         where the objects lie, in their order; empty while there are none
-    mirror:       which copy of the file it belongs to; 0 where it is not mirrored
-    flags:        'init' where it has its objects, 'stale' where a mirror's copy is not the newest
-    """
+    """One component of a file, or the whole of a plain one. A directory's default has pieces without objects."""
 
     start: int
-    end: Optional[int]
-    pattern: Tuple[str, ...]
-    stripe_count: int
+    end: Optional[int]  # None is the end of the file
+    pattern: Tuple[str, ...]  # ('raid0',), ('raid0', 'overstriped'), ('mdt',), ('released',); ('0',) is not set
+    stripe_count: int  # ALL where the servers have not decided yet
     stripe_size: int
-    osts: Tuple[int, ...] = ()
+    osts: Tuple[int, ...] = ()  # where the objects lie, in their order; empty while there are none
     pool: Optional[str] = None
-    mirror: int = 0
-    flags: Tuple[str, ...] = ()
+    mirror: int = 0  # which copy of the file it belongs to; 0 where it is not mirrored
+    flags: Tuple[str, ...] = ()  # 'init' where it has its objects, 'stale' where a mirror's copy is not the newest
 
     @property
     def on_mdt(self) -> bool:
@@ -83,18 +72,13 @@ class Striping(NamedTuple):
 
 
 class DirectoryStriping(NamedTuple):
-    """The metadata targets that a directory lies on (lfs getdirstripe).
+    """The metadata targets that a directory lies on (lfs getdirstripe)."""
 
-    mdt_count:   0 is a plain directory, on one
-    mdts:        where its shards lie; a default has none
-    max_inherit: of the default for directories made in it (-D) only
-    """
-
-    mdt_count: int
+    mdt_count: int  # 0 is a plain directory, on one
     first_mdt: int
     hash_type: str
-    mdts: Tuple[int, ...] = ()
-    max_inherit: Optional[int] = None
+    mdts: Tuple[int, ...] = ()  # where its shards lie; a default has none
+    max_inherit: Optional[int] = None  # of the default for directories made in it (-D) only
 
 
 def setstripe_argv(layout: LustreLayout, path: str) -> List[str]:

@@ -57,21 +57,16 @@ _LNET_KEY = re.compile(r'[\s-]*([a-z][\w ]*):\s*(\S.*)\Z')
 
 
 class Space(NamedTuple):
-    """One line of `lfs df`: bytes, or inodes of `lfs df -i`.
-
-    number: the target's index
-    flags:  the letters behind it (FLAGS)
-    fault: what stands in the place of the sizes, as 'inactive device', or empty
-    """
+    """One line of `lfs df`: bytes, or inodes of `lfs df -i`."""
 
     uuid: str
     kind: str
-    number: int
+    number: int  # the target's index
     total: int = 0
     used: int = 0
     free: int = 0
-    flags: str = ''
-    fault: str = ''
+    flags: str = ''  # the letters behind it (FLAGS)
+    fault: str = ''  # what stands in the place of the sizes, as 'inactive device', or empty
 
     @property
     def takes_objects(self) -> bool:
@@ -104,13 +99,9 @@ class CheckedDevice(NamedTuple):
 
 
 class QuotaRow(NamedTuple):
-    """Usage and limits of one user, group or project, in bytes and inodes; a limit of 0 is none.
+    """Usage and limits of one user, group or project, in bytes and inodes; a limit of 0 is none."""
 
-    who:   'usr', 'grp' or 'prj'
-    exact: False where lfs marks numbers as inaccurate, because a target did not answer
-    """
-
-    who: str
+    who: str  # 'usr', 'grp' or 'prj'
     name: str
     id: int
     bytes_used: int
@@ -119,7 +110,7 @@ class QuotaRow(NamedTuple):
     inodes_used: int
     inodes_soft: int
     inodes_hard: int
-    exact: bool = True
+    exact: bool = True  # False where lfs marks numbers as inaccurate, because a target did not answer
 
 
 class ClientMount(NamedTuple):

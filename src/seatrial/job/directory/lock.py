@@ -46,14 +46,11 @@ class LockError(Exception):
 
 
 class Held(NamedTuple):
-    """A lock as it lies in the state directory. heartbeat_age_s: seconds since its holder was last heard of.
-
-    holder: None where the file cannot be read. foreign: why this user cannot remove it, or None
-    """
+    """A lock as it lies in the state directory. heartbeat_age_s: seconds since its holder was last heard of."""
 
     path: str
     storage_system: str
-    holder: Optional[Owner]
+    holder: Optional[Owner]  # None where the file cannot be read. foreign: why this user cannot remove it, or None
     heartbeat_age_s: float
     foreign: Optional[str]
 

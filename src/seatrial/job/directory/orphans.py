@@ -32,11 +32,7 @@ _BY_HAND = 'if nothing of it runs, remove it by hand'
 
 
 class Orphan(NamedTuple):
-    """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files, None if not known.
-
-    alive:   why its session is taken to be still at work, or None
-    over:    whether nobody is known to lead its session any more: it is alive only in that a job may still run
-    """
+    """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files, None if not known."""
 
     path: str
     session: str
@@ -46,20 +42,19 @@ class Orphan(NamedTuple):
     age_s: float
     size_bytes: Optional[int]
     files: Optional[int]
-    alive: Optional[str]
-    over: bool
+    alive: Optional[str]  # why its session is taken to be still at work, or None
+    over: bool  # whether nobody is known to lead its session any more: it is alive only in that a job may still run
 
 
 class Search(NamedTuple):
     """What lies in the parents, oldest first. Nothing of other users is read.
 
     unread: what seems to be a run directory of this user and cannot be read as one, each with the reason
-    others: the users who have directories with such names there
     """
 
     found: Tuple[Orphan, ...]
     unread: Tuple[str, ...]
-    others: Tuple[str, ...]
+    others: Tuple[str, ...]  # the users who have directories with such names there
 
 
 NOTHING = Search((), (), ())
@@ -103,14 +98,12 @@ def leader_alive(state: str, session: str) -> Optional[str]:
 class _Leader(NamedTuple):
     """What a session's leader file tells. alive: as leader_alive.
 
-    is_known: whether that somebody leads it is known: by a process that runs here, or beats on another host
-    is_named: whether there is such a file
-    left_s:   seconds of silence after which the process counts as dead, where nothing else can tell
+    left_s: seconds of silence after which the process counts as dead, where nothing else can tell
     """
 
     alive: Optional[str]
-    is_known: bool
-    is_named: bool = True
+    is_known: bool  # whether that somebody leads it is known: by a process that runs here, or beats on another host
+    is_named: bool = True  # whether there is such a file
     left_s: Optional[float] = None
 
 

@@ -68,24 +68,20 @@ class RunDirectoryError(Exception):
 class Marker(NamedTuple):
     """What lies in the run directory as `.seatrial-run.json` and makes it removable.
 
-    inode: of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
-    device: of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
-    entries: the top-level names that the session makes; all others in it are foreign
     names: regular expressions of the names that its engine makes in these, or of their paths below the run directory;
-        all others are foreign too
-    kept: whether it stays behind its session, for others to measure beside
+           all others are foreign too
     state: the directory in which its session names its leader, so that every site finds it; empty: not known
     """
 
     format: int
     case: str
     maker: Owner
-    device: int
-    inode: int
+    device: int  # of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
+    inode: int  # of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
     marker_inode: int
-    entries: Tuple[str, ...]
+    entries: Tuple[str, ...]  # the top-level names that the session makes; all others in it are foreign
     names: Tuple[str, ...] = ()
-    kept: bool = False
+    kept: bool = False  # whether it stays behind its session, for others to measure beside
     state: str = ''
 
 

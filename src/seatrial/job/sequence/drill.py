@@ -23,21 +23,16 @@ LAUNCH_S = 5.0
 
 
 class DrillBegun(NamedTuple):
-    """What a drill-down starts from. numbers: of each target that takes new files, by its name.
-
-    point: the slow one, with the share of each task that a launch has
-    whole: how many files it has, where each lies on one target; else 0
-    mixed: whether some of them are flash and others are not, so that the slow ones may be well
-    """
+    """What a drill-down starts from. numbers: of each target that takes new files, by its name."""
 
     plan: TrialPlan
     driver: Driver
     breach: Breach
-    point: Point
+    point: Point  # the slow one, with the share of each task that a launch has
     numbers: Dict[str, int]
     servers: Dict[str, str]
-    mixed: bool = False
-    whole: int = 0
+    mixed: bool = False  # whether some of them are flash and others are not, so that the slow ones may be well
+    whole: int = 0  # how many files it has, where each lies on one target; else 0
 
 
 MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'

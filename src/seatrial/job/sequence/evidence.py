@@ -24,32 +24,25 @@ from seatrial.workload.registry import exact_bytes, kind_of, phases_of
 
 
 class Setup(NamedTuple):
-    """Where launches take place, and with what. counted: whether the kernel counts reads from storage on this target.
-
-    cold: whether this node's caches can be emptied, and the site allows it; kept: what answers from memory even then,
-    or why they cannot be emptied although the site allows it; forgets: as in Cold
-    """
+    """Where launches take place, and with what. counted: whether the kernel counts reads from storage on this target."""
 
     plan: TrialPlan
     engine: Engine
     run: RunDirectory
     driver: Driver
     counted: bool
-    cold: bool
-    kept: str
-    forgets: bool = True
+    cold: bool  # whether this node's caches can be emptied, and the site allows it
+    kept: str  # what answers from memory even then, or why they cannot be emptied although the site allows it
+    forgets: bool = True  # as in Cold
 
 
 class Seen(NamedTuple):
-    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known.
-
-    directory_bytes: as in Sample
-    """
+    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known."""
 
     findings: Tuple[Finding, ...]
     cache: str
     storage_read_bytes: Optional[int]
-    directory_bytes: Optional[int] = None
+    directory_bytes: Optional[int] = None  # as in Sample
 
 
 class Evidence:

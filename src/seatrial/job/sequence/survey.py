@@ -38,10 +38,7 @@ class Chosen(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The evidence for the rules, and what the run needs of it.
-
-    share: of a task, to the fullness that is meant; 0: none is meant
-    """
+    """The evidence for the rules, and what the run needs of it."""
 
     environment: Environment
     chosen: Optional[Chosen]
@@ -49,7 +46,7 @@ class Survey(NamedTuple):
     memory_bytes: int
     capacity: Capacity
     mount: str
-    share: int = 0
+    share: int = 0  # of a task, to the fullness that is meant; 0: none is meant
 
 
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
