@@ -42,10 +42,7 @@ class Release(NamedTuple):
 
 
 class TaskBarrier:
-    """What a task can do. This one is for a task that is alone: nobody is waited for.
-
-    To be used in a `with` statement. A task that leaves it with an exception ends the barrier for all.
-    """
+    """What a task can do, in a `with` statement, whose failure ends the barrier for all. This one is alone."""
 
     def __enter__(self) -> 'TaskBarrier':
         return self
@@ -54,17 +51,11 @@ class TaskBarrier:
         pass
 
     def wait(self, what: str) -> Release:
-        """Wait until every task is about to do `what`; returns at the moment that was agreed on for all of them.
-
-        Raises BarrierError, also where another task is about to do something else.
-        """
+        """Wait until every task is about to do `what`; returns at the agreed moment. Raises BarrierError."""
         return Release(time.monotonic(), 0.0, 0.0)
 
     def exchange(self, what: str, says: str = '') -> Dict[int, str]:
-        """Wait until every task has come to `what`; what those said that had something to say, by rank.
-
-        Raises BarrierError.
-        """
+        """Wait until every task has come to `what`; what tasks said, by rank. Raises BarrierError."""
         return {0: says} if says else {}
 
     def leave(self, report: Any = None) -> None:
@@ -72,10 +63,7 @@ class TaskBarrier:
 
 
 def join(rank: int, tasks: int, host: str) -> TaskBarrier:
-    """Join the barrier that the environment names, as one of so many tasks.
-
-    A launch of one task needs none. Raises BarrierError.
-    """
+    """Join the barrier that the environment names; one task alone needs none. Raises BarrierError."""
     where = os.environ.get(VARIABLE, '')
     if not where and tasks == 1:
         return TaskBarrier()

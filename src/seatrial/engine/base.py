@@ -34,21 +34,19 @@ class EngineError(Exception):
 
 
 class Command(NamedTuple):
-    """How one launch is carried out, in the data directory as working directory.
+    """How one launch is carried out, in the data directory as working directory."""
 
-    scope:       'node': one process makes all tasks on this node; 'task': one process a task is started, argvs[rank],
-                 on as many nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
-    links:       symbolic links that must stand in the data directory during the launch: (name, what it points to)
-    own_barrier: whether the processes of scope 'task' join the launch's barrier by themselves (engine/barrier.py)
-    directories: of the data directory, that must be there before the launch, a parent before what lies in it
-    """
-
+    # 'node': one process makes all tasks on this node; 'task': one process a task is started, argvs[rank], on as many
+    # nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
     scope: str
     argvs: Tuple[Tuple[str, ...], ...]
     inputs: Dict[str, str]  # files that must exist before the launch: absolute path -> text
     outputs: Tuple[str, ...]  # files that the engine writes, absolute paths; never on the file system under test
+    # symbolic links that must stand in the data directory during the launch: (name, what it points to)
     links: Tuple[Tuple[str, str], ...] = ()
+    # of the data directory, that must be there before the launch, a parent before what lies in it
     directories: Tuple[str, ...] = ()
+    # whether the processes of scope 'task' join the launch's barrier by themselves (engine/barrier.py)
     own_barrier: bool = False
 
 
@@ -62,15 +60,13 @@ class ProcessTime(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written).
-
-    hosts: of every rank of an MPI program, in order, as each has said where it ran; none where not all have
-    """
+    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written)."""
 
     processes: Tuple[ProcessTime, ...]
     stdouts: Tuple[str, ...]
     stderrs: Tuple[str, ...]
     outputs: Tuple[Optional[str], ...]
+    # of every rank of an MPI program, in order, as each has said where it ran; none where not all have
     hosts: Tuple[str, ...] = ()
 
     @property
@@ -84,24 +80,22 @@ class Outcome(NamedTuple):
 
 
 class Engine:
-    """The interface. Subclasses have no state; `program` is the path that was found on the node.
-
-    declines:     others that it could be expected to know, each with the reason why not, as half a sentence
-    says_version: in what it answers to version_argv; the first group is the version
-    makes:        regular expressions of the names of all that it makes in the data directory and below, or of their
-                  paths below the run directory; what has another name is never removed
-    """
+    """The interface. Subclasses have no state; `program` is the path that was found on the node."""
 
     name = ''  # as a site may name it; two of one name share their kinds out between them
     kinds: Tuple[str, ...] = ()  # the kinds of workload (workload/registry.py) that it knows
+    # others that it could be expected to know, each with the reason why not, as half a sentence
     declines: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     programs: Tuple[str, ...] = ()  # by which it is found on the PATH
-    how_to_get = ''  # them, as half a sentence
+    how_to_get = ''  # where the programs come from, as half a sentence
+    # in what it answers to version_argv; the first group is the version
     says_version: Pattern[str] = re.compile('(?!)')
     without_version = 'E1'  # the rule that is broken where it answers with none
     mpi = False  # whether it is started by the site's MPI launcher
     names_hosts = True  # whether it tells of every task which node it ran on
     checks_close = True  # whether a close(2) that fails is an error to it
+    # regular expressions of the names of all that it makes in the data directory and below, or of their paths below
+    # the run directory; what has another name is never removed
     makes: Tuple[str, ...] = FILE_NAMES
     keeps_files = True  # whether it writes into an empty file that is there, rather than into a new one in its place
     data_rate = 0.0  # how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
@@ -169,10 +163,7 @@ class Engine:
 
 
 def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:
-    """What `read` makes of the process of each rank; of several that failed the first by priority of its sentence.
-
-    A launcher ends the others when one fails: they say so, or nothing. Raises EngineError.
-    """
+    """`read` of the process of each rank. Raises the EngineError of the one that priority of its sentence puts first."""
     found, failed = [], []
     for rank, process in enumerate(processes):
         try:
@@ -247,10 +238,7 @@ def check_life(program: str, seconds: float, process: ProcessTime) -> None:
 
 
 def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:
-    """Seconds that these shares of the operations did not exceed, ascending, by nearest rank.
-
-    counts: how many operations took so many nanoseconds; none gives none
-    """
+    """Seconds that these shares of the operations did not exceed, by nearest rank; counts: by nanoseconds."""
     found, left = {}, list(shares) if counts else []
     seen, total = 0, sum(counts.values())
     for nanoseconds in sorted(counts):

@@ -1,7 +1,5 @@
-"""dd of GNU coreutils: one process a task. It reads, as the source of SFWA did (Boito et al. 2009).
-
-A measured write is refused: dd has no incompressible data faster than /dev/urandom gives it (rule P4).
-It can still prepare the files that are read.
+"""dd of GNU coreutils, a process a task: it reads, as the source of SFWA did (Boito et al. 2009). A measured write is
+refused, for its data are no faster than /dev/urandom (rule P4); it can prepare the files that are read.
 """
 
 import re
@@ -41,10 +39,7 @@ class Dd(Engine):
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One dd a task, over its file or its segment of the shared one; nothing beside the streams is left.
-
-        A write takes random data whatever the seed is, and its fsync lies inside the time that dd reports.
-        """
+        """One dd a task, over its file or segment; a write is random whatever the seed, its fsync inside dd's time."""
         argvs: List[Tuple[str, ...]] = []
         how: Tuple[str, ...]
         size = (f'bs={point.data.transfer_size}', f'count={point.data.transfers}')

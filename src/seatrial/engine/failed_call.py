@@ -27,10 +27,7 @@ class FailedCall(NamedTuple):
 
 
 def failed_call(sentence: str) -> Optional[FailedCall]:
-    """The first error of the storage in what an engine said, or None.
-
-    fio takes a file that ends too early for EIO, too ('full resid', and all reads of small files): that is none.
-    """
+    """The first error of the storage in what an engine said, or None; not fio's EIO of files that end early."""
     if not _FORM.search(sentence) or 'full resid' in sentence or 'too short' in sentence:
         return None
     found = _SAID.search(sentence)

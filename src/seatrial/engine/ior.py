@@ -560,10 +560,7 @@ def _hosts_of(outcome: Outcome, summary: IorSummary, point: Point) -> Tuple[str,
 
 
 def _opening(phase: str, result: Result, seconds: float) -> Metric:
-    """From the first task that opens its file to the last that has it open (IOR's openTime), over the region.
-
-    Raises EngineError T1 for more than all of the time.
-    """
+    """IOR's openTime, from the first open to the last, as a share of the region. Raises EngineError T1 if longer."""
     if not 0 <= result.open_s <= result.total_s + PRINTED_S:
         raise EngineError('T1', f'IOR claims {result.open_s} s of opening in {result.total_s} s')
     share = min(float(result.open_s) / seconds, 1.0)

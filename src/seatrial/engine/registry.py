@@ -63,10 +63,7 @@ def engines_called(name: str) -> List[Engine]:
 
 
 def by_name(name: str, kind: str) -> Optional[Engine]:
-    """The engine of that name for this kind of workload, or None where it is none for it.
-
-    Raises ValueError with the known names.
-    """
+    """The engine of that name for this kind of workload, or None. Raises ValueError with the known names."""
     return next((engine for engine in engines_called(name) if kind in engine.kinds), None)
 
 

@@ -21,16 +21,14 @@ ALONE, NOT_STARTED = 75, 127  # exit statuses: EX_TEMPFAIL of sysexits.h, and th
 
 
 class Ran(NamedTuple):
-    """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC.
-
-    called_s, started_s: before and after the start of the process, in between of which it began
-    """
+    """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC."""
 
     host: str
+    # called_s, started_s: before and after the start of the process, in between of which it began
     called_s: float
     started_s: float
     ended_s: float
-    began: float  # the same by this node's wall clock, in seconds since 1970
+    began: float  # by this node's wall clock, in seconds since 1970
     uncertainty_s: float  # of the others, to either side
 
 
@@ -40,10 +38,7 @@ def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> 
 
 
 def main(arguments: List[str]) -> int:
-    """Its exit status is the program's, and a signal that ended the program ends it too.
-
-    75 if the barrier failed, so that the program was not started; 127 if it cannot be started.
-    """
+    """Its status is the program's, signals too; 75: the barrier failed, nothing started; 127: it cannot be started."""
     rank, tasks, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
     host = socket.gethostname()
     try:

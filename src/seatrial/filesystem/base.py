@@ -51,15 +51,13 @@ class Capability(NamedTuple):
 
 
 class Cold(NamedTuple):
-    """Whether this user can empty what this node has cached of the files under a path.
-
-    kept:    what this node answers from memory all the same, in a few words, or empty; what servers keep, P16 treats
-    forgets: whether caches.forget() reaches all that caches here; else only empty_client_cache() can make a read cold
-    """
+    """Whether this user can empty what this node has cached of the files under a path."""
 
     how: str  # what is emptied, and by what, for the record; empty where nothing can be
     why_not: str = ''  # empty where it is possible; else a sentence with what forbids it
+    # what this node answers from memory all the same, in a few words, or empty; what servers keep, P16 treats
     kept: str = ''
+    # whether caches.forget() reaches all that caches here; else only empty_client_cache() can make a read cold
     forgets: bool = True
 
     @property
@@ -84,21 +82,17 @@ class Targets(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Between two readings of connections.
-
-    unseen: why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
-    """
+    """Between two readings of connections."""
 
     said: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
+    # why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
     unseen: Optional[str] = None
 
 
 class Behaviour(NamedTuple):
-    """How I/O behaves on a mount.
+    """How I/O behaves on a mount."""
 
-    close_can_fail: whether a write that was taken may be refused when the file is closed, as by a server
-    """
-
+    # whether a write that was taken may be refused when the file is closed, as by a server
     close_can_fail: bool = True
     reads_are_counted: bool = False  # whether the kernel counts a process's reads from storage (rule P2)
     allocates: bool = False  # whether the blocks of a file that stat(2) counts are all that its synced data take
@@ -106,53 +100,47 @@ class Behaviour(NamedTuple):
 
 
 class Exchanged(NamedTuple):
-    """Bytes that this node has exchanged so far by its own counters, for all processes together; None is unknown.
+    """Bytes that this node has exchanged so far by its own counters, for all processes together; None is unknown."""
 
-    fetched: read from the servers: the difference over a timed region is the proof of a cold read where the kernel
-             does not count reads (rule P2)
-    sent:    to the storage, with all that is written and synced (rule T25); None too where data can go another way
-    """
-
+    # read from the servers: the difference over a timed region is the proof of a cold read where the kernel does not
+    # count reads (rule P2)
     fetched: Optional[int] = None
+    # to the storage, with all that is written and synced (rule T25); None too where data can go another way
     sent: Optional[int] = None
     contradiction: str = ''  # what shows that the counters are wrong, as a clause; or empty
 
 
 class Meter(NamedTuple):
-    """This node's counters of its traffic with a file system: found once, read often, cleared never.
-
-    look: given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never raises,
-          and gives nothing if they do not answer in that time
-    """
+    """This node's counters of its traffic with a file system: found once, read often, cleared never."""
 
     what: str  # whose traffic they count, in words, for a caption; empty where nothing can be counted
     why_not: str  # why not, as a sentence; empty where it can be
+    # given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never raises, and
+    # gives nothing if they do not answer in that time
     look: Callable[[float], Dict[str, int]]
 
 
 class Driver:
-    """What a type can do. It has no state; each method says what it does on a type that lacks it.
-
-    kernel_types:    what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory,
-                     unless it takes any_mount
-    tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
-                     untried
-    no_layout:       why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
-    alike:           the layout in which the files of all tasks lie on the same targets, where any user may give it
-    """
+    """What a type can do. It has no state; each method says what it does on a type that lacks it."""
 
     name = ''  # as a site writes it
+    # what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory, unless it
+    # takes any_mount
     kernel_types: Tuple[str, ...] = ()
     any_mount = False
     recovery_limit_s = 0.0  # seconds for which a healthy failover may block I/O
     recovery_source = ''  # where that is written
     can: Tuple[str, ...] = ()  # what the driver does beyond capacity, quota and settings, for docs/file-systems.md
+    # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
+    # untried
     tried = ''
     tried_on = ''
     sources = ''  # what the driver was written from
+    # why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
     no_layout = 'no layout: this type has none that a user could set'
     pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
     no_pinning = ''  # why on no others, where layouts can be set
+    # the layout in which the files of all tasks lie on the same targets, where any user may give it
     alike: Optional[Layout] = None
 
     def same_source(self, one: str, other: str) -> bool:

@@ -90,11 +90,9 @@ _POOL = re.compile(r'[A-Za-z0-9_-]+\Z', re.ASCII)
 
 
 class CephLayout(NamedTuple):
-    """What is asked; a field that is None stays as the directory has it.
+    """What is asked; a field that is None stays as the directory has it."""
 
-    stripe_count: objects that a file is spread over at a time; the next come when these are full
-    """
-
+    # objects that a file is spread over at a time; the next come when these are full
     stripe_count: Optional[int] = None
     stripe_unit: Optional[int] = None  # bytes in one object before the next
     object_size: Optional[int] = None  # bytes at which an object is full

@@ -18,18 +18,16 @@ BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
 
 
 class Action(NamedTuple):
-    """What the site has under `actions` in trial.yaml.
-
-    start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
-    timeout_s: after which a start or a check is killed, with its whole process group; an undo is given as long
-    counting: an argv that changes nothing; its last line is a whole number that only rises, of messages in a log, say
-    """
+    """What the site has under `actions` in trial.yaml."""
 
     name: str
+    # start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
     start: Tuple[str, ...]
     undo: Tuple[str, ...]
     check: Tuple[str, ...]
+    # after which a start or a check is killed, with its whole process group; an undo is given as long
     timeout_s: float
+    # an argv that changes nothing; its last line is a whole number that only rises, of messages in a log, say
     counting: Tuple[str, ...] = ()
 
 
@@ -49,7 +47,7 @@ class Begun(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A start, an undo or a count that has ended. begun_s, ended_s: since the load began, by the clock that conducts."""
+    """A start, an undo or a count that has ended, in seconds since the load began, by the clock that conducts."""
 
     action: str
     step: str
@@ -60,7 +58,7 @@ class Step(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart."""
+    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart"""
 
     skew_s: float
     steps: Tuple[Step, ...]
@@ -68,26 +66,23 @@ class Transcript(NamedTuple):
 
 
 class Window(NamedTuple):
-    """An action as it took place: from the beginning of its start to the end of its undo.
-
-    back_s: when throughput was back, all in seconds since the load began; None where nobody saw that
-    """
+    """An action as it took place: from the beginning of its start to the end of its undo."""
 
     name: str
     start_s: float
     end_s: float
+    # when throughput was back, all in seconds since the load began; None where nobody saw that
     back_s: Optional[float] = None
     counted: Optional[int] = None  # by how much its count rose
     uncounted: str = ''  # why nobody knows that; neither where it has none
 
 
 class Course(NamedTuple):
-    """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds.
-
-    mean, lowest: B/s of each step, and of the lowest second in it (in a minute without rows for its seconds: of that)
-    """
+    """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds."""
 
     step_s: int
+    # mean, lowest: B/s of each step, and of the lowest second in it (in a minute without rows for its seconds: of
+    # that)
     mean: Tuple[int, ...]
     lowest: Tuple[int, ...]
     failed: Tuple[int, ...]  # steps in which calls failed, by their numbers

@@ -15,10 +15,7 @@ class FormError(ValueError):
 
 
 def to_json(value: Any) -> Any:
-    """The value ready for json.dumps: a NamedTuple as a dict, without the fields that are as by default.
-
-    What it gives for a value stays the same when its class gets another field later.
-    """
+    """The value for json.dumps: a NamedTuple as a dict without the fields that have their default."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -67,10 +64,7 @@ def _form_of(kind: Any) -> _Form:
 
 @lru_cache(maxsize=None)
 def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
-    """What makes the value of a type from data and their place; made once, because typing's answers take long.
-
-    A place is a pair of the place that the data stand in and their key there; () is none.
-    """
+    """A function that reads data of the type; its second argument is their place as (outer place, key), () at first."""
     if kind is Any:
         return lambda data, where: data
     if hasattr(kind, '_fields'):

@@ -1,7 +1,4 @@
-"""The one reader of files that somebody else may have made: records, plans, sessions and bundles.
-
-It waits for no pipe, reads no more than a limit, and gives of JSON only what programs can calculate with and print.
-"""
+"""The one reader of files of other hands: it waits for no pipe, and bounds sizes, nesting and numbers."""
 
 import json
 import math

@@ -16,31 +16,27 @@ class Share(NamedTuple):
 
 
 class Done(NamedTuple):
-    """One operation over all files of the launch.
-
-    transitions: how many transfers had one of the same task before them in the same file; only these have an order
-    """
+    """One operation over all files of the launch."""
 
     operation: str
     bytes_moved: int
     transfers: int
     order: str  # 'contiguous', 'strided' or 'random' as in DataPart; 'mixed' for none of them; empty where undecided
+    # how many transfers had one of the same task before them in the same file; only these have an order
     transitions: int
     following: float  # the share of these that began where that one had ended
     forward: float  # the share of these that began anywhere behind it
 
 
 class Issued(NamedTuple):
-    """What was done to the files in which bytes were moved.
-
-    sharing: 'single' for one file of several tasks, 'multiple' where every file has one task, 'mixed' for neither;
-             empty where no bytes were moved
-    """
+    """What was done to the files in which bytes were moved."""
 
     processes: int  # of the launch
     tasks: int  # those that moved bytes, all of them where only their sum is known
     opened: int  # files that were opened, bytes moved in them or not
     files: int  # those in which bytes were moved
+    # 'single' for one file of several tasks, 'multiple' where every file has one task, 'mixed' for neither; empty
+    # where no bytes were moved
     sharing: str
     extent: str  # 'whole' or 'segment' as in DataPart; empty for neither
     interface: str

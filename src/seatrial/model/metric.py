@@ -24,22 +24,20 @@ class MetricType(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """One metric of one launch.
-
-    seconds:       of its timed region, from the first task's start to the last one's end; only a count has none
-    percentiles_s: seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
-    censored:      the launch ended before what was timed did: the true value is above this one, which is no figure
-    """
+    """One metric of one launch."""
 
     name: str
     value: float  # in the base unit
     unit: str
     better: str = HIGHER
+    # of its timed region, from the first task's start to the last one's end; only a count has none
     seconds: float = 0.0
     operations: int = 0  # by all tasks together; 0: they were not counted
     figure: str = ''  # the engine's own figure, verbatim
+    # seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     task_seconds: Tuple[float, ...] = ()  # how long each task took, by rank; empty where the engine does not tell
+    # the launch ended before what was timed did: the true value is above this one, which is no figure
     censored: bool = False
 
     @property
@@ -63,14 +61,12 @@ class TaskTime(NamedTuple):
 
 
 class NodeTime(NamedTuple):
-    """What the tasks of one node did in a launch, reduced from their TaskTimes. Host names are without a domain.
-
-    median_s, longest_s: of the seconds that its tasks took
-    """
+    """What the tasks of one node did in a launch, reduced from their TaskTimes. Host names are without a domain."""
 
     host: str
     tasks: int
     bytes_moved: int
+    # median_s, longest_s: of the seconds that its tasks took
     median_s: float
     longest_s: float
 

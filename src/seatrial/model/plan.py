@@ -146,12 +146,7 @@ class Sizing(NamedTuple):
 
 
 class TrialPlan(NamedTuple):
-    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper.
-
-    left_out: the values of the sweep that give no point in this allocation, as people read them
-    floors:   the least that the site's references allow, by metric, in base units: what is surely less is searched
-              for its cause
-    """
+    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper."""
 
     schema: int
     seatrial: str
@@ -169,10 +164,13 @@ class TrialPlan(NamedTuple):
     sizing: Sizing
     launch_limit_s: float
     seed: int
+    # the values of the sweep that give no point in this allocation, as people read them
     left_out: Tuple[str, ...] = ()
     commit: str = ''  # of the checkout that Seatrial runs from, or empty
     reframe: str = ''  # its version
     darshan: str = ''  # the library that the Darshan repetition is made with (P15); empty: none is made
+    # the least that the site's references allow, by metric, in base units: what is surely less is searched for its
+    # cause
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     node_memory: int = 0  # bytes of a node of the partition as the site declares them; 0 is undeclared
     contract: str = ''  # SHA-256 of the procedure of a contract that its session was begun for; empty: none

@@ -16,16 +16,14 @@ PLAN = 'plan.json'
 
 
 class Finding(NamedTuple):
-    """What a validity rule found.
-
-    effect: 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
-    evidence: of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known;
-              of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
-    """
+    """What a validity rule found."""
 
     rule: str
+    # 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
     effect: str
     sentence: str
+    # of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known; of data
+    # that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
     evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
@@ -38,14 +36,7 @@ class NotTested(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time.
-
-    command:            the lines of a POSIX shell that the runner started, complete but for the comparison of the
-                        directory that the ranks of an MPI program begin with
-    storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
-    directory_bytes:    that directories and the run directory's own entries took on the device after it; None where
-                        entries were not counted
-    """
+    """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time."""
 
     stage: str  # 'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
     phase: str
@@ -55,20 +46,25 @@ class Sample(NamedTuple):
     sizing: int  # the number of the Sized record that it follows; only samples of the last one count
     started: float
     elapsed_s: float
+    # the lines of a POSIX shell that the runner started, complete but for the comparison of the directory that the
+    # ranks of an MPI program begin with
     command: Tuple[str, ...]
     exit_status: int
     raw: str
     measurement: Optional[Measurement]  # None where the engine gave none; a finding then says why
     cache: str  # 'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
+    # bytes that the node's block layer fetched for this launch; None where it cannot be seen
     storage_read_bytes: Optional[int]
     findings: Tuple[Finding, ...]
     environment: Tuple[str, ...] = ()  # 'NAME=value' of what it set
-    directory: str = ''  # that they were started in
+    directory: str = ''  # that the commands were started in
     barrier: int = 0  # how many tasks the runner let begin together
     inputs: Tuple[str, ...] = ()  # files among the raw output that were there before
     links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links that stood in the directory, each with what it points to
-    directories: Tuple[str, ...] = ()  # that were made in it before
+    directories: Tuple[str, ...] = ()  # that were made in the data directory before
     raw_digest: str = ''  # SHA-256 of the file with the engine's output that it was made of; empty where it gave none
+    # that directories and the run directory's own entries took on the device after it; None where entries were not
+    # counted
     directory_bytes: Optional[int] = None
 
     @property
@@ -118,27 +114,18 @@ class TargetRow(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """With what a job measured, beside the engine's own version. Each is empty where there is none, or it is unknown.
-
-    environment: 'NAME=value' of what changes a rank's I/O unseen, in order; a long value is left out, 'NAME'
-    """
+    """With what a job measured, beside the engine's own version; empty where there is none, or it is unknown."""
 
     build: str = ''  # of the engine's program: 'spack:HASH' of its installation, or 'sha256:HEX' of the file
     mpi: str = ''  # the MPI library that the ranks load, with its version
     launcher: str = ''  # what starts them, with its version
     modules: Tuple[str, ...] = ()  # that were loaded, in their order
+    # 'NAME=value' of what changes a rank's I/O unseen, in order; a long value is left out, 'NAME'
     environment: Tuple[str, ...] = ()
 
 
 class Start(NamedTuple):
-    """The job began: where, when, with what. skipped: why engines that were preferred do not measure.
-
-    capacity:      free 'bytes' and 'inodes', and the 'used_percent' of all bytes; without what is not known
-    state:         the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
-    servers:       of each target by its name (model.layout.target_name), as far as this node sees them
-    oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: nobody asked, or
-                   Slurm gave no answer
-    """
+    """The job began: where, when, with what. skipped: why engines that were preferred do not measure."""
 
     session: str
     case: str
@@ -157,13 +144,18 @@ class Start(NamedTuple):
     seed: int
     run_directory: str
     memory_bytes: int
+    # free 'bytes' and 'inodes', and the 'used_percent' of all bytes; without what is not known
     capacity: Dict[str, int]
     findings: Tuple[Finding, ...]
+    # the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     targets: Tuple[TargetRow, ...] = ()
+    # of each target by its name (model.layout.target_name), as far as this node sees them
     servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, what the partition has and the job was not given
     provenance: Provenance = Provenance()
+    # oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: nobody asked, or
+    # Slurm gave no answer
     oversubscribe: str = ''
 
 
@@ -177,20 +169,18 @@ class Sized(NamedTuple):
 
 
 class End(NamedTuple):
-    """The job ended by itself. reason: 'finished', 'refused', 'interrupted' or 'failed'; why is a sentence.
-
-    stopped:    for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
-    state:      as in Start, once every launch has been made; empty where it did not come so far
-    background: bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's
-                command prints them (rule P8)
-    """
+    """The job ended by itself. reason: 'finished', 'refused', 'interrupted' or 'failed'; why is a sentence."""
 
     reason: str
     why: str
     ended: float
+    # for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
     stopped: Dict[str, str]
+    # as in Start, once every launch has been made; empty where it did not come so far
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     findings: Tuple[Finding, ...] = ()  # of what failed between two launches, and so is in no sample
+    # bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's command
+    # prints them (rule P8)
     background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     placed: str = ''  # where the run directory lay, as far as its type has a choice (filesystem.base)
 
@@ -213,11 +203,10 @@ class DrillGroup(NamedTuple):
 
 
 class Drill(NamedTuple):
-    """The drill-down after a figure that is surely below its bound: evidence of what is slow, and never a figure.
+    """The drill-down after a figure that is surely below its bound: evidence of what is slow, and never a figure."""
 
-    metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: what it comes to
-    """
-
+    # metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: what it comes
+    # to
     metric: str
     bound: float
     rounds: Tuple[Tuple[DrillGroup, ...], ...]
@@ -236,12 +225,7 @@ class Lines(NamedTuple):
 
 
 class Records(NamedTuple):
-    """All records of one job. truncated: how many lines were cut short or are not records.
-
-    job_state: what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
-    issued:    what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
-    chain:     the link of the last line; empty where no line has one, None where these were read from no file
-    """
+    """All records of one job. truncated: how many lines were cut short or are not records."""
 
     start: Optional[Start]
     sized: Optional[Sized]
@@ -249,9 +233,12 @@ class Records(NamedTuple):
     end: Optional[End]
     removal: Optional[Removal]
     truncated: int
+    # what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
     job_state: str = ''
+    # what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
     issued: Tuple[DarshanLaunch, ...] = ()
     drill: Optional[Drill] = None  # what a search for slow targets came to; None where there was none
+    # the link of the last line; empty where no line has one, None where these were read from no file
     chain: Optional[str] = None
     broken: str = ''  # the first line that does not follow from the one before it, in words; empty where all do
     lines: Lines = Lines()
@@ -269,10 +256,7 @@ def line_of(value: Any) -> str:
 def read_records(
     written: Iterable[str], known: Records = NOTHING, impossible: Callable[[Any], bool] = lambda value: False
 ) -> Records:
-    """The records in these lines, which follow those of `known`; of each kind but the samples the last one counts.
-
-    impossible: of a value, whether no job writes such a one; its line is not used, and breaks the chain
-    """
+    """The records in these lines, after those of `known`; `impossible` says of a value that no job writes it."""
     chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
     found: List[Tuple[int, Any]] = []
     forged = ''

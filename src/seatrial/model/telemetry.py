@@ -29,7 +29,7 @@ class Look(NamedTuple):
     """The counters at a time."""
 
     time: float  # in Unix time, in the middle of the reading
-    clock_s: float  # the same by a clock that is never set
+    clock_s: float  # the time by a clock that is never set
     cost_s: float  # how long the reading took
     counters: Dict[str, int]
 
@@ -68,7 +68,7 @@ class RpcSizes(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What a server counts of one job, or of all jobs together: number of events, and their sum in the unit, if any."""
+    """What a server counts of one job, or of all together: number of events, and their sum in the unit, if any."""
 
     target: str  # what the counter is of ('lustre-OST0001')
     name: str  # of the counter ('write_bytes')

@@ -1,7 +1,4 @@
-"""Quantities as people write and read them: sizes in bytes, durations, metrics in the base units B/s, op/s and s.
-
-KiB is 1024 B and kB is 1000 B (IEC 80000-13).
-"""
+"""Sizes, durations and metrics as people write them; base units are B/s, op/s and s. KiB is 1024 B, kB 1000 B."""
 
 import math
 import re

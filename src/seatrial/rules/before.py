@@ -21,24 +21,18 @@ MEMORY_TOLERANCE = 0.1  # the kernel and firmware keep some for themselves; Slur
 
 
 class Environment(NamedTuple):
-    """What the node sees of the target before the run. Sizes in bytes.
-
-    free_bytes, free_inodes:     what an ordinary user may still use; None is unknown or unlimited
-    quota_bytes, quota_inodes:   what the quotas of the user leave; None is no quota or unknown
-    needed_bytes, needed_inodes: the most that the case has on the target at one time
-    unseen:                      why this node's connections to the servers are not seen; empty if they are, None if
-                                 there are none
-    beneath:                     of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those
-                                 that are free, and all
-    """
+    """What the node sees of the target before the run. Sizes in bytes."""
 
     plan: TrialPlan
     lock_held: Optional[str]  # who holds the storage system, as a sentence, or None
     outside: Optional[str]  # why the run directory would not lie where the site says, or None
+    # free_bytes, free_inodes: what an ordinary user may still use; None is unknown or unlimited
     free_bytes: Optional[int]
     free_inodes: Optional[int]
+    # quota_bytes, quota_inodes: what the quotas of the user leave; None is no quota or unknown
     quota_bytes: Optional[int]
     quota_inodes: Optional[int]
+    # needed_bytes, needed_inodes: the most that the case has on the target at one time
     needed_bytes: int
     needed_inodes: int
     same_device: bool  # whether records and target lie on one file system
@@ -48,6 +42,7 @@ class Environment(NamedTuple):
     wrong_type: Optional[str]  # why what is mounted is not what the site says, or None
     still_working: Optional[str]  # which process still works in an earlier run directory, or None
     narrowest: str = ''  # the target that limits free_bytes, as a clause, or empty
+    # why this node's connections to the servers are not seen; empty if they are, None if there are none
     unseen: Optional[str] = None
     preloaded: str = ''  # the LD_PRELOAD that every rank inherits, or empty
     open_to: Optional[str] = None  # which other user could replace the run directory, or None
@@ -55,6 +50,7 @@ class Environment(NamedTuple):
     memory_bytes: int = 0  # of this node; 0 is unknown
     used_percent: Optional[int] = None  # of the file system's bytes, or None
     device_fault: Optional[str] = None  # why a raw device cannot be read here, or None
+    # of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free, and all
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 

@@ -43,15 +43,12 @@ class SlurmState(str, Enum):
     REVOKED = 'REVOKED'
     UNKNOWN = 'unknown'  # it said something that cannot be read
     NO_SUCH_JOB = 'no such job'  # it knows no such job
-    SILENT = 'silent'  # it did not answer;
+    SILENT = 'silent'  # it did not answer
     REFUSED = 'refused'  # sbatch did not take the job
 
 
 class JobState(NamedTuple):
-    """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed.
-
-    elapsed_s, limit_s: seconds, None if not said
-    """
+    """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed."""
 
     state: SlurmState
     exit_code: int | None = None
@@ -59,7 +56,8 @@ class JobState(NamedTuple):
     by: str = ''
     node: str = ''
     reason: str = ''
-    nodes: str = ''  # those it had, in Slurm's notation, empty before it starts;
+    nodes: str = ''  # those it had, in Slurm's notation, empty before it starts
+    # elapsed_s, limit_s: seconds, None if not said
     elapsed_s: int | None = None
     limit_s: int | None = None
     restarts: int | None = None  # None where it is not said (sacct)

@@ -25,12 +25,10 @@ _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
 
 
 class Partitions(NamedTuple):
-    """submit: whether ReFrame submits a job for a case, else it runs them all on the spot.
-
-    names, licences: that sbatch is asked for; exclusive: whether for whole nodes
-    """
+    """submit: whether ReFrame submits a job for a case, else it runs them all on the spot."""
 
     submit: bool
+    # names, licences: that sbatch is asked for; exclusive: whether for whole nodes
     names: frozenset[str]
     licences: frozenset[str]
     exclusive: bool

@@ -30,7 +30,7 @@ _FORMAT = '%i|%U|%T|%N|%k'
 
 
 class SessionJob(NamedTuple):
-    """A job in the queue that a session of this user has submitted. nodes: in Slurm's notation, empty before it runs."""
+    """A job in the queue, submitted by a session of this user. nodes: in Slurm's notation, empty before it runs."""
 
     id: str
     session: str

@@ -164,10 +164,7 @@ class Access(Kind):
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """Whether a task moves at least one transfer, and a fixed share divides into such transfers.
-
-        Where each point writes files of its own, MAX_ROUNDED of the share may be left over.
-        """
+        """Whether a task moves whole transfers, at least one; for files of each point MAX_ROUNDED may be left over."""
         chosen = (pinned or effort.first_bytes) if point.scales else 0
         share = chosen or point.data.bytes_per_task
         rest = 0 if chosen and not pinned else share % point.data.transfer_size
@@ -231,10 +228,7 @@ def file_name(point: Point, rank: int) -> str:
 
 
 def writer_of(point: Point, rank: int) -> int:
-    """The task whose bytes this one reads: one of the next node, where the tasks fill node after node.
-
-    On one node every task reads its own, and there is no other way to read elsewhere.
-    """
+    """The task whose bytes this one reads: one of the next node; on one node its own, for there is no other way."""
     return (rank + point.tasks_per_node) % point.tasks if point.nodes > 1 else rank
 
 
@@ -244,10 +238,7 @@ def shared_whole(point: Point) -> bool:
 
 
 def writers(point: Point) -> Point:
-    """The point that writes the files of one that only reads; never measured.
-
-    A file that all tasks share is written in equal segments, or by one task where it does not divide.
-    """
+    """The point that writes the files of one that only reads: a shared file in equal segments, or by one task."""
     if not shared_whole(point):
         return point.changed(order='contiguous', phases=('write',))
     size = point.data.bytes_per_task

@@ -50,10 +50,7 @@ class Batch(NamedTuple):
 
 
 def pareto(shape: float = 0.6, least: int = KIB) -> Tuple[int, ...]:
-    """Sizes where there is no log: those of a Pareto distribution at LIKELY equal steps, cut to LARGEST.
-
-    The quantile function is least / (1 - p) ** (1 / shape). Shape and least are chosen, as no source has them.
-    """
+    """Sizes of a Pareto distribution at LIKELY equal steps, least / (1 - p) ** (1 / shape), cut to LARGEST."""
     shares = ((number + 0.5) / LIKELY for number in range(LIKELY))
     return tuple(min(LARGEST, int(least / (1 - share) ** (1 / shape))) for share in shares)
 
@@ -225,10 +222,7 @@ def _tree(*tree: object) -> _Tree:
 
 
 def share_within(point: Point, room: int) -> int:
-    """The most inodes of a task with which all trees are within so many bytes, to a file of each task; LEAST or more.
-
-    Files take whole blocks, and a directory one.
-    """
+    """The most inodes of a task with which all trees are within so many bytes, in whole blocks; LEAST or more."""
     endless = point.changed(inodes=point.tasks * ENDLESS)
     for number, size in heapq.merge(*(_blocks(of_task(endless, rank)) for rank in range(point.tasks))):
         room -= size

@@ -24,13 +24,10 @@ the storage when its time ends (P1); VERIFY reads what the same phase has writte
 
 
 class Phase(NamedTuple):
-    """One phase of a kind of workload: what a launch of it does, whichever engine carries it out.
-
-    does:  in this order, words of those above; another word is what none of the questions below asks for
-    stays: whether what it has made stays when the case ends with it, until `seatrial clean` removes it
-    """
+    """One phase of a kind of workload: what a launch of it does, whichever engine carries it out."""
 
     name: str  # as points, samples and engines have it
+    # in this order, words of those above; another word is what none of the questions below asks for
     does: Tuple[str, ...]
     words: str = ''  # a task does it: 'reads once more'
     metrics: Tuple[MetricType, ...] = ()  # all that it can measure; Kind.metrics leaves out what a point has not
@@ -38,6 +35,7 @@ class Phase(NamedTuple):
     warm: str = ''  # why caches are not emptied before it, as a clause; empty: they are, where they can be
     fills: str = ''  # what it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing
     hurts: str = ''  # what it does to others, before the name of a storage system: that must be typed. Empty: nothing
+    # whether what it has made stays when the case ends with it, until `seatrial clean` removes it
     stays: bool = False
     title: str = ''  # what a workload that begins with it is called; none: as its kind
 
@@ -120,12 +118,10 @@ class Footprint(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How much a profile wants measured. Times in seconds; 0 is no limit, or the source's own number.
-
-    target_s, min_s: what the shortest timed region should last, and what it must
-    """
+    """How much a profile wants measured. Times in seconds; 0 is no limit, or the source's own number."""
 
     first_bytes: int = 0  # of a task in the first warm-up, from which the measured launches are sized
+    # target_s, min_s: what the shortest timed region should last, and what it must
     target_s: float = 0.0
     min_s: float = 0.5
     working_set: bool = False  # whether no cache may hold the data (rule P16)
@@ -146,23 +142,19 @@ class UnknownPhase(ValueError):
 
 
 class Kind:
-    """A kind of workload. It has no state; everything that it says is of the point that it is given.
-
-    columns:    of that table, each with the metrics that can stand in it, of which the first that a case has does;
-                none: every metric has its own
-    parameters: those of a point's parts that it has, by their names; a sweep can vary no other
-    moves_data: whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16)
-                are asked of it; else of entries (T4, T17a, P16a)
-    heavier:    the parameter with which, at as many tasks, the shortest timed region of a point gets longer, or
-                shorter where it begins with '-'; none: they are equal
-    """
+    """A kind of workload. It has no state; everything that it says is of the point that it is given."""
 
     name = ''  # as points and records have it
     words = ''  # as people read it, after 'no engine can measure'
     title = ''  # over the table of its cases in a report, which those of another kind with this title share
+    # columns: of that table, each with the metrics that can stand in it, of which the first that a case has does;
+    # none: every metric has its own
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
+    # those of a point's parts that it has, by their names; a sweep can vary no other
     parameters: Tuple[str, ...] = ()
     of_trial: Tuple[str, ...] = ()  # those of them that a trial of a site may fix, because no check is about them
+    # whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16) are asked of
+    # it; else of entries (T4, T17a, P16a)
     moves_data = False
     by_darshan = False  # whether a Darshan log shows what was meant (P15)
     compares_in_launch = False  # whether one launch compares the cache with the servers, so that both are as meant
@@ -173,6 +165,8 @@ class Kind:
     bytes_known = True  # whether the bytes that a launch moves are known before it
     share_unit = ''  # what the share of a task is counted in: 'B', 'file' or 'inode'; empty: a limit leaves it
     no_share = 'what the check says'  # people read this where the share is 0
+    # heavier: the parameter with which, at as many tasks, the shortest timed region of a point gets longer, or
+    # shorter where it begins with '-'; none: they are equal
     heavier = ''
     phases: Tuple[Phase, ...] = ()  # all that its points can have
 
@@ -222,10 +216,7 @@ class Kind:
         return Sizing(0, 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:
-        """The point with another share of each task: bytes, or files. What it means stays the same.
-
-        A point that does not scale stays as it is. Raises ValueError for bytes that do not divide.
-        """
+        """The point with another share of each task, if it scales. Raises ValueError for bytes that do not divide."""
         return point
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:

@@ -16,10 +16,7 @@ LOSS = '_loss'
 
 
 def burst(training: Point) -> Point:
-    """The workload: the reads of this training by half of the tasks, and checkpoints by the others.
-
-    A checkpoint is of as many bytes a task as a task has of the data set: profiles and sites choose them.
-    """
+    """The workload: half of the tasks read as in training, the others write checkpoints of as many bytes each."""
     return training._replace(kind='burst', phases=('write', PHASE))
 
 

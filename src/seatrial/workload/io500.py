@@ -96,10 +96,7 @@ class Io500(Access):
         return tuple(each for each in self.phase(phase).metrics if each.name not in _OF_RULES or _by_rules(point))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        """The score: geometric means of the bandwidths and of the rates, and of both in GiB/s and kIOPS.
-
-        Source: calc_score of main.c. A launch with a phase that IO500 calls invalid has no figures at all.
-        """
+        """The score, as calc_score of main.c: geometric means in GiB/s and kIOPS; none if a phase was invalid."""
         if not _by_rules(point) or phase != PHASE:
             return ()
         of = {metric.name: metric for metric in measurement.metrics}

@@ -44,10 +44,7 @@ def random_access(
     think_s: float = 0.0,
     interface: str = '',
 ) -> Point:
-    """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in point.py.
-
-    working_set: of all tasks together; profiles and sites choose another, and another duration
-    """
+    """The workload; sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another."""
     return Point(
         'random',
         tuple(phases),
@@ -144,10 +141,7 @@ class Random(Kind):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Of each direction bandwidth, IOPS and latencies: their mean and percentiles.
-
-        With think time also the share of their time that the tasks waited for transfers: the rest is no storage's.
-        """
+        """Of each direction bandwidth, IOPS and latencies; with think time the share that tasks waited for transfers."""
         own = self.phase(phase).metrics
         return own if point.time.think_s else own[:-1]
 

@@ -21,10 +21,7 @@ def file_reuse(
     scales: bool = True,
     direct: bool = False,
 ) -> Point:
-    """The workload of a check of files used again: one a task. Sizes as numbers of bytes or as '64KiB'.
-
-    phases: of those of Reuse, measured in this order; the first is 'write'
-    """
+    """The workload of files used again, one a task; phases: of those of Reuse, in this order, 'write' first."""
     own = data_access(
         'multiple', operations=phases, transfer_size=transfer_size, bytes_per_task=bytes_per_task, direct=direct
     )

@@ -69,7 +69,7 @@ class Sweep(_Sweep):
 
 
 class SweepSite(NamedTuple):
-    """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves."""
+    """What a sweep must know of where it runs: for example the layouts that pin files to each target of its axis."""
 
     pinned: Tuple[Layout, ...] = ()  # of an axis over targets, in their order
     fitting: Optional[Tuple[Layout, ...]] = None  # of a sweep over layouts those that there are targets for
@@ -127,10 +127,7 @@ def _labels_fault(own: Sequence[Any]) -> Optional[str]:
 
 
 def examples(sweep: Sweep, template: Point) -> List[Point]:
-    """The points in an allocation that holds every number of tasks, as where they are on one node.
-
-    Of an axis whose values are those of a site one point, without a label of its own.
-    """
+    """The points in an allocation that holds every number of tasks; of an axis of the site's values one alone."""
     if sweep.axis in _OF_SITE:
         return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
     own = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
@@ -171,10 +168,7 @@ def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> S
 
 
 def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, ...]:
-    """first, 2 x first, 4 x first, ... up to and including last: numbers, or sizes such as '64KiB'.
-
-    None where the first is below 1, which no sweep can have.
-    """
+    """first, 2 x first, 4 x first, ... up to last: numbers, or sizes such as '64KiB'; None for a first below 1."""
     value, end = in_bytes(first), in_bytes(last)
     values = []
     while 0 < value <= end:
@@ -184,10 +178,7 @@ def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, .
 
 
 def surface(sizes: Sequence[Union[int, str]], transfers: Sequence[Union[int, str]]) -> Sweep:
-    """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'.
-
-    Both as numbers of bytes or as '64KiB', in the order of the rows and the columns of their map.
-    """
+    """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'."""
     return Sweep(
         'variant',
         tuple(
@@ -223,10 +214,7 @@ def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
 
 
 def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
-    """The widest even placement of the tasks inside an allocation; None where none fits.
-
-    Even, because srun -N4 -n8 without tasks a node places 4/2/1/1.
-    """
+    """The widest even placement of the tasks in an allocation, or None: srun -N4 -n8 alone places 4/2/1/1."""
     for nodes in range(min(tasks, largest.nodes), 0, -1):
         if tasks % nodes == 0 and tasks // nodes <= largest.tasks_per_node:
             return Allocation(nodes, tasks // nodes)

@@ -174,10 +174,7 @@ def step(point: Point) -> int:
 
 
 def buffers(point: Point) -> int:
-    """Bytes of memory that the tasks of a node take for their data; 0: little, where no samples are read ahead.
-
-    A thread holds one sample; a writer one, and random bytes for it.
-    """
+    """Bytes that the tasks of a node take for their data: a sample a thread, two a writer; 0 without training."""
     return point.tasks_per_node * max(point.data.queue_depth, 2) * point.data.transfer_size if point.training else 0
 
 

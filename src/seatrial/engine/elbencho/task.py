@@ -25,10 +25,7 @@ class Synced(NamedTuple):
 
 
 def main(arguments: List[str]) -> int:
-    """The arguments: the file, and the argv of elbencho, whose exit status this is where it failed.
-
-    The last line of the output is WORD and a Synced; 1 where the fsync failed, with the reason on stderr.
-    """
+    """Runs elbencho (file, argv...) and syncs the file; the last line printed is WORD and a Synced. 1: no fsync."""
     path, argv = arguments[0], arguments[1:]
     try:
         status = subprocess.call(argv)

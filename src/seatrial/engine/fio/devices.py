@@ -1,7 +1,4 @@
-"""fio as an engine of raw devices: it opens them to read and nothing else (seen with strace and fio 3.33).
-
-It is told not to invalidate their caches: the ioctl(2) BLKFLSBUF by which it does so writes what is dirty first.
-"""
+"""fio as an engine of raw devices, opened to read only (strace, 3.33). BLKFLSBUF would write what is dirty: not used."""
 
 from typing import Any, Dict, Iterable, List
 

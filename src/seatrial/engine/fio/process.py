@@ -1,7 +1,4 @@
-"""A process of fio: its job file, and the report that it leaves of its jobs, which are the tasks.
-
-The options come from fio's HOWTO.
-"""
+"""A process of fio: its job file (options by fio's HOWTO), and its report of the jobs, which are the tasks."""
 
 import hashlib
 import json
@@ -103,10 +100,7 @@ def first_error(report: Any) -> Optional[Tuple[int, int]]:
 
 
 def jobs_of(report: Any, text: str) -> List[Any]:
-    """What the report says of each job of the job file, in their order.
-
-    Raises EngineError: T9 for other jobs; P15 where fio's own account of its options is not the job file.
-    """
+    """The report's jobs in the job file's order. Raises EngineError: T9 other jobs; P15 other options in its account."""
     names, options = zip(*_sections(text))
     jobs = field(report, 'jobs', list)
     if len(jobs) != len(names) - 1:

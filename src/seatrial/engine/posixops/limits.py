@@ -43,7 +43,7 @@ class Taken(NamedTuple):
     """What a task has got, in bytes or inodes."""
 
     sure: int = 0  # acknowledged
-    tried: int = 0  # that may be there
+    tried: int = 0  # acknowledged or not: what may be there
     used: int = 0  # what the limit counts of it
     refused: str = ''  # the errno's name
     late: bool = False  # whether its time was over before

@@ -1,7 +1,4 @@
-"""posixops, the listing of one directory, as `ls -l` does it: names by readdir(3), attributes by lstat(2) of each.
-
-The directory is made in a launch of its own. The launch that lists makes no call on it before its first pass.
-"""
+"""posixops, one directory as `ls -l` lists it: readdir(3), lstat(2) of each; in another launch than its making."""
 
 import hashlib
 import os

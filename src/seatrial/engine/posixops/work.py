@@ -20,13 +20,11 @@ DIGITS = 3  # that are kept of the time of a single call
 
 
 class Spec(NamedTuple):
-    """What all tasks of a launch are to do.
-
-    directory: in which trees and listings have their entries; of a scenario the prefix of its raw output
-    """
+    """What all tasks of a launch are to do."""
 
     phase: str
     point: Point
+    # in which trees and listings have their entries; of a scenario the prefix of its raw output
     directory: str = 'tree'
 
 
@@ -38,14 +36,12 @@ class Span(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """One metric of one task.
-
-    spans:        of its acts, one after the other; None for one in which this task had nothing to do
-    nanoseconds:  how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
-    """
+    """One metric of one task."""
 
     operations: int
+    # of its acts, one after the other; None for one in which this task had nothing to do
     spans: Tuple[Optional[Span], ...]
+    # how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
     nanoseconds: Dict[str, int]
 
 
@@ -60,14 +56,12 @@ class Failed(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that a task says: one line of JSON.
-
-    uncertainty_s: of its times against those of others; counts: what it found of each class of each histogram
-    """
+    """All that a task says: one line of JSON."""
 
     rank: int
     tasks: int
     host: str
+    # uncertainty_s: of its times against those of others; counts: what it found of each class of each histogram
     uncertainty_s: float
     timed: Dict[str, Timed]
     facts: Tuple[Fact, ...]

@@ -1,7 +1,4 @@
-"""The proof of contents as an engine: data of our own, written as a point writes, and compared by who reads it next.
-
-It measures nothing and is no engine of a site. One process of the node's python3 a task, see task.py.
-"""
+"""The proof of contents as an engine: it measures nothing, and is no site's. One python3 process a task (task.py)."""
 
 import json
 from typing import List, Tuple
@@ -19,10 +16,7 @@ TASK = 'seatrial.engine.proof.task'
 
 
 class Proof(Engine):
-    """Of one case. key, transfers, limit_s: as in Spec; the others of the launch that wrote, None before it.
-
-    written, hosts: how many transfers each task has written, and on which node, by rank
-    """
+    """Of one case: key, transfers, limit_s as in Spec. written, hosts: transfers and node of each task, once written."""
 
     name = 'proof'
     verifies = True

@@ -115,10 +115,7 @@ def compare(spec: ProofSpec, rank: int, host: str) -> ProofReport:
 
 
 def offsets(spec: ProofSpec, rank: int) -> List[int]:
-    """Of the transfers that a task writes, in their order: all of them, or one somewhere in each of equal parts.
-
-    These are in no order, so that those that are made before the time is over lie all over the file.
-    """
+    """Of the transfers that a task writes: all, or one at random in each of equal parts, and then in random order."""
     point, total = spec.point, spec.point.data.transfers
     if spec.transfers >= total:
         numbers = list(range(total))
@@ -172,10 +169,7 @@ def window_of(size: int) -> mmap.mmap:
 
 
 def read_past_cache(descriptor: int, offset: int, window: memoryview) -> Tuple[int, bool]:
-    """Read into the window until it is full or the file ends: how many bytes are there, and whether all by O_DIRECT.
-
-    offset, window: aligned and sized in DIRECT_BYTES. Where that is refused, the cache may answer. Raises OSError.
-    """
+    """Fill an aligned window from there: bytes read, and whether all by O_DIRECT, which may be refused. OSError."""
     flags, there, past = fcntl(descriptor, F_GETFL), 0, True
     os.lseek(descriptor, offset, os.SEEK_SET)
     try:

@@ -29,15 +29,12 @@ _Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its re
 
 
 class LayoutComponent(NamedTuple):
-    """One piece of a file: from where the one before ends (the first: from 0) to `end`.
-
-    on_mdt: the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose The others are
-            as in LustreLayout. Of these, stripe_count, stripe_size and pool are as in the component before where they
-            are None (lfs-setstripe(1): "later components will inherit").
-    """
+    """One piece of a file: from where the one before ends (the first: from 0) to `end`."""
 
     end: Optional[int] = None  # bytes; None is the end of the file
+    # the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
     on_mdt: bool = False
+    # these as in LustreLayout; count, size and pool that are None as in the component before (lfs-setstripe(1))
     stripe_count: Optional[int] = None
     stripe_size: Optional[int] = None
     pool: Optional[str] = None
@@ -53,10 +50,7 @@ class LayoutComponent(NamedTuple):
 
 
 class LustreLayout(NamedTuple):
-    """What is asked; a field that is None is left to the file system's default.
-
-    components: pieces of the file with layouts of their own (PFL); the fields above are then left alone
-    """
+    """What is asked; a field that is None is left to the file system's default."""
 
     stripe_count: Optional[int] = None  # targets a file is spread over (ALL: every one)
     stripe_size: Optional[int] = None  # bytes on one target before the next
@@ -64,6 +58,7 @@ class LustreLayout(NamedTuple):
     start_ost: Optional[int] = None  # where the first stripe lies: a hint, which a full target overrides
     osts: Tuple[int, ...] = ()  # exactly these targets, in this order
     overstripe_count: Optional[int] = None  # stripes, of which a target may hold several
+    # pieces of the file with layouts of their own (PFL); the fields above are then left alone
     components: Tuple[LayoutComponent, ...] = ()
     mirrors: int = 1  # copies of the file, each with this layout (FLR)
     mdt_count: Optional[int] = None  # metadata targets that the directory is spread over

@@ -33,14 +33,7 @@ _LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phas
 
 
 class Scan(NamedTuple):
-    """What one target says of its last run of one type.
-
-    began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
-    found:            names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry
-                      run
-    unclear:          the same of counters that are neither these nor harmless: what was skipped, and what is not
-                      known here
-    """
+    """What one target says of its last run of one type."""
 
     target: str
     type: str  # 'namespace' or 'layout'
@@ -49,9 +42,12 @@ class Scan(NamedTuple):
     options: Tuple[str, ...]  # of the run: 'dryrun', 'all_targets', 'orphan',
     checked: int  # objects of the first phase
     phases_s: Tuple[int, int]  # run times of both phases, in whole seconds
+    # began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
     began_s: Optional[int]
     ended_s: Optional[int]
+    # names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run
     found: Tuple[Tuple[str, int], ...]
+    # the same of counters that are neither these nor harmless: what was skipped, and what is not known here
     unclear: Tuple[Tuple[str, int], ...]
 
 

@@ -39,7 +39,7 @@ class Param(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A counter of events, and what it tells of their sizes or times in its unit ('bytes', 'usecs'), 0 where nothing."""
+    """A counter of events, and the sizes or times of them in its unit ('bytes', 'usecs'), 0 where it tells none."""
 
     samples: int
     unit: str
@@ -51,11 +51,9 @@ class Counter(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Counters since start_s, or since anybody cleared them: only differences of two mean something.
+    """Counters since start_s, or since anybody cleared them: only differences of two mean something."""
 
-    taken_s, start_s: seconds since 1970 by the node's clock; 2.12 does not report start_s
-    """
-
+    # taken_s, start_s: seconds since 1970 by the node's clock; 2.12 does not report start_s
     taken_s: float
     start_s: Optional[float]
     counters: Dict[str, Counter]

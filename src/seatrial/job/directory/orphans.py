@@ -47,12 +47,10 @@ class Orphan(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What lies in the parents, oldest first. Nothing of other users is read.
-
-    unread: what seems to be a run directory of this user and cannot be read as one, each with the reason
-    """
+    """What lies in the parents, oldest first. Nothing of other users is read."""
 
     found: Tuple[Orphan, ...]
+    # what seems to be a run directory of this user and cannot be read as one, each with the reason
     unread: Tuple[str, ...]
     others: Tuple[str, ...]  # the users who have directories with such names there
 
@@ -96,14 +94,12 @@ def leader_alive(state: str, session: str) -> Optional[str]:
 
 
 class _Leader(NamedTuple):
-    """What a session's leader file tells. alive: as leader_alive.
-
-    left_s: seconds of silence after which the process counts as dead, where nothing else can tell
-    """
+    """What a session's leader file tells. alive: as leader_alive."""
 
     alive: Optional[str]
     is_known: bool  # whether that somebody leads it is known: by a process that runs here, or beats on another host
     is_named: bool = True  # whether there is such a file
+    # seconds of silence after which the process counts as dead, where nothing else can tell
     left_s: Optional[float] = None
 
 

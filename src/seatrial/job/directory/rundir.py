@@ -66,12 +66,7 @@ class RunDirectoryError(Exception):
 
 
 class Marker(NamedTuple):
-    """What lies in the run directory as `.seatrial-run.json` and makes it removable.
-
-    names: regular expressions of the names that its engine makes in these, or of their paths below the run directory;
-           all others are foreign too
-    state: the directory in which its session names its leader, so that every site finds it; empty: not known
-    """
+    """What lies in the run directory as `.seatrial-run.json` and makes it removable."""
 
     format: int
     case: str
@@ -80,8 +75,11 @@ class Marker(NamedTuple):
     inode: int  # of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
     marker_inode: int
     entries: Tuple[str, ...]  # the top-level names that the session makes; all others in it are foreign
+    # regular expressions of the names that its engine makes in these, or of their paths below the run directory; all
+    # others are foreign too
     names: Tuple[str, ...] = ()
     kept: bool = False  # whether it stays behind its session, for others to measure beside
+    # state: the directory in which its session names its leader, so that every site finds it; empty: not known
     state: str = ''
 
 

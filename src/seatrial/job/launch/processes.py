@@ -56,18 +56,16 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: 
 
 
 class Processes(NamedTuple):
-    """What the runner starts for a command.
-
-    ranks: how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
-    words: at the end of the argv that are the program's, where a launcher starts it by itself; it is compared on
-           every node whether the launcher has found the directory
-    """
+    """What the runner starts for a command."""
 
     argvs: List[List[str]]  # of its own processes: one a rank, or one launcher for all of them
     inputs: Dict[str, str]  # files that must exist before: absolute path -> text
     barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
+    # ranks: how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
     ranks: int = 0
     nodes: int = 1  # that they run on, this one counted too
+    # at the end of the argv that are the program's, where a launcher starts it by itself; it is compared on every
+    # node whether the launcher has found the directory
     words: int = 0
 
 

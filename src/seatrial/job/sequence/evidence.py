@@ -24,7 +24,7 @@ from seatrial.workload.registry import exact_bytes, kind_of, phases_of
 
 
 class Setup(NamedTuple):
-    """Where launches take place, and with what. counted: whether the kernel counts reads from storage on this target."""
+    """Where launches take place, and with what. counted: whether the kernel counts reads from storage here."""
 
     plan: TrialPlan
     engine: Engine

@@ -35,13 +35,11 @@ _NOT_A_CARD = re.compile(r'(lo|bond|team|br|docker|veth|virbr|tun|tap|dummy|ifb|
 
 
 class Counters(NamedTuple):
-    """What a server has counted since it was booted, uptime_s ago. ticks: ms in which a disk was busy, by its name.
-
-    read, written: bytes of all disks; received, sent: bytes of all network cards
-    """
+    """What a server has counted in the uptime_s since it was booted. ticks: busy ms of a disk, by its name."""
 
     uptime_s: float
     ticks: Dict[str, int]
+    # read, written: bytes of all disks; received, sent: bytes of all network cards
     read: int
     written: int
     received: int
