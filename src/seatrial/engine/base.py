@@ -103,11 +103,7 @@ class Engine:
     verifies = False  # whether it measures nothing and compares all that it reads with what it has written (rule F2)
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can.
-
-        It is asked of points of its kinds alone that do not contradict themselves; of what it prepares for another
-        workload it can do the phase.
-        """
+        """Why it cannot carry out a possible point of its kinds exactly, as half a sentence, or None."""
         raise NotImplementedError
 
     def needs(self, point: Point) -> Tuple[str, ...]:
@@ -155,15 +151,13 @@ class Engine:
         return ''
 
     def entries(self, point: Point, phase: str) -> Entries:
-        """What is to be on disk after the phase, below the data directory: rule T17a counts it.
-
-        Here what the workload has: an engine that needs directories of its own adds them.
-        """
+        """What is on disk after the phase (T17a): the workload's entries, and directories of its own."""
         return entries_after(point, phase)
 
 
 def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:
-    """`read` of the process of each rank. Raises the EngineError of the one that priority of its sentence puts first."""
+    """What `read` makes of the process of each rank. Where several raise EngineError, the one with the first priority
+    of its sentence is raised: a launcher ends the others when one fails."""
     found, failed = [], []
     for rank, process in enumerate(processes):
         try:

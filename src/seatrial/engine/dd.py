@@ -1,6 +1,5 @@
-"""dd of GNU coreutils, a process a task: it reads, as the source of SFWA did (Boito et al. 2009). A measured write is
-refused, for its data are no faster than /dev/urandom (rule P4); it can prepare the files that are read.
-"""
+"""dd of GNU coreutils: one process a task, which reads, as the source of SFWA did (Boito et al. 2009). A measured
+write is refused, for its data come no faster than from /dev/urandom (rule P4); it can prepare files."""
 
 import re
 from typing import List, NamedTuple, Optional, Tuple
@@ -39,7 +38,8 @@ class Dd(Engine):
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One dd a task, over its file or segment; a write is random whatever the seed, its fsync inside dd's time."""
+        """One dd a task, over its file or its segment of the shared one. A write takes random data whatever the seed
+        is; its fsync lies inside the time that dd reports."""
         argvs: List[Tuple[str, ...]] = []
         how: Tuple[str, ...]
         size = (f'bs={point.data.transfer_size}', f'count={point.data.transfers}')

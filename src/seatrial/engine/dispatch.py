@@ -36,10 +36,7 @@ _IF_THE_SAME = (
 
 
 def inodes_of(directory: int) -> str:
-    """Of a data directory, by its descriptor, and of the marker of the run above it, if there is one.
-
-    They are the same on every node. Two directories of two file systems can share a number, but not both.
-    """
+    """Of a data directory, by its descriptor, and of the marker above it: alike on all nodes, and here alone."""
     found = [os.fstat(directory).st_ino]
     with contextlib.suppress(FileNotFoundError):
         found.append(os.stat(_MARKER, dir_fd=directory, follow_symlinks=False).st_ino)

@@ -38,7 +38,7 @@ def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> 
 
 
 def main(arguments: List[str]) -> int:
-    """Its status is the program's, signals too; 75: the barrier failed, nothing started; 127: it cannot be started."""
+    """Ends as the program ended; 75 if the barrier failed and it was not started, 127 if it cannot be started."""
     rank, tasks, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
     host = socket.gethostname()
     try:

@@ -1,7 +1,4 @@
-"""What every file-system type offers. Only this room knows `lfs` and its like.
-
-Nothing here may hang: whatever asks a file system that may be dead asks through model/ask.py, with a deadline.
-"""
+"""What every file-system type offers. Only this room knows `lfs` and its like, and asks it with a deadline."""
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -144,10 +141,8 @@ class Driver:
     alike: Optional[Layout] = None
 
     def same_source(self, one: str, other: str) -> bool:
-        """Whether two mounts with these sources have one storage: a device, a server, a file system.
-
-        tmpfs and its like all have one source, which names nothing.
-        """
+        """Whether two mounts with these sources have one storage; tmpfs and its like all have one that names
+        nothing."""
         return one == other and (one.startswith('/') or ':' in one)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
@@ -159,10 +154,7 @@ class Driver:
         return Targets((), {})
 
     def placed(self, directory: str) -> str:
-        """Where a directory itself lies, and what new files in it get, where that is not the same for all.
-
-        Empty where the type has no choice. Never raises.
-        """
+        """Where a directory lies and what new files in it get; empty where the type has no choice. Never raises."""
         return ''
 
     def connections(self, path: str) -> Any:
@@ -197,10 +189,7 @@ class Driver:
         return layout if layout.type in ('', self.name) else None
 
     def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
-        """The layout that spreads files over exactly these targets; kind: one of `pins`.
-
-        like: a layout whose stripes it has, if any
-        """
+        """The layout of files over exactly these targets, of a kind of `pins`, with the stripes of `like` if any."""
         raise ValueError(self.no_layout)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
@@ -236,18 +225,13 @@ class Driver:
         return (Capability('emptying the cache of this client', cold.possible, cold.why_not),)
 
     def cold(self, path: str) -> Cold:
-        """Whether and how this user can empty this node's caches of files under the path. Changes nothing.
-
-        By permission alone: that the site allows it is the caller's to know, since it may concern the whole node.
-        """
+        """Whether and how this user, by permission alone, can empty this node's caches of files under the path."""
         return Cold('', f'it is not known how a client of type {self.name} empties its caches')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """Empty what this node has cached of the files under the path; what is not yet written is written first.
-
-        Returns None, or one sentence on what could not be done: the next read is then of unknown temperature, and
-        is labelled so. Never blocks for longer than about deadline_s seconds. Outside of timed regions.
-        """
+        """Write what is dirty, then empty what this node has cached of files under the path, within about deadline_s.
+        Returns None, or a sentence on what could not be done: the next read is then labelled as of unknown
+        temperature."""
         return self.cold(path).why_not or None
 
     def exchanged(self, path: str) -> Exchanged:

@@ -16,10 +16,7 @@ HOW = 'sync of the file system, then 3 to /proc/sys/vm/drop_caches: pages, dentr
 
 
 def why_not() -> str:
-    """Why this user cannot have the kernel's caches dropped, as a sentence; '' if they can. Nothing is dropped.
-
-    Opening is where the kernel decides: a container can refuse root, and a capability can allow another user.
-    """
+    """Why this user cannot have the kernel's caches dropped, as a sentence, or ''. Only opening the file tells."""
     try:
         os.close(os.open(DROP_CACHES, os.O_WRONLY))
     except OSError as error:
@@ -29,10 +26,7 @@ def why_not() -> str:
 
 
 def forget(path: str) -> None:
-    """Ask this node to drop what it has cached of a file that is synced. Whether it did, only counters tell.
-
-    posix_fadvise(2) POSIX_FADV_DONTNEED over the whole file: any user may, and clean pages go. Raises OSError.
-    """
+    """Have this node drop a synced file from its cache (POSIX_FADV_DONTNEED). Only counters tell whether it did."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -41,11 +35,7 @@ def forget(path: str) -> None:
 
 
 def empty(path: str, deadline_s: float) -> Optional[str]:
-    """Write what is dirty on the file system of the path, then drop. What went wrong, as a sentence, or None.
-
-    Each in a process that can be left behind: a sync waits for a server that is away, and the kernel takes a lock of
-    every mounted file system before it drops.
-    """
+    """Write what is dirty, then drop, in processes that can be left behind. What went wrong, or None."""
     end = time.monotonic() + deadline_s
     for argv in (['sync', '--file-system', '--', path], ['sh', '-c', f'echo 3 > {DROP_CACHES}']):
         answer = ask(argv, max(0.0, end - time.monotonic()))

@@ -219,10 +219,8 @@ class CephFs(Mounted):
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def _cold(self, path: str, mount: Mount) -> Cold:
-        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers.
-
-        posix_fadvise reaches the kernel's pages, and not ceph-fuse's objects.
-        """
+        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers: posix_fadvise
+        leaves that."""
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel
@@ -295,9 +293,7 @@ def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]
 
 def traffic_of(counters: Dict[str, Any]) -> Dict[str, int]:
     """Of `perf dump` the bytes of all messages received, and of what was sent to OSDs; empty if it has another form.
-
-    The messages' own counter of bytes sent misses what had to wait for a full socket: 8.1 MB for 8.4 MB (seen).
-    """
+    The messages' own counter of bytes sent misses what waits for a full socket (seen)."""
     workers = [each for name, each in counters.items() if name.startswith('AsyncMessenger::Worker')]
     try:
         received = sum(int(each['msgr_recv_bytes']) for each in workers)
@@ -360,10 +356,7 @@ def _client(path: str) -> Dict[str, str]:
 
 
 def _socket_of(path: str) -> str:
-    """The admin socket of the ceph-fuse whose number is that of the mount.
-
-    Each cluster numbers its own clients: two that have one number (seen) are told apart by their mounts.
-    """
+    """The admin socket of the ceph-fuse with the mount's number; two of one number are told apart by their mounts."""
     own = _client(path)['client_id'].replace('client', '')
     folder = os.path.dirname(SOCKETS)
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -425,10 +418,7 @@ def _kernel_counters(file: str) -> Dict[str, int]:
 
 
 def _forgotten(place: str) -> Optional[str]:
-    """Have ceph-fuse forget all that the kernel has forgotten. What went wrong, or None.
-
-    Names go first, then their inodes with the objects; those of open files stay.
-    """
+    """Have ceph-fuse forget names, then inodes with objects, as the kernel has. What went wrong, or None."""
     before = str(_told(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))
     end = time.monotonic() + FORGOTTEN_S
     _told(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=['0'])

@@ -103,19 +103,13 @@ class GlusterFS(Mounted):
         return kernel_cold('' if seen else 'what the client has not yet forgotten: it shows no .meta to see it by')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """drop_caches, then a wait until the client has worked off what it was told to forget.
-
-        Before that an inode can be found again with all that is cached of it.
-        """
+        """drop_caches, then a wait until the client has forgotten the inodes with all that is cached of them."""
         fault = super().empty_client_cache(path, deadline_s)
         mount = look(path)[0] if fault is None else None
         return fault if mount is None else _wait_until_forgotten(mount)
 
     def targets(self, path: str) -> Targets:
-        """The bricks, in the order in which the distribution has them; how full each is, the client does not show.
-
-        The servers are the hosts of the bricks; of a set of bricks none.
-        """
+        """The bricks, in the distribution's order, with their hosts as servers; how full they are is not shown."""
         rows, servers = [], {}
         for number, each in enumerate(_subvolumes(path)):
             away = [':'.join(brick) for brick, there in zip(each.bricks, each.connected) if not there]
@@ -251,10 +245,7 @@ def traffic_of(text: str) -> Dict[str, int]:
 
 
 def inodes_of(files: Dict[str, str]) -> Optional[int]:
-    """How many inodes the client keeps, by the memory of the distribution, which has a note on each; None if unseen.
-
-    A kind of memory of which there is none is not listed.
-    """
+    """How many inodes the client keeps, by the memory of the distribution: a note for each. None if unseen."""
     if not files:
         return None
     kept = re.compile(r'gf_dht_mt_inode_ctx_t memusage\]\nnum_allocs = (\d+)')
@@ -292,10 +283,7 @@ def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume],
 
 
 def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolume]) -> bool:
-    """Whether a brick that tells this directory, and its host's own name, is one of those that are wanted.
-
-    The volume may call the host otherwise; that matters only where other bricks have the same directory.
-    """
+    """Whether a brick's directory, and host as it names itself, is one of the wanted; another name is no matter."""
     hosts = [own for own, directory in wanted.bricks if directory == place]
     if not any(directory == place for each in known if each != wanted for _, directory in each.bricks):
         return bool(hosts)

@@ -25,8 +25,5 @@ class Hdfs(Mounted):
     no_layout = 'no layout: replicas and block size are the settings of its name node'
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """Bytes of all data nodes together, of which a file takes one share a replica. Inodes are not known.
-
-        rclone 1.60 says that none is free.
-        """
+        """Bytes of all data nodes, of which a file takes one share a replica; rclone 1.60 knows no inodes."""
         return super().capacity(path, layout, files)._replace(inodes=None)

@@ -1,7 +1,4 @@
-"""Any file system with POSIX semantics: no layouts, space from statvfs, quota from quota(1), the kernel's caches.
-
-The drivers of the other types build on Mounted, each with what it knows better.
-"""
+"""Any file system with POSIX semantics: statvfs, quota(1), the kernel's caches. Other types build on Mounted."""
 
 import os
 import re
@@ -52,10 +49,7 @@ class Mounted(Driver):
     """What the kernel tells of any mount."""
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """From statvfs(3): f_bavail and f_favail.
-
-        A file system that counts no inodes (f_files 0) or gives all ones for those that are free has no limit.
-        """
+        """From statvfs(3): f_bavail and f_favail; no limit where it counts no inodes, or all ones are free."""
         seen = os.statvfs(path)
         counted = seen.f_files and seen.f_favail not in ALL_ONES
         return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)

@@ -162,10 +162,8 @@ def needed_by(columns: Sequence[str]) -> list[str]:
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
-    """One row a metric of each session: what a list and a trend need, in a sixth of the rows and less.
-
-    columns: only these; without a part of OF_METRIC, metrics that differ in it alone are one row
-    """
+    """One row a metric of each session, in a sixth of the rows and less. columns: only these; metrics that are alike
+    in the rest of OF_METRIC are then one row."""
     key = [name for name in ('session', *OF_METRIC) if name in columns]
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     made = {

@@ -67,10 +67,8 @@ def folder_of(state: str | Path) -> Path:
 
 
 def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None = None) -> Path:
-    """Write the rows of one session into the folder, which is made; returns the file. Raises OSError.
-
-    ended: when the session had measured, judged and reported; None: it is not known
-    """
+    """Write the rows of one session into the folder, which is made; returns the file. ended: when the session had
+    measured, judged and reported. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}
@@ -192,10 +190,7 @@ def one_by_one(
 def summaries(
     folder: Path, newest: int = 0, columns: Collection[str] = tuple(SUMMARY)
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """Of the sessions that `read` would read, the summaries, those of TOGETHER files at a time.
-
-    columns: only these, with 'session'; a row can then stand for several metrics that are alike in them
-    """
+    """The summaries of what `read` would read, TOGETHER files at a time; columns: only these, with 'session'."""
     columns = [name for name in SUMMARY if name in columns]
     places, skipped = _places(folder)
     yield from skipped
@@ -372,10 +367,8 @@ UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file
 
 
 def sealed(content: bytes) -> bytes:
-    """The file with its digest in it: the SHA-256 of all the rest, where the digest is counted as zeros.
-
-    Polars ends the whole process at some kinds of damage; a file that was sealed is compared with its digest first.
-    """
+    """The file with its digest in it: the SHA-256 of all the rest, the digest counted as zeros. Polars ends the whole
+    process at some kinds of damage, so it is compared first."""
     place = content.rfind(_SEAL) + len(_SEAL)
     return content[:place] + _digest(content, place) + content[place + len(_NO_DIGEST) :]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def keep_from_others(directory: str) -> None:
-    """From now on others may use of what this process makes no more than of this directory. Raises OSError."""
+    """From now on others may do no more with what this process makes than with this directory. Raises OSError."""
     os.umask(os.umask(0o077) | (~os.stat(directory).st_mode & 0o007) | 0o022)
 
 

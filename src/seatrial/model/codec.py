@@ -64,7 +64,7 @@ def _form_of(kind: Any) -> _Form:
 
 @lru_cache(maxsize=None)
 def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
-    """A function that reads data of the type; its second argument is their place as (outer place, key), () at first."""
+    """What reads data of a type, given them and their place: (outer place, key), or () at the top."""
     if kind is Any:
         return lambda data, where: data
     if hasattr(kind, '_fields'):

@@ -1,4 +1,4 @@
-"""The one reader of files of other hands: it waits for no pipe, and bounds sizes, nesting and numbers."""
+"""The one reader of files that others may have made: it waits for no pipe, and bounds sizes, nesting and numbers."""
 
 import json
 import math

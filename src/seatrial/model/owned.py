@@ -65,10 +65,7 @@ def shared_in(folder: str, paths: Iterable[str], trusted: int = 0) -> List[Share
 
 
 def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], trusted: int = 0) -> str:
-    """Why nothing is run from a folder and paths in it, with what to type; empty where nobody else can change it.
-
-    otherwise: makes the remedy where this user has no command that would end it
-    """
+    """Why nothing is run from a folder and paths in it, with a command or `otherwise` as remedy; or empty."""
     # What no command of this user can end comes first: its remedy is that for all.
     faults = sorted(shared_in(folder, paths, trusted), key=lambda each: bool(each.remedy))
     if not faults:

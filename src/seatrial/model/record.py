@@ -256,7 +256,8 @@ def line_of(value: Any) -> str:
 def read_records(
     written: Iterable[str], known: Records = NOTHING, impossible: Callable[[Any], bool] = lambda value: False
 ) -> Records:
-    """The records in these lines, after those of `known`; `impossible` says of a value that no job writes it."""
+    """The records in these lines, which follow those of `known`; of each kind but samples the last one counts. A line
+    whose value `impossible` refuses, because no job writes it, is not used and breaks the chain."""
     chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
     found: List[Tuple[int, Any]] = []
     forged = ''

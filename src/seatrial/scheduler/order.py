@@ -64,9 +64,7 @@ def order_of(
     site: Site, profile: str, plans: Sequence[TrialPlan], command: Sequence[str], form: str | None, at: str | None
 ) -> Order:
     """What runs these plans at the time of the schedule, or at another; in a form, or in the one that Slurm has.
-
-    command: that the job runs, without its deadline. Raises ValueError for what could never run, QueueError.
-    """
+    command: that the job runs, without its deadline. Raises ValueError for what could never run, QueueError."""
     entry, partitions = site.schedule(profile), partitions_of(site, profile)
     calendar = calendar_of(at, entry.days) if at else entry.calendar
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S

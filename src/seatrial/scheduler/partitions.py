@@ -25,7 +25,7 @@ _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
 
 
 class Partitions(NamedTuple):
-    """submit: whether ReFrame submits a job for a case, else it runs them all on the spot."""
+    """submit: whether ReFrame submits a job for a case. names, licences, exclusive: what sbatch is asked for."""
 
     submit: bool
     # names, licences: that sbatch is asked for; exclusive: whether for whole nodes
@@ -97,10 +97,7 @@ def is_slurm(site: Site, partition: str) -> bool:
 
 
 def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
-    """After how many seconds Slurm ends a job in each of these, where it does. Raises QueueError.
-
-    A job that may go to several partitions of Slurm has the longest limit of them.
-    """
+    """After how many seconds Slurm ends a job in each of these, the longest of several. Raises QueueError."""
     settings = partitions_in(site.folder / SETTINGS_FILE)
     found = dict[str, float]()
     wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}

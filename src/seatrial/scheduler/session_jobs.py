@@ -93,10 +93,7 @@ def cancel(
     jobs: Sequence[SessionJob],
     on_cancelled: Callable[[Sequence[SessionJob]], None] | None = None,
 ) -> list[SessionJob]:
-    """Cancel jobs and wait for their end, END_S at most; those that are left. Raises QueueError.
-
-    on_cancelled: is called with those of which Slurm has just taken the cancellation
-    """
+    """Cancel jobs, tell on_cancelled, and wait END_S at most for their end; those left. Raises QueueError."""
     numbers = {job.id for job in jobs}
     left = list(jobs)
     sent = False
@@ -117,10 +114,8 @@ def cancel(
 
 
 def cancel_all(screen: Console, site: Site, session: str) -> None:
-    """Cancel what the session still has in the queue, and wait for its end: nothing of it works on unseen.
-
-    There is something where ReFrame has lost sight of a job or was killed, or the session was asked to stop.
-    """
+    """Cancel what the session still has in the queue, as where ReFrame has lost sight of a job, and wait for its
+    end."""
     if not has_queue(site):
         return
     end = time.monotonic() + ASK_S

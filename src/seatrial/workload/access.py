@@ -164,7 +164,8 @@ class Access(Kind):
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """Whether a task moves whole transfers, at least one; for files of each point MAX_ROUNDED may be left over."""
+        """Whether a task moves at least one transfer, and only whole ones; of files for each point MAX_ROUNDED of the
+        share may be left over."""
         chosen = (pinned or effort.first_bytes) if point.scales else 0
         share = chosen or point.data.bytes_per_task
         rest = 0 if chosen and not pinned else share % point.data.transfer_size

@@ -209,10 +209,7 @@ class Kind:
         return point
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """How much each task does, or how that is found out; pinned: the site's own share. Here what the points have.
-
-        Raises ValueError for a share that the points cannot have.
-        """
+        """How much each task does; pinned: the site's own share. Raises ValueError for an impossible share."""
         return Sizing(0, 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:

@@ -1,4 +1,5 @@
-"""Limits that are reached in the middle of a write: a quota, or all of a file system. One launch decides."""
+"""Limits that are reached in the middle of a write: a quota, or all that a file system has. What a limit leaves is
+asked when the case begins, and stands in the point. One launch decides."""
 
 from typing import Dict, Sequence
 

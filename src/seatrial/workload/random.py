@@ -141,7 +141,8 @@ class Random(Kind):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Of each direction bandwidth, IOPS and latencies; with think time the share that tasks waited for transfers."""
+        """Of each direction bandwidth, IOPS and latencies; with think time also the share of time waited for
+        transfers."""
         own = self.phase(phase).metrics
         return own if point.time.think_s else own[:-1]
 

@@ -223,10 +223,7 @@ class ElbenchoFiles(Elbencho):
         return made._replace(directories=tuple(sorted(set(trees)))) if own.makes else made
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the processes said. Raises EngineError as for data, with T1 for other files or bytes than planned.
-
-        The figure: entries/s of every process, which must not be added up: each is over its own time.
-        """
+        """As for data, and T1 for other files or bytes. Figures: entries/s, each over its own time."""
         processes = _processes(command, outcome, _NAMES[phase], point.tasks)
         files = point.tree.files_per_directory
         for rank, process in enumerate(processes):

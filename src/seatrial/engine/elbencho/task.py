@@ -25,7 +25,8 @@ class Synced(NamedTuple):
 
 
 def main(arguments: List[str]) -> int:
-    """Runs elbencho (file, argv...) and syncs the file; the last line printed is WORD and a Synced. 1: no fsync."""
+    """The arguments: the file, and the argv of elbencho, whose exit status this is where it failed; 1 where the fsync
+    failed. The last line of the output is WORD and a Synced."""
     path, argv = arguments[0], arguments[1:]
     try:
         status = subprocess.call(argv)

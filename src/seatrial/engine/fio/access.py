@@ -226,10 +226,7 @@ def common_options(point: Point, randseed: int) -> Dict[str, Any]:
 
 
 def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
-    """What a job moved in one direction, and how long that took; exact: the bytes that it was to move, if any.
-
-    Raises EngineError: E1 fio reports an error; T18 other bytes; T12 no time.
-    """
+    """What a job moved in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
     error, moved = field(job, 'error', int), field(done, 'io_bytes', int)
     if error:
         raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')

@@ -100,7 +100,8 @@ def first_error(report: Any) -> Optional[Tuple[int, int]]:
 
 
 def jobs_of(report: Any, text: str) -> List[Any]:
-    """The report's jobs in the job file's order. Raises EngineError: T9 other jobs; P15 other options in its account."""
+    """What the report says of each job of the job file, in their order. Raises EngineError: T9 for other jobs; P15
+    where fio's own account of its options is not the job file."""
     names, options = zip(*_sections(text))
     jobs = field(report, 'jobs', list)
     if len(jobs) != len(names) - 1:

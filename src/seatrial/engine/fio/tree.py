@@ -101,10 +101,7 @@ class FioFiles(FioProcess):
         return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One fio process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
-
-        Shared files lie in 'tree', those of a task alone in 'tree.RANK': made before 'create', never removed here.
-        """
+        """One process with a job a task: raw + '.fio' and '.json'; files in 'tree', or in 'tree.RANK' of a task."""
         pool_kib = max(MIN_POOL_KIB, levels_total(point, point.tasks).files // POOLS)
         more = [f'--alloc-size={pool_kib}'] if _moves_data(phase, point) else []
         directories = sorted({_directory(point, rank) for rank in range(point.tasks)})

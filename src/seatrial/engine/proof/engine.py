@@ -16,7 +16,8 @@ TASK = 'seatrial.engine.proof.task'
 
 
 class Proof(Engine):
-    """Of one case: key, transfers, limit_s as in Spec. written, hosts: transfers and node of each task, once written."""
+    """Of one case. key, transfers, limit_s: as in Spec; written, hosts: of the launch that wrote, how many transfers
+    each task has written, and on which node; empty before it."""
 
     name = 'proof'
     verifies = True

@@ -80,10 +80,7 @@ def rpc_sizes(found: Iterable[params.Param]) -> Tuple[RpcSize, ...]:
 
 
 def served(text: str, job: str) -> Tuple[Served, ...]:
-    """What the servers count of this job, in the job_stats of an output of `lctl get_param`.
-
-    What stands before them is skipped. Raises NotUnderstood.
-    """
+    """What servers count of this job, in the job_stats of `lctl get_param` output. Raises NotUnderstood."""
     lines = text.split('\n')
     begin = next((i for i, line in enumerate(lines) if JOB_STATS + '=' in line), None)
     if begin is None:

@@ -127,10 +127,7 @@ class Lustre(Mounted):
         return Capacity(*targets.left(rows))
 
     def targets(self, path: str) -> Targets:
-        """All metadata and object targets, and the servers of this mount's imports, as far as lfs and lctl tell them.
-
-        After a failover the server is the node that serves in the other's place.
-        """
+        """All metadata and object targets, and the servers of this mount's imports, failed over or not."""
         rows: Tuple[TargetRow, ...] = ()
         with contextlib.suppress(NoAnswer, NotUnderstood):
             rows = _target_rows(path)
@@ -219,10 +216,7 @@ class Lustre(Mounted):
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """With lfs setstripe; for metadata targets of its own an empty directory is made anew with lfs mkdir.
-
-        Directories that an engine makes in it get the same metadata targets (lfs setdirstripe -D).
-        """
+        """By lfs setstripe; for MDTs of its own the directory is made anew, and what is made in it gets the same."""
         own = asked(layout)
         if layout.is_default:
             return None
@@ -296,10 +290,7 @@ class Lustre(Mounted):
         return None
 
     def cold(self, path: str) -> Cold:
-        """Cancelling the locks of the mount drops what was cached under them; only root may (transcript 077).
-
-        posix_fadvise leaves any part of a file cached, from none to all (seen on 2.17); cancelled locks none.
-        """
+        """Cancelling the locks of the mount drops what they cover; only root may. posix_fadvise leaves parts."""
         why_not, how = 'only root may cancel the locks of a Lustre client (lctl set_param ldlm.namespaces)', ''
         if _is_root():
             try:
@@ -469,10 +460,7 @@ def _targets_of(devices: Sequence[str]) -> str:
 
 
 def _parts_of(source: str) -> Tuple[FrozenSet[str], str]:
-    """Where its MGS is found, by any of the NIDs, and the file system's name, without the directory of a fileset.
-
-    mount.lustre(8): "10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home"; a network without a number is number 0.
-    """
+    """NIDs of the MGS and the fsname, of '10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home' (mount.lustre(8))."""
     nids, _, path = source.partition(':/')
     found = _NID.findall(nids)
     return frozenset(nid[:-1] if re.search(r'@\w*[a-z]0\Z', nid) else nid for nid in found), path.split('/')[0]
@@ -574,10 +562,7 @@ _DEVICES: Dict[targets.ClientMount, List[str]] = {}
 
 
 def _mounted(path: str) -> targets.ClientMount:
-    """The mount that the path lies on, with its instance, by which its devices are called.
-
-    By the path itself: without one lfs opens the root of every mount, and one may hang or be closed to this user.
-    """
+    """The mount of the path, with its instance; asked by the path, or lfs opens the root of every mount."""
     mount, why_not = look(path)
     if mount is None:
         raise NoAnswer(why_not)
@@ -734,10 +719,7 @@ def _clear_argv(instance: str) -> List[str]:
 
 
 def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
-    """By lfs mdts, lfs osts and lfs df, which blocks at the first target that is away.
-
-    Which targets are flash it tells with -v alone (print_os_state in lfs.c).
-    """
+    """By lfs mdts, lfs osts and lfs df -v, which tells flash, and blocks at the first target that is away."""
     spaces = _spaces(path)
     files = _spaces(path, '-i') if inodes and spaces.complete else targets.Spaces((), False)
     rows: List[TargetRow] = []

@@ -91,10 +91,8 @@ class LustreLayout(NamedTuple):
 
     @property
     def words(self) -> Tuple[str, ...]:
-        """What is asked: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M').
-
-        mdt and mdts are the index and the count of the directory's metadata targets.
-        """
+        """What is asked: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M'). mdt and mdts are the
+        index and the count of the directory's metadata targets."""
         words = [] if self.mdt_index is None else [f'mdt{self.mdt_index}']
         words += [] if self.mdt_count is None else [f'mdts{self.mdt_count}']
         words += [] if self.mirrors == 1 else [f'N{self.mirrors}']
@@ -147,10 +145,7 @@ def from_settings(settings: Any) -> LustreLayout:
 def striped(
     name: str = 'default', stripe_count: Optional[int] = None, stripe_size: Any = None, **settings: Any
 ) -> Layout:
-    """A layout that a check declares, by the keys of a site's layouts: striped('c4', 4, '1MiB', pool='flash').
-
-    Raises LayoutError.
-    """
+    """A layout that a check declares: striped('c4', 4, '1MiB', pool='flash'). Raises LayoutError."""
     first = {'stripe_count': stripe_count, 'stripe_size': stripe_size}
     stated = {key: value for key, value in first.items() if value is not None}
     return from_settings({**stated, **settings}).named(name)

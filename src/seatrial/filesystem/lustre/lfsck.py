@@ -114,10 +114,7 @@ def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
 
 
 def parse_lfsck(text: str) -> LfsckRun:
-    """A run from the outputs of all servers, one after another, in any order.
-
-    Raises NotUnderstood: another output, a target twice, no MDT, or a text that was cut short.
-    """
+    """A run from the outputs of all servers in any order. Raises NotUnderstood: a target twice, no MDT, cut short."""
     scans: List[Scan] = []
     for param in parse_params(text):
         match = _PARAM.match(param.name)

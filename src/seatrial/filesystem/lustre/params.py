@@ -270,10 +270,7 @@ def parse_job_stats(value: str) -> Tuple[JobCounters, ...]:
 
 
 def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:
-    """Connections that were lost between two readings of the same imports, the earliest first.
-
-    An import that goes to IDLE and comes back has lost nothing.
-    """
+    """Connections that were lost between two readings of the same imports, earliest first; idling loses nothing."""
     found = []
     for device, states in after.items():
         known = list(before[device].changes) if device in before else []
@@ -286,10 +283,7 @@ def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Inci
 
 
 def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[str, ...]:
-    """The imports that changed so often between two readings that earlier changes are forgotten.
-
-    What is new has all of its history from meanwhile, as long as that is not full.
-    """
+    """Imports that changed so often between two readings that earlier changes are forgotten."""
     found = []
     for device, states in after.items():
         known = before[device].changes if device in before else ()

@@ -122,10 +122,8 @@ class ClientMount(NamedTuple):
 
 
 def parse_df(text: str) -> Spaces:
-    """`lfs df`, with -v, -i or -p or without. What was printed of an output that blocks is valid, but not complete.
-
-    Rounded numbers (-h) are refused: they are not for reckoning with.
-    """
+    """`lfs df`, with -v, -i or -p; output that blocked is valid and not complete, rounded numbers (-h) are
+    refused."""
     lines = whole_lines(text)
     head = _DF_HEAD.match(lines[0]) if lines else None
     if head is None:
@@ -159,10 +157,7 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
 
 
 def parse_check(stdout: str, stderr: str) -> Tuple[CheckedDevice, ...]:
-    """`lfs check`: it exits with 0 whatever it finds, and tells what is wrong on stderr.
-
-    But of what is not connected it says 'inactive' on stdout (do_target_check of liblustreapi.c, for ENOTCONN).
-    """
+    """`lfs check`, which exits with 0: faults are on stderr, what is not connected 'inactive' on stdout."""
     found = []
     for line in whole_lines(stdout):
         match = _ACTIVE.match(line)
@@ -202,10 +197,7 @@ def parse_pool(text: str) -> Tuple[int, ...]:
 
 
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
-    """`lfs quota MOUNT`, with -u, -g, -p or without, and with the lines of -v, which are left out.
-
-    A title without a row is an owner of whom this user may see nothing, and is left out too.
-    """
+    """`lfs quota MOUNT`, with -u, -g or -p; lines of -v and titles without a row (nothing to see) are left out."""
     found: List[QuotaRow] = []
     title: Optional[Tuple[str, str, int]] = None
     lines = whole_lines(text)
@@ -235,10 +227,7 @@ def parse_project(text: str) -> int:
 
 
 def parse_mounted(text: str) -> Tuple[ClientMount, ...]:
-    """`lfs getname`: the Lustre mounts of this node, or the one of the path that was given.
-
-    Of one path 2.17 prints the name alone, as 2.12 to 2.16 do not (print_instance and lfs_getname in lfs.c).
-    """
+    """`lfs getname`: the Lustre mounts of this node, or of one path, of which 2.17 prints the name alone."""
     found = []
     for line in whole_lines(text):
         match = _INSTANCE.match(line)
@@ -251,10 +240,7 @@ def parse_mounted(text: str) -> Tuple[ClientMount, ...]:
 
 
 def parse_interfaces(text: str) -> Tuple[str, ...]:
-    """`lnetctl net show -v`: each interface of LNet but the loopback, with its limits and what it has dropped.
-
-    '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'
-    """
+    """`lnetctl net show -v`, without loopback: '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'."""
     found: List[Dict[str, str]] = []
     for line in whole_lines(text):
         match = _LNET_KEY.match(line)

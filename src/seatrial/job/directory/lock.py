@@ -61,10 +61,8 @@ class Held(NamedTuple):
 
     @property
     def patience_s(self) -> float:
-        """Seconds of silence after which it is stale: few where the holder has ended.
-
-        Not none: a job of the same session, on another node, may still be at work and keep the lock alive.
-        """
+        """Seconds of silence after which it is stale: few where the holder has ended, and not none, for a job of the
+        same session on another node may still be at work."""
         return MISSED_S if self.ended else STALE_S
 
     @property
@@ -147,10 +145,8 @@ class Lock:
         return f'the lock {self.path} was removed or replaced by another session; nothing more may be measured'
 
     def release(self) -> None:
-        """Give the storage system back, if this call took it and it is still ours. Can be repeated.
-
-        A lock that cannot be removed goes stale, and is reported then.
-        """
+        """Give the storage system back, if this call took it and it is still ours. A lock that cannot be removed goes
+        stale."""
         self._heartbeat.stop()
         if self.created:
             with contextlib.suppress(OSError):
@@ -162,10 +158,7 @@ class Lock:
 
 
 def acquire(state: str, storage_system: str, session: str, interval_s: float = HEARTBEAT_S) -> Lock:
-    """Hold a storage system for the session, which may do so in several processes; the first one releases it.
-
-    state: the site's state directory, never on the file system under test. Raises LockHeld or LockError.
-    """
+    """Hold a storage system for the session, until its first process releases it. Raises LockHeld or LockError."""
     path = os.path.join(_made(state), _file_name(storage_system))
     content = _content(storage_system, this_owner(session))
     for _ in range(_TRIES):
@@ -187,10 +180,7 @@ def list_locks(state: str) -> List[Held]:
 
 
 def break_stale(state: str, dead: Container[str] = ()) -> List[Held]:
-    """Remove this user's stale locks whose process is not seen running; those that were removed.
-
-    dead: sessions of which nothing runs anywhere, so that the silence of their locks need not be waited for
-    """
+    """Remove this user's stale locks, those of `dead` sessions at once, whose process is not seen running."""
     removed = []
     for held, content in _all(state):
         is_dead = held.holder is not None and held.holder.session in dead
@@ -292,10 +282,7 @@ def _linked(draft: str, path: str) -> bool:
 
 
 def _take_down(path: str, content: bytes, min_age_s: float = float('-inf')) -> bool:
-    """Remove the lock if it has this content and is so old; whether it was removed.
-
-    It is moved aside first and read there, so that a lock taken in the meantime is put back, not removed.
-    """
+    """Move the lock aside, and remove it if it has this content and age; else put it back. Whether it was removed."""
     if _read(path) != content:
         return False
     aside = _aside(path)

@@ -78,10 +78,8 @@ def leader_of(state: str, session: str) -> str:
 
 
 def become_leader(state: str, session: str) -> Heartbeat:
-    """Name this process as the session's leader, with a heartbeat until the returned one is stopped. Raises OSError.
-
-    The session's own heartbeat would not do: a job keeps it too, and so outlives its session unnoticed.
-    """
+    """Name this process as the session's leader, with a heartbeat of its own, for a job keeps the session's alive
+    too. Raises OSError."""
     file = leader_of(state, session)
     os.makedirs(os.path.dirname(file), exist_ok=True)
     write_whole(Path(file), json.dumps(to_json(this_owner(session))))
@@ -126,18 +124,12 @@ def _leader(state: str, session: str) -> _Leader:
 
 
 def _patience_s(owner: Owner) -> float:
-    """Seconds of silence after which a process that cannot be seen has ended.
-
-    Few where its host has been booted since. Not none: a live one on another host of this name is heard of.
-    """
+    """Seconds of silence after which an unseen process has ended: few where its host was booted since."""
     return MISSED_S if is_of_another_boot(owner) else STALE_S
 
 
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
-    """As `find`, with sizes; by a process that is left behind where it does not end in LOOK_S.
-
-    What it has not read by then is `unread`; of a session, whose next job would wait for it too, RunDirectoryError.
-    """
+    """As `find`, with sizes, by a process that is left behind after LOOK_S; what it had not read then is `unread`."""
     with contextlib.suppress(RunDirectoryError):  # the process says why a directory cannot be listed
         if session and not _candidates(parents, session):
             return NOTHING
@@ -297,10 +289,7 @@ def _unknown(home: str, session: str) -> Optional[str]:
 
 
 def _led(leader: _Leader) -> Optional[str]:
-    """Why a run directory stays whose own process has ended: the next step of its job may just be about to begin.
-
-    Of a session that names no leader its processes alone tell.
-    """
+    """Why a run directory stays whose own process has ended: its job's next step may be about to begin."""
     if leader.alive is None or not leader.is_named:
         return None
     if leader.is_known:
@@ -326,10 +315,7 @@ def _beside(state: str) -> Optional[str]:
 
 
 def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[str]]) -> Optional[str]:
-    """Why it may be in use: its process runs, or where that cannot be seen, its session was heard of or never was.
-
-    Its job tells as much as its process: once it has left the queue, and nobody is there to submit another.
-    """
+    """Why it may be in use: its process runs, its session was heard of or never was, or its job is in the queue."""
     runs = running(owner)
     if runs is not None:
         return f'process {owner.pid} on this host works in it' if runs else None

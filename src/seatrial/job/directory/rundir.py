@@ -55,10 +55,7 @@ _OTHER_KINDS = {
 
 
 class RunDirectoryError(Exception):
-    """The run directory cannot be made or used: where, what is wrong, and the remedy.
-
-    errno: of the call of the file system that failed, or None
-    """
+    """The run directory cannot be made or used: where, what is wrong, and the remedy. errno: of a failed call."""
 
     def __init__(self, path: str, why: str, errno: Optional[int] = None) -> None:
         super().__init__(f'{path}: {why}')
@@ -133,10 +130,7 @@ class RunDirectory(NamedTuple):
             return {path: status.st_size for path, status in _files(walk)}
 
     def file_count(self, name: str, with_sizes: bool) -> FileCount:
-        """How many directories and files are below the directory, and the files' sizes if they are asked for.
-
-        Without sizes no file is asked for its attributes, so that none gets into this node's cache by the counting.
-        """
+        """Directories, files and, if asked for, sizes below a directory; without them no attribute gets cached."""
         with self._walk_to(os.path.dirname(name), name) as walk:
             found = _file_count(walk, os.path.basename(name), with_sizes)
             beside = [each for each in os.listdir(f'/proc/self/fd/{self.descriptor}') if each != name]
@@ -203,10 +197,7 @@ def create(
     kept: bool = False,
     state: str = '',
 ) -> RunDirectory:
-    """Make and mark the run directory of a case in the existing directory `parent`. RunDirectoryError if it cannot.
-
-    entries, names, kept, state: as in Marker. What was made is undone if marking fails.
-    """
+    """Make and mark the run directory of a case in `parent`, or undo what was made. Raises RunDirectoryError."""
     path = path_of(parent, session, case)
     with explained(parent):
         _check_wish(parent, session, entries)
@@ -328,10 +319,7 @@ class _Left(Exception):
 
 
 class _Lost(Exception):
-    """A directory of the walk is not where it was entered any more.
-
-    depth: its place in the walk. gone: whether another process removed it, so that nothing of it is left
-    """
+    """A directory of the walk, at this depth, is no more where it was entered. gone: another process removed it."""
 
     def __init__(self, depth: int, why: str, gone: bool = False) -> None:
         super().__init__(why)
@@ -340,10 +328,7 @@ class _Lost(Exception):
 
 
 class _Account:
-    """What a removal did and what it left. names: as in Marker; what bears another was not made by the session.
-
-    part: as in remove. errno: of the first call that failed, or None
-    """
+    """What a removal did and left. names: of the session's entries; part: as in remove; errno: of the first fault."""
 
     def __init__(self, names: Tuple[str, ...] = (), part: Optional[Tuple[int, int]] = None) -> None:
         self.part = part
@@ -409,10 +394,8 @@ class _Walk:
     def enter(
         self, name: str, expected: Optional[os.stat_result] = None, names_in: Optional[_Listing] = None
     ) -> None:
-        """Enter a directory, if it is the expected one, and list it. On _Left or OSError the walk stays as it is.
-
-        names_in: of a directory's descriptor, the names that are to be done; all of them if it is not given
-        """
+        """Enter a directory, if it is the expected one, to work on the names in it that names_in tells, or on all. On
+        _Left or OSError the walk stays as it is."""
         above = self.descriptor()
         status = expected or os.stat(name, dir_fd=above, follow_symlinks=False)
         descriptor = self._open(above, name, _identity(status))
@@ -436,10 +419,7 @@ class _Walk:
         return status
 
     def check(self) -> None:
-        """Raise _Lost unless every directory that is held lies where it was entered.
-
-        The ones above them were given up, and are looked up again on the way back.
-        """
+        """Raise _Lost unless every directory that is held lies where it was entered."""
         for depth in range(1, len(self.levels)):
             above, level = self.levels[depth - 1].descriptor, self.levels[depth]
             if above is None:
@@ -627,10 +607,7 @@ def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:
 
 
 def _remove_marked(walk: _Walk, name: str, marker: Marker, marker_status: os.stat_result, account: _Account) -> None:
-    """The last step: the marker, then the directory that held nothing else. If that fails, the marker is put back.
-
-    A directory that has no marker yet goes by rmdir alone, which removes nothing that lies in it.
-    """
+    """The last step: the marker, put back if that fails, then the directory. One without a marker goes by rmdir."""
     descriptor, parent_descriptor = walk.descriptor(), walk.levels[0].descriptor
     assert parent_descriptor is not None
     walk.check()

@@ -36,10 +36,7 @@ AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that
 
 
 class Barrier:
-    """A barrier of so many tasks on so many nodes, held while the `with` statement lasts.
-
-    reports: what tasks left behind, by their number; complete after the `with` statement, if they have ended before
-    """
+    """A barrier of so many tasks on so many nodes, while `with` lasts. reports: what tasks left, by their number."""
 
     def __init__(self, tasks: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> None:
         self.reports: Dict[int, Any] = {}

@@ -44,10 +44,7 @@ class Finished(NamedTuple):
 
 
 def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
-    """The argv that starts an MPI program on the point's nodes: on these, or where none are named on any.
-
-    Tasks a node are always stated.
-    """
+    """The argv that starts an MPI program on the point's nodes, these if named; tasks a node are always stated."""
     words = LAUNCHERS[launcher.kind]
     start = words.start.format(nodes=point.nodes, tasks=point.tasks, per_node=point.tasks_per_node)
     slots = ','.join(f'{node}:{point.tasks_per_node}' for node in nodes)
@@ -364,10 +361,7 @@ def _text(path: str) -> Optional[str]:
 
 
 def _stream(path: str) -> Optional[str]:
-    """What a process has printed: its beginning and its end, where it has printed more than MAX_STREAM bytes.
-
-    An engine that complains of every transfer prints gigabytes. All of it stays in the file.
-    """
+    """What a process has printed, of more than MAX_STREAM bytes the beginning and the end; all is in the file."""
     try:
         with open(path, 'rb') as stream:
             size = os.fstat(stream.fileno()).st_size

@@ -22,10 +22,8 @@ BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 
 class Clients(NamedTuple):
-    """fault: why a node may not have forgotten; fetched: bytes that all clients have had from the servers so far.
-
-    That they were asked to forget is known. Whether they did, only counters tell (rule P2); None: there are none.
-    """
+    """fault: why a node may not have forgotten; fetched: bytes that all clients have had from the servers so far,
+    None without counters. Whether they did forget, only these tell (rule P2)."""
 
     fault: Optional[str]
     fetched: Optional[int]

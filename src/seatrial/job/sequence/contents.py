@@ -59,10 +59,7 @@ class _CacheStat(ctypes.Structure):
 
 
 def _dirty_bytes(descriptors: Collection[int]) -> Optional[int]:
-    """What this node has yet to write back of these files; None where its kernel does not say.
-
-    Source: include/uapi/linux/mman.h of Linux 6.5, mm/filemap.c. A length of 0 is the whole file.
-    """
+    """What this node has yet to write back of these files, by cachestat(2) of Linux 6.5; None: not known."""
     pages = 0
     for descriptor in descriptors:
         seen = _CacheStat()

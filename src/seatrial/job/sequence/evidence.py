@@ -79,10 +79,7 @@ class Evidence:
                 self._forget_metadata()
 
     def seen(self, measurement: Measurement, read_bytes: int, lived_s: float = 0.0, beside_s: float = 0.0) -> Seen:
-        """What the rules say now that it has ended; read_bytes: that the block layer fetched for its processes.
-
-        lived_s, beside_s: as in Launched.
-        """
+        """What the rules say now that it has ended. read_bytes: that the block layer fetched for its processes."""
         setup = self._setup
         found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
@@ -179,10 +176,7 @@ class Evidence:
             self._emptied, self._kept = fault is None, fault or self._kept
 
     def _from_storage(self, read_bytes: int) -> Optional[int]:
-        """What was fetched for this launch: as the block layer counts for its processes, or the file system's client.
-
-        Of srun's tasks the block layer counts nothing here: they are not this process's descendants.
-        """
+        """Bytes fetched for this launch, by the block layer or, as of srun's tasks, by the client's counters."""
         own = self._command.scope != 'mpi' or self._setup.plan.launcher.kind != 'srun'
         if self._setup.counted:
             return read_bytes if own and self._here else None

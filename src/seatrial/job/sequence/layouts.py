@@ -22,10 +22,8 @@ TRIED = 'tried'  # the name of a file that shows whether a target takes files at
 
 
 def without_closed(plan: TrialPlan, driver: Driver) -> TrialPlan:
-    """The plan, and of a node sweep over all targets that over those which take files now.
-
-    A file over all has a part on one that is away too, and whoever writes there waits until it is back.
-    """
+    """The plan; of a node sweep over all targets one over those that take files now, for writers wait for one that is
+    away."""
     layout = plan.points[0].layout
     if plan.axis.equals != 'node' or layout is None:
         return plan
@@ -141,10 +139,8 @@ class Layouts:
         self._tried.add(wanted.canonical)
 
     def _why_closed(self, point: Point) -> str:
-        """Why the target of this point takes no new files; empty where it does, or where the point is of none.
-
-        It is checked once: a directory gets the layout all the same, and a file in it then waits or fails.
-        """
+        """Why the target of this point takes no new files, so that a file there waits or fails; empty where it does,
+        or where the point is of none. It is checked once."""
         if not self._of_targets or point.layout is None:
             return ''
         if self._targets is None:

@@ -169,10 +169,7 @@ class _Attempt:
             self.findings = [finding('E2', said)]
 
     def _of_engine(self, error: EngineError) -> List[Finding]:
-        """What an engine says that failed; a call that the storage failed is no fault of the engine's.
-
-        A connection that was lost meanwhile comes first: an evicted client gives its programs errors.
-        """
+        """What an engine says that failed; a lost connection or a failed call of the storage comes before it."""
         failed, lost = failed_call(error.sentence), self._lost().said
         if failed is None:
             own = [self._of_lost(lost)] if lost else []
