@@ -1,14 +1,11 @@
 """Bonnie++: one process writes, updates, reads and seeks in a file of its own, and removes it.
 
-What is said here of it was read in the source of 2.00a and seen with Debian's 2.00a+nmu1. Each of its timed regions
-ends with fsync(2) and close(2) (CFileOp::Close), those that read too. A phase that it timed for less than 0.5 s
-(MinTime of bonnie.h) it prints as '+++++': that is too short to measure (T12), and never zero.
+Read in the source of 2.00a and seen with Debian's 2.00a+nmu1. Each timed region ends with fsync(2) and close(2)
+(CFileOp::Close). One of less than 0.5 s (MinTime of bonnie.h) is printed as '+++++': too short to measure (T12).
 
-Its data are zeros, with a counter in one byte of each transfer: they compress to nothing and lie there many times. So
-it measures only where trial.yaml says that the storage does not compress. With -D only the write is O_DIRECT, for the
-later phases open the file anew without it; so this engine never asks for it.
-
--x 1 prints the line of figures (CSV) alone, without a table for people: what stands on stderr is a complaint.
+Its data are zeros, with a counter in one byte of each transfer: it measures only where trial.yaml says that the
+storage does not compress. With -D only the write is O_DIRECT, so it is never asked for. -x 1 prints the line of
+figures (CSV) alone: what stands on stderr is a complaint.
 """
 
 import os
@@ -108,11 +105,8 @@ class BonnieEngine(Engine):
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What Bonnie++ said. Raises EngineError: E1 it failed; T8 it complained; T13 its line is not whole; P15
-        another file, or other seeks, than planned; T1 more time than its process had.
-
-        The figure: its own number, its share of a CPU and its longest latency. A bandwidth counts the bytes of the
-        file once, in an update too. It prints whole KiB/s, rounded down.
-        """
+        another file, or other seeks, than planned; T1 more time than its process had. The figure: its number, share
+        of a CPU and longest latency; a bandwidth counts the bytes of the file once, in an update too."""
         process = only_process('Bonnie++', outcome)
         refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
         run = parse_run(outcome.stdouts[0])

@@ -56,14 +56,12 @@ class Dd(Engine):
         return Command(scope='task', argvs=tuple(argvs), inputs={}, outputs=())
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the processes said and how long they lived. Raises EngineError: E1 a dd failed or its report is
-        not whole or not possible, T9 wrong number of tasks, T18 wrong bytes of a task, T12 no time.
+        """What the processes said and how long they lived. Raises EngineError: E1 a dd failed or its report is not
+        whole or not possible, T9 wrong number of tasks, T18 wrong bytes of a task, T12 no time.
 
-        The figure: each task's last line in the order of ranks. dd knows only its own process, so the
-        region is that of the processes, first start to last end; clock_s is the longest part of a process's
-        life that its dd did not time, by which the region can be too long.
-        fsync, direct: dd says nothing of its options but refuses those that it does not know, and it takes O_DIRECT
-        back only for a block that is not whole (dd.c), which T18 would tell.
+        dd knows only its own process, so the region is that of the processes, first start to last end; clock_s is the
+        longest part of a process's life that its dd did not time. fsync, direct: dd refuses options that it does not
+        know, and takes O_DIRECT back only for a block that is not whole (dd.c), which T18 would tell.
         """
         count = len(outcome.processes)
         if count != point.tasks or len(outcome.stderrs) != count:

@@ -1,11 +1,9 @@
 """IO500's own program: IOR, mdtest and its parallel find in one MPI launch, by a configuration that is ours.
 
-Read in the source of isc26 and seen with a program built from it. All that it makes lies below one directory, and is
-gone when it ends. What it found stands in result.txt, as an ini file with its complaints in comments, '; ERROR
-INVALID' and why. A phase whose runtime is below the rules' 300 s is one of them; it is expected where the plan has a
-shorter stone wall, and such a launch has no score. Its data are random; with the default packet type they compress.
-
-It says of no phase how long its timed region was: seconds are those of the whole phase (t_delta), start-up included.
+Read in the source of isc26 and seen with a program built from it. Its results stand in result.txt, an ini file with
+complaints in comments ('; ERROR INVALID'). A runtime below the rules' 300 s is one; it is expected where the plan has
+a shorter stone wall, and such a launch has no score. Seconds are those of the whole phase (t_delta), start-up
+included. Its data are random; with the default packet type they compress.
 """
 
 import re
@@ -90,11 +88,9 @@ class Io500Engine(Engine):
         return Command('mpi', ((program, f'{raw}.ini'),), {f'{raw}.ini': '\n'.join(lines)}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What IO500 said. Raises EngineError: E1 it failed; T13 its results are not whole; T9 other tasks than
-        planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its phases.
-
-        The figure: its own, in GiB/s or kIOPS.
-        """
+        """What IO500 said, in GiB/s or kIOPS. Raises EngineError: E1 it failed; T13 its results are not whole; T9
+        other tasks than planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow
+        from its phases."""
         if outcome.exit_status:
             said = _COMPLAINT.findall('\n'.join((*outcome.stdouts, *outcome.stderrs)))
             best = next((line for line in said if ') failed ' in line), said[-1] if said else '')

@@ -1,20 +1,15 @@
 """mdtest 4: one MPI launch whose ranks are the tasks of a metadata tree. The engine of a site.
 
-What is said here of mdtest was read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/mdtest.c) and seen
-with programs built from them. Everything that it makes lies in `test-dir.0-0` of the working directory, one more
-directory than the plan's entries; its last phase, -r, removes that too.
+Read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/mdtest.c) and seen with programs built from them. All
+that it makes lies in `test-dir.0-0`, one more directory than the plan's, which its last phase, -r, removes. A phase
+is a launch of its own, so that entries can be counted between them.
 
-A phase is a launch of its own, so that the entries can be counted between phases. Each launch sleeps for a second
-before it starts the clock.
+A rate is all ranks' operations over the time of the slowest rank and the barrier after it, which on short phases is
+all of it: 52 files in 0.07 ms of work and 8 ms of waiting (seen), hence Metric.idle_share. 'Tree creation' and 'Tree
+removal' count one tree by the first rank's clock; here they are operations and seconds of all.
 
-A rate of mdtest is all ranks' operations over the time of the slowest rank and the barrier after it. On short phases
-the barrier is all of it: 52 files in 0.07 ms of work and 8 ms of waiting (seen), hence Metric.idle_share. The rates
-of 'Tree creation' and 'Tree removal' count one tree by the clock of the first rank, however many private trees
-there are; here they are operations and seconds of all.
-
-The data are random and other in every launch; but the file that rank r makes as its number i has the bytes of the
-file that rank r + 1 makes as its number i - 1 (seen), so a back end that removes duplicates keeps one of them. They
-are made inside the timed region: nothing to be seen with 40 KiB a file, on tmpfs a fifth of the rate with 2 MB.
+The data are random and other in every launch, but file i of rank r has the bytes of file i - 1 of rank r + 1 (seen).
+They are made inside the timed region: of 2 MB a file on tmpfs they cost a fifth of the rate, of 40 KiB nothing.
 """
 
 import re
@@ -132,11 +127,8 @@ class Mdtest(Engine):
         return f'{twice} of {files} files have the bytes of one that another rank makes' if twice > 0 else ''
 
     def version_argv(self, program: str) -> List[str]:
-        """The command that finds the version in the program's own text, where 4.0.0 and later have IOR's banner.
-
-        Where they have none it is started, alone and with the API that touches no file: mdtest without arguments
-        makes a directory.
-        """
+        """Finds the version in the program's own text, which 4.0.0 and later have. An older one is started, alone and
+        with the API that touches no file: mdtest without arguments makes a directory."""
         text = 'IOR-[0-9][^ :]*: MPI Coordinated Test of Parallel I/O'
         return ['sh', '-c', f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -C -F -n 1 -d .', 'sh', program]
 
@@ -165,18 +157,14 @@ class Mdtest(Engine):
         return planned if phase_of(point, phase).removes else planned._replace(directories=planned.directories + 1)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What mdtest said of the launch. Raises EngineError:
+        """What mdtest said. Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish;
+        T17 entries are not there; T13 something is missing; T7 the version's rates are not valid; T9, T10 other tasks
+        or nodes than planned; P15 it did something else, or a phase did not run; T1 a stonewall, figures that
+        contradict each other, or more time than it had; T12 no time.
 
-        E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T17 its complaint is that
-        entries are not there; T13 something is not where it should be; T7 the version's rates are not valid; T9, T10
-        it ran with other tasks or nodes than planned; P15 it did something else, or a phase did not run; T1 it was
-        stopped by a stonewall, its figures contradict each other, or it claims more time than it had; T12 it took no
-        time.
-
-        The figure: the mean as printed, which of one iteration is the only value. The seconds: of the row 'all' in
-        the per-rank file, which has eleven digits where the table has three decimals. Every time is by one
-        rank's own clock (updateResult), so that it does not matter how far those of the nodes are apart.
-        hosts: mdtest counts the nodes and names none.
+        The figure: the mean as printed, of one iteration. The seconds: of the row 'all' in the per-rank file, which
+        has eleven digits; each time is by one rank's own clock (updateResult). hosts: mdtest counts the nodes and
+        names none.
         """
         said = _complete(outcome)
         _refuse_version(said.version)
@@ -203,9 +191,8 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     files alone:                   -F             empties alone:  -D
     a tree a task:                 -u             B bytes a file: -w B (create), -e B (read)
 
-    On SHIFT_NODES nodes or more every later phase works on entries that its node has neither made nor seen (-N 1,
-    which counts nodes). Never in private trees: the directory is shifted by one step more than the name in it, so
-    that no entry is found, exit 0 (seen in 4.0.0 and 4.1.0+dev).
+    On SHIFT_NODES nodes or more later phases work on entries that their node has neither made nor seen (-N 1 counts
+    nodes); never in private trees, where no entry would be found, exit 0 (seen in 4.0.0 and 4.1.0+dev).
     """
     tree = point.tree
     files, empties, size = tree.files_per_directory, tree.empties_per_directory, tree.bytes_per_file
@@ -222,11 +209,8 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
 
 
 def parse_output(stdout: str) -> MdtestSummary:
-    """What the standard output says, in the forms of 3.3.0, 4.0.0 and 4.1.0+dev. Other lines are skipped: launchers
-    and MPI libraries print there, too, and mdtest itself what nobody asks it for (--print-all-procs).
-
-    Raises EngineError: T7 if it is not mdtest's; T8 if it is not whole; T13 if something is not where it should be.
-    """
+    """What the standard output of 3.3.0, 4.0.0 or 4.1.0+dev says, among lines of launchers and MPI libraries. Raises
+    EngineError: T7 if it is not mdtest's; T8 if it is not whole; T13 if something is missing."""
     banners = re.findall(r'^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)$', stdout, re.M)
     if not banners:
         raise EngineError('T7', 'the output does not say which version of mdtest made it')

@@ -1,21 +1,16 @@
 """elbencho without its service: processes of one phase each, on one node or on many, and the JSON of each.
 
-What is said here of elbencho was read in the source of 3.1-10 and seen with strace and a program built from it.
+Read in the source of 3.1-10 and seen with strace. elbencho's own form for many nodes is a service whose port takes
+orders from everybody, unless there is a shared secret. So none is started: the site's launcher starts an elbencho a
+task, all together. Tasks on several nodes have files of their own (--rankoffset names those of a tree); one that all
+share is worked on by the threads of one process, on one node.
 
-elbencho's own form for many nodes is a service on each, whose port takes orders from everybody who reaches it, unless
-there is a shared secret (--svcpwfile). So none is started: the site's launcher starts an ordinary elbencho a task,
-all together. A thread of it cannot know of those on other nodes then (the number of all threads is an internal
-setting of the service): they have files of their own, and a file that all share is worked on by the threads of one
-process, on one node. --rankoffset gives the files of a tree their names.
+Its --sync is syncfs(2), a phase of its own. So a write is synced by the process around it (task.py), and lasts from
+the start of elbencho's phase to the end of that. The JSON has whole milliseconds, rounded down; here the end of the
+last one counts. Without a path results would go to /var/tmp.
 
-It has no fsync(2): --sync is syncfs(2), a phase of its own. So a write is synced by the process around it
-(task.py), and its time is from the start of elbencho's phase to the end of that, by the node's clock.
-
-The JSON has whole milliseconds, rounded down; here the end of the last one counts. What it calls "first done" is when
-the first thread had ended: nothing here is up to that. Where no path is given, results go to /var/tmp.
-
-The data are those of --blockvaralgo balanced, made in the timed region at about 5,000 MiB/s a core (medians of 9
-launches on tmpfs: 1,473 MiB/s with, and 2,083 without). The default, fast, leaves three bits of each 64 at zero.
+The data are those of --blockvaralgo balanced, made in the timed region at about 5,000 MiB/s a core (9 launches on
+tmpfs: 1,473 MiB/s with, 2,083 without). The default, fast, leaves three bits of each 64 at zero.
 """
 
 import datetime
@@ -134,12 +129,11 @@ class Elbencho(Engine):
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What the processes said. Raises EngineError: E1 one failed or its report is not whole, T8 it complained and
-        exited with 0, T9 other processes than planned, P15 other options than planned, T18 other bytes, T1 figures
-        that contradict each other or more time than there was, T12 no time.
+        exited with 0, T9 other processes than planned, P15 other options, T18 other bytes, T1 figures that contradict
+        each other or more time than there was, T12 no time.
 
-        The figure: bytes/s of every process, up to its last thread and without the fsync. On one node all began by
-        the same clock; on many a task's window begins with its process, and clock_s is how much later it can have
-        begun. That each thread moved its share follows from the total: none can move more.
+        The figure: bytes/s of every process, without the fsync. On one node all began by one clock; on many a task's
+        window begins with its process, and clock_s is how much later it can have begun.
         """
         writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads

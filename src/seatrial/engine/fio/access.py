@@ -1,18 +1,13 @@
 """fio: the engine of a machine without MPI. On one node a process whose jobs are the tasks; on many one each.
 
-The job file's forms give the offsets of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so.
+Offsets are those of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so. fio's own client/server mode is
+never used: its server listens without authentication, and a job file can name commands to execute.
 
-On many nodes every task is an ordinary fio process, with a job file and a report of its own, that the site's
-launcher starts. fio's client/server mode is never used: its server listens on a port without authentication, and a
-job file can name commands to execute (exec_prerun, exec_postrun), so that everybody who reaches the port can execute
-them as the user of the job.
-
-What is known then: when each process began and ended, on one clock, from process accounting; and how long its job
-ran, from its report. Before a job starts, fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms
-whether it has ended (run_threads in fio's backend.c; 3.33 was seen doing so with strace). Both take 0.2 to 0.3 s of a
-process's life, on a busy node 0.5 s, and where in it the job lay is unknown: 3.36 and later say when a job started,
-but by their node's own wall clock. So a task's window is taken to begin with its process. A start-up that is alike
-on all nodes does not change the figure; how unlike they can have been stands in Measurement.clock_s.
+On many nodes process accounting tells when each process began and ended, on one clock, and the report how long its
+job ran. Before that fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms whether it has ended
+(run_threads in backend.c; strace, 3.33): 0.2 to 0.5 s of a process's life. Where in it the job lay is unknown (3.36
+and later tell by their node's wall clock), so a task's window is taken to begin with its process. What is alike on
+all nodes changes no figure; how unlike they can have been stands in Measurement.clock_s.
 """
 
 import os
@@ -98,13 +93,9 @@ class Fio(FioProcess):
         return reads_of_next_node(point, phase) and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
-
-        On many a process a task, with raw + '.RANK.fio' and raw + '.RANK.json', and a task reads what one of the
-        next node has written (writer_of), as with IOR's -C: its own node has that in memory.
-
-        What is written is a function of `seed` and of the last part of `raw`: other data for every launch and
-        every task, and the same again for the same plan (rule P4).
+        """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'. On many
+        one a task, raw + '.RANK.fio' and '.RANK.json', which reads what one of the next node has written (writer_of),
+        as with IOR's -C. The data follow from `seed` and the last part of `raw` (rule P4).
         """
         if point.nodes == 1:
             text = self._job_file(phase, point, range(point.tasks), randseed_of(seed, raw))
@@ -133,21 +124,15 @@ class Fio(FioProcess):
         return command._replace(inputs=inputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What fio said of its jobs. Raises EngineError: E1 fio failed or its report is not whole or not
-        possible, T9 wrong number of jobs, P15 other options than planned, T18 wrong bytes of a job, T12 a job without
-        a runtime.
+        """What fio said of its jobs. Raises EngineError: E1 fio failed or its report is not whole or not possible, T9
+        wrong number of jobs, P15 other options than planned, T18 wrong bytes of a job, T12 a job without a runtime.
 
-        The figure: fio's bw_bytes (B/s) of every job in the order of ranks. The JSON has no figure of the
-        group, and these must not be added up: each is over its own job's runtime, so that the sum is too
-        good where jobs end at different times. fio's own summary for people divides the sum of the bytes by
-        the longest runtime, as the bandwidth here does.
-        fsync, direct: fio counts no final fsync in its report; that the options were in effect is read from those
-        that fio echoes, and an fsync that fails is the job's error. fio takes the runtime after it.
+        The figure: fio's bw_bytes (B/s) of every job, which must not be added up, each being over its own runtime;
+        the bandwidth here is all bytes by the longest runtime, as in fio's summary for people. fsync, direct: by the
+        options that fio echoes; its runtime has the final fsync, whose failure is the job's error.
 
-        On many nodes a task's window begins with its process, and has the length of fio's runtime. clock_s is then
-        how much later than that a job can have begun, beyond LEAD_S, which all have: the longest part of a process's
-        life that its fio did not time. By that much the seconds can be wrong to either side, and no two jobs began
-        further apart than the first and the last window and clock_s together.
+        On many nodes clock_s is how much later than its process a job can have begun, beyond LEAD_S: the longest part
+        of a process's life that its fio did not time. By so much the seconds can be wrong to either side.
         """
         texts = list(command.inputs.values())
         if point.nodes == 1:
