@@ -1,14 +1,12 @@
 """How the tasks of a launch begin together: their side of a barrier that the runner holds (job/launch/barrier.py).
 
-A task connects to the coordinator, shows the launch's token, and then waits with the others whenever it wants to
-go on together with them. Where there are several nodes, it also learns how its clock stands to the coordinator's:
-the coordinator's time in an answer lies between the request and the answer, so that the middle of the two is wrong
-by half of the round trip at most (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989).
-
-No wait is without end. While a task waits, the coordinator says every HEARTBEAT_S that it is still there; SILENCE_S
-without a word, and the task gives up. When one task is lost, the coordinator aborts the wait of all others.
+A task connects to the coordinator, shows the launch's token, and waits with the others whenever it wants to go on
+together with them. On several nodes it also learns how its clock stands to the coordinator's: the middle of request
+and answer is wrong by half of the round trip at most (Cristian, Distributed Computing 3, 1989). No wait is without
+end: after SILENCE_S without a heartbeat a task gives up, and a task that is lost ends the wait of all others.
 
 On the wire every message is a line of JSON. A task sends
+
     {"token", "rank", "tasks", "host"}          once, answered by {"clock"}
     {"ping"}                                    answered by {"now"}
     {"come", "says", "together", "trip"}        answered by {"said", "at"} when all have come

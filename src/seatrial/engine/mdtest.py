@@ -77,11 +77,9 @@ class MdtestSummary(NamedTuple):
 
 
 class RankRow(NamedTuple):
-    """One row of the per-rank file: for each operation that ran, its rate (operations a second) and its seconds.
-
-    rank is None for the row of all ranks, whose seconds include the barrier and those of a rank do not. Its rates
-    of 'Directory creation' and 'Directory stat' are the first rank's in 4.0.0 (an array is written past its end).
-    """
+    """One row of the per-rank file: for each operation that ran, its rate (operations a second) and its seconds. rank
+    is None for the row of all ranks, whose seconds include the barrier; in 4.0.0 some of its rates are the first
+    rank's."""
 
     rank: Optional[int]
     entries: Optional[int]

@@ -78,9 +78,8 @@ def choose(
     which: Callable[[str], Optional[str]],
     unfit: Callable[[Engine], Optional[str]] = lambda engine: None,
 ) -> Choice:
-    """The first candidate that is installed and can carry every point out exactly, so that one engine
-    measures the whole case. `which` gives the path of a program or None; `unfit` says why an engine is none for this
-    file system. An unknown name raises ValueError."""
+    """The first candidate that is installed and can carry every point out exactly. `which`: the path of a program or
+    None; `unfit`: why an engine is none for this file system. Raises ValueError for an unknown name."""
     kind = points[0].kind
     skipped: List[str] = []
     for candidate in candidates:

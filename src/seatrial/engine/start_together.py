@@ -1,8 +1,5 @@
-"""A wrapper that starts an ordinary program together with those of all other tasks of the launch.
-
-It joins the barrier, waits for the moment that is agreed on, runs the program as its child, with its own streams, and
-tells the coordinator when it ran. So the skew of the starts on many nodes is known, and not hoped for.
-"""
+"""A wrapper that starts an ordinary program together with those of all other tasks: it joins the barrier, waits for
+the agreed moment, runs the program as its child, and tells the coordinator when it ran."""
 
 import contextlib
 import os

@@ -166,11 +166,8 @@ class Elbencho(Engine):
 
 
 class ElbenchoFiles(Elbencho):
-    """elbencho as an engine of metadata: the files of a flat tree, by a process a task.
-
-    In the timed region are, for each file in turn (seen with strace): open(O_CREAT|O_RDWR), the writes and close; a
-    stat; open, the reads and close; an unlink. What is written is not synced. No name is looked up before.
-    """
+    """elbencho as an engine of metadata: the files of a flat tree, by a process a task. Timed are, for each file in
+    turn (strace): open(O_CREAT|O_RDWR), the writes and close; a stat; open, the reads and close; an unlink."""
 
     kinds = ('tree',)
     declines: Dict[str, str] = {}  # noqa: RUF012

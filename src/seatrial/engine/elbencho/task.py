@@ -1,8 +1,6 @@
 """What a process is around an elbencho that writes: elbencho has syncfs(2) alone, and here its file is synced.
-
-syncfs(2) asks for less on some file systems (Lustre writes to its servers, and does not wait for their disks), waits
-for what others write, and tells of no error before Linux 5.8. fsync(2) is about a file, whoever has written to it.
-"""
+syncfs(2) asks for less on some file systems (Lustre), waits for what others write, and tells of no error before Linux
+5.8."""
 
 import json
 import os

@@ -46,12 +46,9 @@ LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of ba
 
 
 class Region(NamedTuple):
-    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer.
-
-    size: how far from the offset the job goes before it begins again at its start. Where that is too short fio
-    reports no error (seen with 3.33): the task's own bytes as the size of a strided job fill half of the file,
-    some of it twice, with the right bytes counted if io_size is given and with too few if not (rule T18).
-    """
+    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer. size:
+    how far it goes before it begins again at its start; where that is too short fio moves some bytes twice without an
+    error (seen with 3.33; rule T18)."""
 
     offset: int
     size: int
@@ -111,12 +108,9 @@ class Fio(FioProcess):
         )
 
     def under_darshan(self, command: Command) -> Command:
-        """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps.
-
-        Its first read(2) is Darshan's too, whose lock it holds meanwhile; a job that is forked then waits for it for
-        ever (darshan_core_fork_child_cb of 3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay). The
-        thread sleeps for 250 ms at a time (wait_for_action of fio's helper_thread.c).
-        """
+        """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps, as it does for
+        250 ms at a time. Its first read(2) holds Darshan's lock, for which a job that is forked meanwhile waits for
+        ever (3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay)."""
         inputs = {
             path: text.replace('[global]\n', f'[global]\nstartdelay={QUIET}\n', 1)
             for path, text in command.inputs.items()

@@ -48,22 +48,16 @@ def job_file(options: Dict[str, Any], jobs: Dict[int, Dict[str, Any]]) -> str:
 
 
 def randseed_of(seed: int, raw: str) -> int:
-    """Other data for every launch and every task, and the same again for the same plan (rule P4).
-
-    fio multiplies its randseed by the number of the job. So 0 gives every file the same data, 3 gives the first job
-    what 1 gave to the third, and an even number loses bits.
-    """
+    """Other data for every launch and every task, and the same again for the same plan (rule P4). Odd, and not 0: fio
+    multiplies its randseed by the number of the job, and an even number loses bits."""
     launch = os.path.basename(raw)
     return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
 
 
 def report_of(outcome: Outcome) -> Any:
-    """fio's JSON. What fio says beside it stands on stderr and before the JSON; its errors begin with 'fio: '.
-
-    A job that is killed leaves exit status 0 and error 0, so an error line is a failure. Of a file that a job cannot
-    open fio says nothing: only its JSON has the error (both seen with 3.33).
-    Raises EngineError: T9 not one process; E1 fio failed, or its JSON is not whole.
-    """
+    """fio's JSON. A job that is killed leaves exit status 0 and error 0, so a line 'fio: ...' beside it is a failure;
+    of a file that a job cannot open only the JSON has the error (both seen with 3.33). Raises EngineError: T9 not one
+    process; E1 fio failed, or its JSON is not whole."""
     only_process('fio', outcome)
     text = outcome.outputs[0] or ''
     start = text.find('{\n')
@@ -145,11 +139,8 @@ def runtime_of(done: Any, rank: int) -> float:
 
 
 def latencies_of(done: List[Any], key: str = 'clat_ns') -> Dict[int, int]:
-    """How many operations of all tasks took so many nanoseconds; a bin is named by its middle, within 0.8 %.
-
-    done: what the report has of each task in one direction, in the order of ranks; key: of fio's latencies those that
-    have bins. Raises EngineError E1, T1.
-    """
+    """How many operations of all tasks took so many nanoseconds, by the middle of a bin, within 0.8 %. done: what the
+    report has of each task in one direction; key: of the latencies that have bins. Raises EngineError E1, T1."""
     together: Dict[int, int] = {}
     for rank, each in enumerate(done):
         latency = field(each, key, dict)

@@ -1,8 +1,5 @@
-"""fio as an engine of files used again: what is there stays, and is written over, updated or read in place.
-
-An update is a replay of a log of fio's (read_iolog): a read and a write of each transfer in turn, for fio's own mixed
-jobs have a place of their own for each direction. fio 3.33 was watched with strace doing so.
-"""
+"""fio as an engine of files used again: what is there stays, and is written over, updated or read in place. An update
+is a replay of a log of fio's (read_iolog): a read and a write of each transfer in turn (strace, fio 3.33)."""
 
 from typing import Iterable, List, Optional
 

@@ -1,11 +1,8 @@
 """posixops: what neither IOR, mdtest nor fio knows, with no program but the node's own python3: metadata, trainings.
 
-One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
-a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
-waiting for the last one. What is done and what counts as an operation is said in the other
-files of this folder, one a kind of workload.
-The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less
-than some microseconds, it is the interpreter that is measured.
+One process a task; all meet at a barrier before each timed act (barrier.py), so that a rate is the operations of all
+tasks from the first one's start to the last one's end. What an operation is, the other files of this folder say. The
+interpreter adds to each what docs/benchmarks.md says of it.
 """
 
 import json
@@ -69,14 +66,10 @@ class PosixOps(Engine):
         return PARTS[point.kind].elsewhere(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the tasks said. Raises EngineError: E1 a task failed; T8 its report is damaged or it does not
-        agree with those of the others; T9, T10 other tasks or nodes than planned; T12 it took no time; T17 what an
-        earlier launch has made is not there; P15 other operations than planned, or another number of them; F2 data
-        are not read as they were written; of a scenario as figures().
-
-        clock_s: what times of two tasks can be apart, where their nodes have clocks of their own; else the clock's
-        nanosecond.
-        """
+        """What the tasks said. Raises EngineError: E1 a task failed; T8 its report is damaged or does not agree with
+        the others'; T9, T10 other tasks or nodes than planned; T12 no time; T17 what an earlier launch has made is
+        not there; P15 other operations, or another number of them; F2 data are not read as they were written; of a
+        scenario as figures(). clock_s: what times of two tasks on nodes with clocks of their own can be apart."""
         part = PARTS[point.kind]
         reports = _reports(outcome, point, part.course)
         _check_hosts(reports, point)

@@ -1,9 +1,8 @@
 """posixops, integrity: what tasks have written in one of many ways is read back by another as it was, byte for byte.
 
-Up to three tasks take part, of as many nodes where there are, and the last of them reads. It opens no file before
-that, so that no cache of its node is older than the data, and reads past the cache where that can be. What is
-written is synced and closed before. So nothing is asked that NFS does not guarantee: data that differ are lost or
-changed (rule F2), and their file stays. The data are those of proof/task.py, of a key that is new in every launch.
+Up to three tasks take part, of as many nodes where there are. The last one reads, past the cache where that can be,
+files that it has not opened before and that were synced and closed: nothing is asked that NFS does not guarantee.
+Data that differ are lost or changed (rule F2), and their file stays. The data are those of proof/task.py.
 """
 
 import errno
@@ -291,11 +290,8 @@ def _renamed(pattern: Pattern) -> None:
 
 @_way('writers that keep each other out leave the data of one', 'POSIX.1 fcntl()')
 def _locked_writers(pattern: Pattern) -> None:
-    """All write all of the file, in pieces, each as a whole under one lock: it must hold the data of one of them.
-
-    Not where the locks do not reach from one to the other, as those of OCFS2 with o2cb, of Lustre's localflock and
-    of NFS's local_lock do not from node to node: then nobody guarantees what it holds.
-    """
+    """All write all of the file, in pieces, each time under one lock: it must hold the data of one of them. Not where
+    locks do not reach from one to the other (OCFS2 with o2cb, Lustre's localflock, NFS's local_lock)."""
     held: List[int] = []
 
     def hold(place: int) -> None:

@@ -1,10 +1,9 @@
 """posixops, limits: all tasks write until a quota or the file system refuses more, and see what became of it.
 
 Of bytes, a task writes records of a known content to a file of its own and syncs each; of inodes, it makes empty
-files in a directory of its own. What was acknowledged is what a sync that returned has covered, to the byte: a write
-that was cut short counts for what it took. Another task, of another node where there is one, compares all of it, past
-the cache where that can be: what is missing or changed is lost data (rule F2), and stays. Then all is removed, and a
-task writes again.
+files in a directory of its own. What a sync that returned has covered was acknowledged, to the byte. A task of
+another node, where there is one, compares all of it, past the cache where that can be: what is missing or changed is
+lost data (rule F2), and stays. Then all is removed, and a task writes again.
 """
 
 import contextlib

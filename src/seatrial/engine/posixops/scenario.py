@@ -1,12 +1,9 @@
 """posixops, scenarios: a task writes, syncs and reads back records of its own file, and says what became of them.
 
-A record's content follows from the launch, the task's file, the offset and the generation, which is how often it
-was written. An operation counts when it is acknowledged: the write when its fdatasync has returned, the read when
-its content is as it should be. Of a write that failed nobody knows whether it took place: then either content is
-right. Reads go past the cache of the node where that can be. At the end all of the file is compared.
-
-The task says a line of JSON (scenario_figures.Row) for each second, or where nothing is planned for longer in a long
-scenario for each minute: what it has to remember does not grow, nor does its record much.
+A record's content follows from launch, file, offset and generation, which is how often it was written. A write counts
+when its fdatasync has returned, a read when its content is as it should be; after a write that failed either content
+is right. Reads go past the cache where that can be. At the end all of the file is compared. The task says a line of
+JSON (scenario_figures.ScenarioRow) for each second, or in a long scenario, where nothing is planned, for each minute.
 """
 
 import contextlib

@@ -1,8 +1,6 @@
-"""posixops, what POSIX guarantees: each guarantee is tried in a directory of its own, and leaves nothing behind.
-
-A trial reads as one story of two tasks; task_pair.py lets each of them do its part. A step that fails with an
-errno is a guarantee that does not hold, and says so.
-"""
+"""posixops, what POSIX guarantees: each guarantee is tried in a directory of its own, and leaves nothing behind. A
+trial reads as one story of two tasks (task_pair.py). A step that fails with an errno is a guarantee that does not
+hold."""
 
 import contextlib
 import errno

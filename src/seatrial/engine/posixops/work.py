@@ -142,13 +142,10 @@ class Work:
 
 
 class Data:
-    """Random bytes for each of a task's files, at no cost while they are written.
-
-    The bytes of file i begin at i * STRIDE of a pool that is random in every launch and of every task. Where all
-    files fit into the pool, no two of them have a byte of it in common. Else two files share bytes at offsets that
-    differ by no multiple of 512, unless they are 512 files apart, and of no 4 KiB, unless 4096: a back end that
-    compares blocks finds no two alike.
-    """
+    """Random bytes for each of a task's files, at no cost while they are written. File i begins at i * STRIDE of a
+    pool that is random in every launch and of every task. Files that do not all fit into the pool share bytes, but no
+    block of 512 B with the 511 next ones, and none of 4 KiB with 4095: a back end that compares blocks finds no two
+    alike."""
 
     def __init__(self, size: int, files: int) -> None:
         fits = size * files <= POOL_BYTES

@@ -1,9 +1,7 @@
 """The program of the proof of contents on the nodes: a task writes data that can be known again, or compares them.
-
-Every block begins with a digest (BLAKE2b, RFC 7693) of the key of the proof, the file and the offset, and goes on
-with a part of a random pool (SHAKE128 of the key, FIPS 202) from a byte that the digest names. So what is read at
-another place, is of an earlier run, is zeroed or changed in one bit is not what is expected there.
-"""
+Every block begins with a digest (BLAKE2b, RFC 7693) of key, file and offset, and goes on with a part of a random pool
+(SHAKE128, FIPS 202) from a byte that the digest names: another place, an earlier run, zeros or one changed bit
+differ."""
 
 import errno
 import functools
