@@ -1,8 +1,5 @@
-"""The kernel's caches of this node: pages, dentries and inodes, emptied by /proc/sys/vm/drop_caches (proc(5)).
-
-They are those of the whole machine: neighbours on a shared node lose theirs too, so a site must allow it. What is in
-use stays: pages that are not yet written, files that are open, directories that a process stands in.
-"""
+"""The kernel's caches of this node: pages, dentries and inodes, emptied by /proc/sys/vm/drop_caches (proc(5)) for the
+whole machine, so a site must allow it. What is in use stays: dirty pages, open files, working directories."""
 
 import os
 import time

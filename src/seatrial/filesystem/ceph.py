@@ -1,16 +1,12 @@
 """CephFS, through ceph-fuse or the kernel's client: layouts and quotas by extended attributes, the client's counters.
 
-Layouts: docs.ceph.com, "File layouts", and file_layout_t::is_valid: what is asked of a directory goes to the files
-that are made in it. ceph.dir.layout sets all of it at once; one by one, what is wrong for a moment would be refused.
+Layouts: docs.ceph.com, "File layouts", and file_layout_t::is_valid. ceph.dir.layout sets all of it at once.
 
-Caches (ceph-fuse 16.2.15, 64 MiB written, then read): after posix_fadvise and after drop_caches nothing was fetched,
-and 200 stats asked nobody. ceph-fuse keeps objects with the inodes, and inodes with the names that it remembers. With
-client_cache_size 0 it forgets at its next tick what the kernel has forgotten before: then all 64 MiB were fetched,
-and every stat asked the metadata server. The kernel's client has its pages in the page cache alone (fs/ceph/addr.c):
-after drop_caches all of a file was fetched (Linux 6.1).
+Caches (ceph-fuse 16.2.15, 64 MiB): posix_fadvise and drop_caches alone left all cached. ceph-fuse keeps objects with
+the inodes, and inodes with names; with client_cache_size 0 it forgets at its next tick what the kernel has forgotten:
+then all 64 MiB were fetched. The kernel's client has the page cache alone (fs/ceph/addr.c; Linux 6.1).
 
-Counters: ceph-fuse has them for who may ask its admin socket (root); the kernel's client in debugfs, by
-fs/ceph/debugfs.c: untried, for the kernel that the client was tried on has no debugfs.
+Counters: ceph-fuse's by its admin socket (root), the kernel's client's in debugfs (fs/ceph/debugfs.c): untried.
 """
 
 import glob

@@ -1,17 +1,12 @@
-"""GlusterFS through its FUSE client: what is cached twice, in the kernel and in the client, and its own counters.
+"""GlusterFS through its FUSE client, which shows itself below `.meta` in the root of the mount, to every user.
 
-The client shows itself below `.meta` in the root of the mount, to every user. Reading it asks no brick.
+Caches (10.3, and its sources): the client's translators keep what they cache with the inode, and drop it when the
+kernel forgets the inode (FUSE_FORGET), as drop_caches makes it do; posix_fadvise drops the kernel's pages alone.
+Measured with 64 MiB, io-cache on: after posix_fadvise the bricks sent 608 B, after drop_caches all of it.
 
-Caches (10.3, and its sources: inode.c, io-cache.c, md-cache.c, quick-read.c, nl-cache.c): the translators of the
-client keep what they cache with the inode, and drop it when the kernel forgets the inode (FUSE_FORGET). drop_caches
-makes the kernel forget all that nobody holds open. So it empties both, and no remount is needed; posix_fadvise drops
-the kernel's pages alone, and io-cache answers the next read. Measured with 64 MiB, io-cache on and all timeouts at
-600 s: after posix_fadvise the bricks sent 608 B, after drop_caches all of it.
-
-A brick of choice (10.3, and dht_filter_loc_subvol_key of dht-helper.c): a file that any user creates as
-NAME@DISTRIBUTION:SUBVOLUME is NAME on that subvolume. Where its hash points to another one, a link is left there,
-which costs a lookup when it is opened. The kernel remembers the long name for a while, and would take it for a file
-that is there. So each has a name of its own first, and gets the wanted one by rename(2), which moves no data.
+A brick of choice (10.3, dht_filter_loc_subvol_key of dht-helper.c): a file created as NAME@DISTRIBUTION:SUBVOLUME is
+NAME on that subvolume. Its hash may leave a link elsewhere, a lookup more. The kernel remembers the long name, so
+each has a name of its own first, and gets the wanted one by rename(2), which moves no data.
 """
 
 import os

@@ -1,9 +1,6 @@
-"""NFS: the kernel's client, by nfs(5), proc(5) and the kernel's documentation.
-
-Its pages, and with the inodes its attributes, are in the kernel's caches alone (nfs(5), "Attribute caching"), so
-drop_caches empties them, except for a cache on a local disk (mount option fsc). What it fetched is counted in
-/proc/self/mountstats, for every user to read.
-"""
+"""NFS: the kernel's client (nfs(5), proc(5)). Its pages and attributes are in the kernel's caches alone, which
+drop_caches empties, except for a cache on a local disk (fsc). /proc/self/mountstats counts what it fetched, for every
+user."""
 
 import re
 from typing import Dict

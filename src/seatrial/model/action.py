@@ -1,8 +1,5 @@
-"""Actions: commands of the site that take servers away, or burden them, and bring them back; and what came of them.
-
-A scenario says when (`Planned`), the site how (`Action`). Whoever carries one out writes a transcript (`Step`), which
-lies among the raw output of the launch.
-"""
+"""Actions: commands of the site that take servers away, or burden them, and bring them back; and what came of them. A
+scenario says when (`Planned`), the site how (`Action`); a transcript (`Step`) lies in the launch's raw output."""
 
 import json
 from typing import NamedTuple, Optional, Tuple

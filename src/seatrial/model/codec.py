@@ -1,8 +1,5 @@
-"""The JSON form of the plain values: a NamedTuple is an object whose keys are its fields.
-
-A field that is as its class has it by default can be left out. A class that was written otherwise once has
-`from_earlier`, which makes JSON of that form into today's.
-"""
+"""The JSON form of the plain values: a NamedTuple is an object of its fields, without those that have their default.
+A class of an earlier form has `from_earlier`, which makes JSON of that form into today's."""
 
 from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints

@@ -1,8 +1,5 @@
-"""The launchers that a site may name, and by which words each is asked for nodes and tasks.
-
-One rank that dies ends the others, which would wait for it in MPI: srun has to be asked for it, Hydra and Open MPI do
-it by themselves. Sources: srun(1); mpiexec of Hydra: -n, -ppn, -hosts; mpirun(1): --map-by, --host, --bind-to.
-"""
+"""The launchers that a site may name, and by which words each is asked for nodes and tasks: srun(1); mpiexec of
+Hydra; mpirun(1). When one rank dies srun has to be asked to end the others, which the others do by themselves."""
 
 from typing import Dict, NamedTuple
 

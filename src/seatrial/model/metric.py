@@ -1,8 +1,5 @@
-"""What an engine measured in one launch: metrics, and the evidence beside them. Values are in base units.
-
-A metric is a bandwidth (B/s), a rate (op/s), a time (s), a ratio or a count (no unit); whoever comes later knows no
-other distinction between them.
-"""
+"""What an engine measured in one launch: metrics, and the evidence beside them, in base units. A metric is a
+bandwidth (B/s), a rate (op/s), a time (s), a ratio or a count (no unit)."""
 
 from typing import Dict, NamedTuple, Optional, Tuple
 

@@ -22,14 +22,10 @@ class Shared(NamedTuple):
 
 
 def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[Shared]:
-    """Where others than the user and root may change what a path leads to: empty if nowhere.
-
-    Every directory and link from / on must belong to the user or to root, or to the user `trusted`. To a directory
-    above it others may write only where its sticky bit is set: what is not theirs they can then neither rename nor
-    remove (unlink(2), EPERM). To what it leads to they may not, or with is_sticky_enough as to one above. An ACL
-    shows as the mode of the group, and a group in which a user is alone is no other. What is not there is nobody's.
-    Raises OSError.
-    """
+    """Where others than the user, root and `trusted` may change what a path leads to: every directory and link from /
+    on must belong to one of these. To a directory above it others may write only with the sticky bit (unlink(2),
+    EPERM), to itself not, or with is_sticky_enough likewise. An ACL shows as the mode of the group; a group of one
+    user is no other. What is not there is nobody's. Raises OSError."""
     found = []
     way, itself = _way_to(os.path.join(os.getcwd(), path))
     for each in way:

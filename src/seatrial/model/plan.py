@@ -107,13 +107,10 @@ class EngineChoice(NamedTuple):
 
 
 class StoppingRule(NamedTuple):
-    """When a point has been repeated enough (Boito et al. 2009, slide "90 % confidence, 10 % error, 4 runs").
-
-    Stop when the two-sided t interval at `confidence` is within `max_relative_error` of the mean, after at least
-    `minimum` and at most `maximum` repetitions; then `extra` fixed ones, because an interval that was short enough
-    to stop at covers too seldom. budget_s: seconds after which no new launch starts. fixed: no interval is
-    asked for (smoke tests).
-    """
+    """When a point has been repeated enough (Boito et al. 2009, "90 % confidence, 10 % error, 4 runs"): the two-sided
+    t interval at `confidence` is within `max_relative_error` of the mean, after `minimum` to `maximum` repetitions;
+    then `extra` fixed ones, for intervals short enough to stop at cover too seldom. budget_s: no launch starts after
+    it. fixed: no interval is asked for (smoke tests)."""
 
     max_relative_error: float
     minimum: int = 4

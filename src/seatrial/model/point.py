@@ -1,8 +1,5 @@
-"""A point: one concrete parameter set of a check, everything in full, as it is launched.
-
-A check declares one as a template and a sweep over one of its parameters; what is launched, recorded, judged and
-reported afterwards is a point and nothing else. Its `kind` names the file in workload/ that knows what it means.
-"""
+"""A point: one concrete parameter set of a check, everything in full, as it is launched, recorded, judged and
+reported. Its `kind` names the file in workload/ that knows what it means."""
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 

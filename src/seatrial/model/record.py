@@ -1,8 +1,6 @@
-"""What a job leaves behind: one JSON object a line in samples.jsonl, each with a key 'record' that names its kind.
-
-The kinds in their order: start, sizing, sample (one a launch, with its stage), drill (where there was one), end,
-removal. Each line is linked to the one before it (lines.Chain); the first has the digest of the plan.
-"""
+"""What a job leaves behind: one JSON object a line in samples.jsonl, whose key 'record' names its kind: start,
+sizing, sample (one a launch), drill, end, removal. Each line is linked to the one before it (lines.Chain), the first
+to the plan."""
 
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 

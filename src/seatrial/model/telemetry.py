@@ -1,7 +1,5 @@
 """What was counted while a case ran: telemetry.jsonl, beside the record. It explains figures; no verdict rests on it.
-
-Every counter only grows; what passed between two readings is their difference. None is cleared: others read them too.
-"""
+Every counter only grows, and none is cleared, for others read them too."""
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 

@@ -98,11 +98,8 @@ class Quantity(NamedTuple):
 
 
 def in_base(value: float, unit: str) -> Quantity:
-    """The value in the base unit of its dimension, exact to the digit that was written.
-
-    The value stands for the shortest decimal that it is printed as: 1.07 GB/s are 1070000000 B/s. Raises ValueError:
-    there is no such unit, or the value is no finite number.
-    """
+    """The value in the base unit of its dimension, exact to the shortest decimal that it is printed as: 1.07 GB/s are
+    1070000000 B/s. Raises ValueError: there is no such unit, or the value is no finite number."""
     base, factor = _unit(unit)
     try:
         return Quantity(float(Fraction(str(value)) * factor), base)

@@ -1,8 +1,6 @@
-"""Data access: how tasks share files, over transfer sizes, tasks, layouts, targets and nodes.
-
-The classes SFWA (single file, whole access), MFWA (multiple files, whole access; file per process) and SFSA (single
-file, segmented access; single shared file) are those of Boito, Kassick and Navaux (WSPPD 2009), after Kotz and
-Nieuwejaar's CHARISMA study; "strided" and "non-strided" are LANL mpi_io_test's terms.
+"""Data access: how tasks share files, over transfer sizes, tasks, layouts, targets and nodes. SFWA (single file,
+whole access), MFWA (multiple files, whole access; file per process) and SFSA (single file, segmented access) are
+classes of Boito, Kassick and Navaux (WSPPD 2009), after CHARISMA; "strided" is LANL mpi_io_test's term.
 """
 
 from typing import List, Optional, Sequence, Tuple, Union
@@ -54,10 +52,8 @@ def data_access(
     scales: bool = True,
 ) -> Point:
     """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in DataPart.
-
-    operations: measured in this order; a workload that only reads gets its files prepared first
-    bytes_per_task: the source's own value; unless `scales` is False, profiles and sites choose another
-    """
+    operations: in this order; files that are only read are prepared first. Without `scales`, bytes_per_task is
+    fixed."""
     return Point(
         'access',
         tuple(operations),

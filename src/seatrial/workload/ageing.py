@@ -1,8 +1,6 @@
-"""Ageing: trees as a file system has them after years, filled by all tasks in parallel, and removed again.
-
-The source (Dai et al. 2019) makes a directory of random depth, 1 to 10, puts 1 to 100 files into it, and begins anew
-until the inodes are there. It takes the sizes of files from Darshan logs and cuts what is larger than 8 MB.
-Every task has a tree of its own. A tree follows from the seed and the number of its task alone.
+"""Ageing: trees as a file system has them after years, filled by all tasks in parallel, and removed again. As in the
+source (Dai et al. 2019) a directory lies 1 to 10 levels deep and has 1 to 100 files, of sizes from Darshan logs up to
+8 MB. Every task has a tree of its own, which follows from the seed and the number of its task alone.
 """
 
 import heapq
@@ -189,11 +187,8 @@ def of_task(point: Point, rank: int) -> Parameters:
 
 
 def batches(tree: Parameters) -> Iterator[Batch]:
-    """The directories of a task below its root, in the order in which they are filled.
-
-    Each has a way of its own from the root, whose directories are inodes too. The last one ends with the inodes;
-    of the last two, one inode may be left over.
-    """
+    """The directories of a task below its root, in the order in which they are filled; the way to each has inodes
+    too. The last one ends with the inodes; of the last two, one inode may be left over."""
     seed, rank, inodes, depth, files, sizes = tree
     # Of all that random.Random draws, Python promises only that random() stays the same over versions.
     draw, left = random.Random(f'{seed} {rank}').random, inodes - 1

@@ -1,8 +1,5 @@
-"""Bonnie's file: one task writes it, updates it in place, reads it and seeks in it, in one launch, and removes it.
-
-Nothing comes between the four: what is read was written right before by the same node. So no read is known to be
-cold, and the file must be larger than the node's memory (P16), as Bonnie++ asks for itself.
-"""
+"""Bonnie's file: one task writes it, updates it in place, reads it and seeks in it, in one launch, and removes it. No
+read is known to be cold, so the file must be larger than the node's memory (P16), as Bonnie++ asks for itself."""
 
 from typing import Optional, Sequence, Union
 

@@ -29,11 +29,8 @@ _METRICS = (
 
 
 class Burst(Training):
-    """The data set is written; then one launch has a checkpoint alone, the training alone, and both at once.
-
-    The training goes on for as long as a checkpoint takes, and counts while it does. What one loses is
-    1 - beside / alone, of the same launch, so that its interval is that of pairs.
-    """
+    """The data set is written; then one launch has a checkpoint alone, the training alone for as long, and both at
+    once. What one loses is 1 - beside / alone, of the same launch, so that its interval is that of pairs."""
 
     name = 'burst'
     words = 'checkpoints beside training reads'

@@ -1,9 +1,6 @@
-"""IO500's phases in their order, in one launch of its own program, and its score where its rules were kept.
-
-The rules are those of io500.org and of the program's source: each phase that writes goes on until its stone wall at
-300 s, and then until every task has done as much as the fastest (wear-out); what it made is found, read, statted and
-removed. Shorter phases are measured too, and have no score. No score from here is a submission.
-"""
+"""IO500's phases in their order, in one launch of its own program, and its score where its rules were kept
+(io500.org): each phase that writes goes on to its stone wall at 300 s, and then until every task has done as much as
+the fastest. Shorter phases are measured too, and have no score. No score from here is a submission."""
 
 from math import exp, log, sqrt
 from typing import Optional, Sequence, Tuple, Union

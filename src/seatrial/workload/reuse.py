@@ -66,11 +66,8 @@ class Reuse(Access):
         return self.phase(phase).metrics[: 2 if point.tasks > 1 else 1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        """The sum of what each task moves in its own time, which no waiting for the last one lessens.
-
-        It is IOzone's "Children see throughput". IOzone's stone wall stops all tasks at the first that ends and adds
-        up what each moved by then over its own time (iozone.c): the same, where tasks keep their pace.
-        """
+        """The sum of what each task moves in its own time, IOzone's "Children see throughput": what its stone wall
+        gives (iozone.c), where tasks keep their pace. No waiting for the last task lessens it."""
         own = measurement.metric(phase)
         if point.tasks < 2 or own is None or any(task.seconds <= 0 for task in measurement.tasks):
             return ()

@@ -1,9 +1,7 @@
-"""The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead.
-
-Accelerators are simulated, as in MLPerf Storage: each is a task that does nothing for the time of a batch. Its
-utilisation is the share of its time in which it does that, from the end of its first batch on, as in DLIO 2.0.0
-(compute_metrics_train): 1 where it never waits for data. A last batch that is not full takes its part of the time.
-"""
+"""The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead. It is
+simulated, as in MLPerf Storage, by a task that does nothing for the time of a batch; utilisation is the share of its
+time in that, from the end of its first batch on (DLIO 2.0.0, compute_metrics_train). A last batch that is not full
+takes its part of the time."""
 
 from math import gcd, inf
 from typing import List, Optional, Sequence, Tuple, Union

@@ -1,8 +1,5 @@
-"""Metadata trees: tasks create, stat, read and remove files and directories.
-
-The shape is that of LLNL's fdtree (Seager and Loewe, 2004) and of mdtest: `branching` directories in every directory
-above the last level, and the same entries in all of them, the root's and the last level's included.
-"""
+"""Metadata trees: tasks create, stat, read and remove files and directories. The shape is fdtree's (LLNL; Seager and
+Loewe, 2004) and mdtest's: `branching` directories in every one above the last level, the same entries in all."""
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
@@ -188,11 +185,8 @@ def levels_total(point: Point, tasks: int) -> Entries:
 
 
 def operations(point: Point, phase: str, tasks: Optional[int] = None) -> Dict[str, int]:
-    """The metrics of a phase, with the operations that all tasks together do for each: {'file_stat': 4686}.
-
-    'tree' are the directories of the tree itself, 'directory' those that stay empty. A tree of few directories is no
-    metric. tasks: in place of those of the point
-    """
+    """The metrics of a phase, with the operations of all tasks together: {'file_stat': 4686}. 'tree' are the tree's
+    own directories, no metric where they are few, 'directory' the empty ones. tasks: in place of the point's."""
     there = levels_total(point, point.tasks if tasks is None else tasks)
     is_a_rate = levels_total(point, 1).directories >= MIN_DIRECTORIES
     numbers = {

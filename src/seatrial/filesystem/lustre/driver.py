@@ -1,9 +1,6 @@
 """Lustre: layouts that are set and proved, room on its targets, cold caches, and what happened to its connections.
-
-Written against the genuine outputs of a 2.17 and the sources of 2.12 to 2.17. Each lfs and lctl is asked with a
-deadline, because `lfs df` blocks at a target that is away; what it had printed by then is used. A call takes up to
-half a second: none belongs into a timed region.
-"""
+Written against outputs of a 2.17 and the sources of 2.12 to 2.17. Each lfs and lctl has a deadline, for `lfs df`
+blocks at a target that is away; what it had printed is used. A call takes up to 0.5 s: none is in a timed region."""
 
 import contextlib
 import fnmatch
@@ -272,11 +269,8 @@ class Lustre(Mounted):
             return ()
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """Make an empty file with the layout, as one pinned to an OST; what went wrong, or None.
-
-        lfs can leave an empty file where it refuses. It is removed if it was not there before, is empty, belongs to
-        this user and lies in the directory `inside`, which is the run directory.
-        """
+        """Make an empty file with the layout, as one pinned to an OST; what went wrong, or None. What lfs leaves
+        where it refuses is removed if it is new, empty, this user's and in `inside`, the run directory."""
         if os.path.lexists(file):
             return f'{file} is there already'
         parent, top = os.path.realpath(os.path.dirname(file)), os.path.realpath(inside)
@@ -322,12 +316,9 @@ class Lustre(Mounted):
         return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> Exchanged:
-        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs.
-
-        Who clears them makes a difference negative. What was sent equalled what the servers counted (2.17, to the
-        byte); it is for root alone: to other users lctl gave counters under the names of others. Counters that
-        contradict themselves (counters.check) are not used; which a user may not read is `seatrial doctor`'s to say.
-        """
+        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. What
+        was sent equalled what servers counted (2.17, to the byte), and is for root alone: to others lctl mixes up
+        names. Counters that contradict themselves (counters.check) are not used."""
         try:
             found, _ = _stats(_stats_names(path))
             seen = counters.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}

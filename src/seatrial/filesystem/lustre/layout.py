@@ -1,10 +1,6 @@
-"""Lustre's layouts as values: what is asked of a file and of the directory that it lies in.
-
-A site and a check write settings ({stripe_count: 4, stripe_size: 1MiB}), which are checked here; plans and records
-carry words whose letters are the options of lfs-setstripe(1): 'c4', 'S1M'. Sizes and ends in bytes.
-
-Sources: lfs-setstripe(1) and lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17.
-"""
+"""Lustre's layouts as values: what is asked of a file and of the directory that it lies in. A site and a check write
+settings ({stripe_count: 4, stripe_size: 1MiB}), plans and records words with the letters of lfs-setstripe(1): 'c4',
+'S1M'. Sources: lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17."""
 
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple

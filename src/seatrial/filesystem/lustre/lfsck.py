@@ -1,9 +1,6 @@
 """One run of LFSCK, as its servers tell it: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text.
-
-Each target keeps the last run of each type, with whole seconds and with what it found. The fields are those of a
-genuine 2.17 (tests/transcripts/lustre) and of lfsck_layout_dump and lfsck_namespace_dump in the Lustre source; their
-meaning is the manual's, "LFSCK status of layout" and "of namespace".
-"""
+Each target keeps the last run of each type. The fields are those of a 2.17 (tests/transcripts/lustre),
+lfsck_layout_dump and lfsck_namespace_dump; their meaning is the manual's, "LFSCK status of layout"."""
 
 import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple

@@ -1,9 +1,6 @@
-"""Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK.
-
-Each parser takes the text of one command or of one parameter and returns all that it said, or raises NotUnderstood.
-These forms have no end mark: a text that was cut short has fewer counters. So ask only answers that ended.
-The forms are those of a genuine 2.17 (tests/transcripts/lustre); 2.12 prints counters without the squares.
-"""
+"""Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK. Each
+parser returns all that a text said, or raises NotUnderstood. A text that was cut short has fewer counters, unnoticed:
+only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
 
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -152,11 +149,8 @@ def parse_param_errors(stderr: str) -> Dict[str, str]:
 
 
 def parse_stats(value: str) -> Stats:
-    """The counters of llite, osc, mdc or obdfilter stats, or md_stats.
-
-    To an ordinary user lctl of 2.17 prints each of these lines without its last character, and the time since boot as
-    one of decades (seen). A sum is then whole only where the sum of squares comes after it.
-    """
+    """The counters of llite, osc, mdc or obdfilter stats, or md_stats. To an ordinary user lctl of 2.17 prints each
+    line without its last character (seen): a sum is whole only where the sum of squares comes after it."""
     times: Dict[str, float] = {}
     counters: Dict[str, Counter] = {}
     for line in value.split('\n'):

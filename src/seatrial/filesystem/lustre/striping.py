@@ -1,8 +1,5 @@
 """Layouts on a Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
-
-The forms of the outputs are those of a genuine 2.17 (tests/transcripts/lustre); what 2.12 to 2.16 print otherwise is
-read by their sources. Sizes and ends in bytes.
-"""
+Forms: a genuine 2.17 (tests/transcripts/lustre), and by their sources 2.12 to 2.16. Sizes and ends in bytes."""
 
 import itertools
 import re
@@ -100,12 +97,9 @@ def mkdir_argv(layout: LustreLayout, directory: str) -> List[str]:
 
 
 def setdirstripe_argv(layout: LustreLayout, directory: str, every_level: bool) -> List[str]:
-    """The command that has the directories made in this one, and in them, lie as it does itself (transcript 063).
-
-    Without it they are plain, or lie where the default of the root has them spread (2.15 and later).
-
-    every_level: of striped ones, where lfs has -X; it else goes three levels deep (LMV_INHERIT_DEFAULT_STRIPED)
-    """
+    """The command that has directories made in this one, and in them, lie as it does itself (transcript 063): else
+    they are plain, or spread by the default of the root. every_level: of striped ones, where lfs has -X; else
+    three."""
     asked = layout._replace(mdt_count=1 if layout.mdt_count is None else layout.mdt_count)
     deep = ['-X', '-1'] if every_level else []
     return ['lfs', 'setdirstripe', '-D', *_directory_options(asked), *deep, directory]
@@ -132,11 +126,8 @@ def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
 
 
 def parse_getstripe(text: str) -> Striping:
-    """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood.
-
-    Text that was cut short is refused wherever the output tells how much is to come; only the pool of a layout that
-    has no objects comes last of all unannounced.
-    """
+    """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood, also for text that
+    was cut short, but for the pool of a layout without objects, which comes last unannounced."""
     header: Dict[str, str] = {}
     told: List[Tuple[Dict[str, str], List[int]]] = []
     for place, line in enumerate(whole_lines(text)):
@@ -184,11 +175,8 @@ def parse_getdirstripe(text: str) -> DirectoryStriping:
 
 
 def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional[str]:
-    """How the layout of a file differs from the one that was asked for, with both in it; or None.
-
-    What was not asked for is not compared. A piece that no write has reached yet has no objects: of it the numbers
-    are compared, and not the targets. Where all targets were asked for any number of them is right (granted).
-    """
+    """How the layout of a file differs from the one that was asked for, with both in it; or None. A piece without
+    objects yet is compared by its numbers. Of all targets, any number is right (granted)."""
     found = _differences(asked, got, there)
     if not found:
         return None
@@ -196,13 +184,9 @@ def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional
 
 
 def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
-    """How many targets a file was given that asks for all.
-
-    The servers count the targets that they can use themselves, no more than lod.*.max_stripecount (2.17), and 160
-    where the attributes of the MDT are small (lod_get_stripe_count in lod_qos.c). No client learns of that. Targets
-    of other components they leave out where three quarters remain (lod_ost_alloc_rr, lod_stripe_count_min). Not in
-    every file: of those of one layout on a real 2.17 one had all 4, and the others 3.
-    """
+    """How many targets a file was given that asks for all: those that the servers can use, no more than
+    lod.*.max_stripecount, and 160 with small MDT attributes (lod_get_stripe_count in lod_qos.c). Targets of other
+    components are left out where three quarters remain (lod_ost_alloc_rr), and not in every file (seen)."""
     found, everywhere = [], True
     for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):
         reach = there.reach(wish.pool)

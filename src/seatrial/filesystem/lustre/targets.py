@@ -1,8 +1,6 @@
-"""The targets of a Lustre as lfs and lctl show them: space, status, pools, devices, connections, quota.
-
-Each parser takes the text of one command and returns all that it said, or raises NotUnderstood. The forms are those
-of a genuine 2.17 (tests/transcripts/lustre), and what lfs.c and liblustreapi.c of 2.12 to 2.17 print beside them.
-"""
+"""The targets of a Lustre as lfs and lctl show them: space, status, pools, devices, connections, quota. Each parser
+returns all that a text said, or raises NotUnderstood. Forms: a genuine 2.17, and lfs.c and liblustreapi.c of 2.12 to
+2.17."""
 
 import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -282,12 +280,9 @@ def target_of(uuid: str) -> Tuple[str, int]:
 
 
 def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:
-    """Bytes that so many new files of equal size can hold together with this layout; None where that is unknown.
-
-    Stripes are dealt out evenly to the targets that take objects, so the fullest one in use ends the writing: its
-    free bytes times the targets in use. Data on the metadata target are left out, and of a layout with components the
-    last one counts, which holds most of a large file. Every mirror takes the same again.
-    """
+    """Bytes that so many new files of equal size can hold together with this layout; None where that is unknown: the
+    free bytes of the fullest target in use times the targets in use. Of components the last one counts; data on the
+    MDT are left out. Every mirror takes the same again."""
     last = layout.pieces[-1]
     used = in_use(layout, files, spaces, there)
     if not used or (last.osts and len(used) < len(last.osts)):
@@ -298,12 +293,9 @@ def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inven
 
 
 def in_use(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Tuple[Space, ...]:
-    """The object targets on which so many files of this layout may come to lie, the fullest first.
-
-    Where the layout leaves the choice and needs half of them at most, those are left out that are so full beside the
-    others that hardly any stripe falls to them: the servers choose by chance, weighted with the free bytes
-    (lod_ost_alloc_qos in lod_qos.c, lu_tgt_qos_weight_calc in lu_tgt_descs.c).
-    """
+    """The object targets on which so many files of this layout may come to lie, the fullest first. Where at most half
+    are needed, those are left out that are so full that hardly any stripe falls to them (lod_ost_alloc_qos in
+    lod_qos.c, lu_tgt_qos_weight_calc in lu_tgt_descs.c)."""
     last = layout.pieces[-1]
     reach = set(last.osts or there.reach(last.pool))
     usable = [row for row in spaces if row.kind == 'OST' and row.number in reach and row.takes_objects]
