@@ -46,11 +46,8 @@ Facts = Mapping[tuple[object, ...], _Facts]
 
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """What is not the same in two sessions, or in two sets of them, each once: 'kernel: 5.14.0 against 5.15.0'.
-
-    The file system comes first: its type, what is mounted with which options, and its other settings. Only cases that
-    began on both sides are looked at.
-    """
+    """What is not the same in two sessions, or two sets of them, each once: 'kernel: 5.14.0 against 5.15.0'. The file
+    system comes first. Only cases that began on both sides are looked at."""
     return differing(facts_of(before), facts_of(after))
 
 

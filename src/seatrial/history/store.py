@@ -1,11 +1,6 @@
-"""The folder of the history. Safe on a shared file system without a server or a lock.
-
-A file is written whole under another name and renamed into place (rename(2) is atomic), and never changed afterwards:
-who reads while another session is written sees all of it or nothing. A file is of one session.
-
-Seatrial 0.1 merged old ones into archives: files of many sessions, named after their year and a digest. They are read
-too; of a session that several files have, its own file counts, or else the first archive.
-"""
+"""The folder of the history. Safe on a shared file system without a server or a lock: a file is written whole under
+another name, renamed into place and never changed, so that a reader sees all of it or nothing. It is of one session.
+Archives of Seatrial 0.1, many sessions in a file, are read too; a session's own file counts before them."""
 
 import hashlib
 import io
@@ -77,11 +72,8 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
 
 
 def remove(folder: Path, sessions: Collection[str]) -> None:
-    """Remove these sessions, and no others, from the history. Raises OSError.
-
-    An archive that has one is taken apart: what else it has comes into files of their own first, which count before
-    it, so that nothing is lost wherever this is ended.
-    """
+    """Remove these sessions, and no others, from the history. What else an archive has comes into files of their own
+    first, so that nothing is lost wherever this is ended. Raises OSError."""
     gone = _removed_from(folder)
     for file in files_in(folder):
         if not is_archive(file):
@@ -156,11 +148,8 @@ def read(
     named: Collection[str] | None = None,
     kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
 ) -> History:
-    """The sessions in the folder; one that is not there is empty. Raises OSError where it may not be read.
-
-    newest: how many of them, the last ones; 0: all; named: only these sessions
-    kept: what of the rows of a session is to stay in memory
-    """
+    """The sessions in the folder; one that is not there is empty. newest: how many of them, the last ones, 0 all;
+    named: only these; kept: what of the rows is to stay in memory. Raises OSError where it may not be read."""
     skipped: list[Skipped] = []
     tables = list(map(kept, readable(one_by_one(folder, newest, named), skipped)))
     return History(pl.concat(tables) if tables else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))

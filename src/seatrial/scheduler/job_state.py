@@ -1,10 +1,6 @@
-"""What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence.
-
-scontrol knows a job from its submission until MinJobAge (300 s by default) after its end. Who cancelled it only
-accounting knows, and slurmdbd learns it some seconds later; which node failed srun reports to the job. The states are
-those of squeue(1), the reasons those of https://slurm.schedmd.com/job_reason_codes.html. Seen with Slurm 22.05:
-tests/transcripts/slurm.
-"""
+"""What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence. scontrol knows a
+job until MinJobAge (300 s) after its end. Who cancelled it only accounting knows, some seconds later; which node
+failed srun reports to the job. States: squeue(1), reasons: job_reason_codes.html. Seen with Slurm 22.05."""
 
 import pwd
 import re

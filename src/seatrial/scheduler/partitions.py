@@ -128,11 +128,8 @@ def named(site: Site, profile: str) -> set[str]:
 
 
 def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]], wanted: int) -> tuple[str, ...]:
-    """Of the nodes of earlier allocations, oldest first, as many as leave the wanted number: the latest ones.
-
-    Nodes that are down or drained are not counted. None without Slurm, or where it does not answer: to have different
-    nodes is no condition.
-    """
+    """Of the nodes of earlier allocations, oldest first, as many as leave the wanted number: the latest ones. Nodes
+    that are down or drained are not counted. None where Slurm does not answer: other nodes are no condition."""
     if not used or not is_slurm(site, partition):
         return ()
     said = partitions_in(site.folder / SETTINGS_FILE)[partition]

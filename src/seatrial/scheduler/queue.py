@@ -1,8 +1,5 @@
-"""What the scheduled trials ask of Slurm: who of them is in the queue, and the user's scrontab.
-
-Debian's and other packages lack scrontab, and a cluster may have it switched off. What scrontab 22.05 refuses in a
-#SCRON line, tried with its own client: --begin, --no-requeue, --signal=B:..., --export=NIL.
-"""
+"""What the scheduled trials ask of Slurm: who of them is in the queue, and the user's scrontab, which a cluster may
+lack. scrontab 22.05 refuses in a #SCRON line (tried): --begin, --no-requeue, --signal=B:..., --export=NIL."""
 
 import os
 import re

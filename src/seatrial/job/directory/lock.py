@@ -1,9 +1,6 @@
-"""One trial at a time per storage system (rule P6): a lock file in the site's state directory.
-
-The file is written whole under a name of its own and then linked to its place: link(2) is atomic on every file
-system that nodes share, NFS among them, and needs no lock service (open(2), "O_EXCL"). Its mtime is the heartbeat of
-the session. A lock whose heartbeat stopped is reported, never taken over.
-"""
+"""One trial at a time per storage system (rule P6): a lock file in the site's state directory. It is written whole
+and then linked to its place: link(2) is atomic on every file system that nodes share, NFS among them (open(2),
+"O_EXCL"). Its mtime is the session's heartbeat. A lock whose heartbeat stopped is reported, never taken over."""
 
 import contextlib
 import hashlib
@@ -327,11 +324,8 @@ def _read(path: str) -> bytes:
 
 
 def silent_s(file: str, touched: float) -> float:
-    """Seconds since a file was touched. Raises OSError.
-
-    What seems long is measured again by the clock of the file's own server, where a file can be made there: to a host
-    whose clock is ahead everybody would be dead.
-    """
+    """Seconds since a file was touched. What seems long is measured again by the clock of the file's own server,
+    where a file can be made there: to a host whose clock is ahead everybody would be dead. Raises OSError."""
     seconds = time.time() - touched
     if seconds > MISSED_S:
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:

@@ -1,8 +1,6 @@
-"""What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads.
-
-`seatrial clean` shows both before it removes anything. A process that can be left behind looks, into all of them at
-once: to size a file its file system waits for each target that holds a part of it, and to read a marker for one.
-"""
+"""What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads. `seatrial
+clean` shows both before it removes anything. A process that can be left behind looks, for a file system waits for
+each target that holds a part of a file to size it, and to read a marker for one."""
 
 import contextlib
 import json
@@ -191,12 +189,10 @@ def _print(what: object) -> None:
 
 
 def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None, session: str = '') -> Search:
-    """The marked run directories among the direct children of the parents, without sizes.
-
-    queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
-    session: the only one whose directories are read, for others can have millions of files; none where one may write
-             and not list. Empty: all. RunDirectoryError if a parent cannot be read.
-    """
+    """The marked run directories among the direct children of the parents, without sizes. queued: the sessions with
+    jobs in Slurm's queue; None where that is not known. session: the only one to be read, for others can have
+    millions of files, or none where one may not list; empty: all. Raises RunDirectoryError if a parent cannot be
+    read."""
     return _found(_candidates(parents, session), state, queued, session)
 
 

@@ -1,10 +1,9 @@
 """The run directory: the only place on a file system under test where anything is written or deleted.
 
-It is made, marked and removed by descriptors alone. A name is looked up in a directory that is held open, a symbolic
-link is never followed, '..' is never used, and a directory is entered only if it is still the one that was statted,
-on the same mount. Before every deletion the names that led there are looked up again, so that a directory moved out
-of the tree meanwhile is left as it is. One gap is left, and POSIX has no call that closes it: between this lookup and
-the deletion. What can be lost in it is the one entry in hand.
+It is made, marked and removed by descriptors alone. A symbolic link is never followed, '..' is never used, and a
+directory is entered only if it is still the one that was statted, on the same mount. Before every deletion the names
+that led there are looked up again. One gap is left, which no call of POSIX closes: between this lookup and the
+deletion. What can be lost in it is the one entry in hand.
 """
 
 import contextlib
@@ -139,11 +138,8 @@ class RunDirectory(NamedTuple):
             return found._replace(directory_bytes=found.directory_bytes + sum(map(_allocated, own)))
 
     def empty(self, name: str) -> Removal:
-        """Remove everything below the directory, which stays with its layout.
-
-        RunDirectoryError as for verify, and if anything is left, such as what the session did not make: the next
-        launch would find it there.
-        """
+        """Remove everything below the directory, which stays with its layout. RunDirectoryError as for verify, and if
+        anything is left, such as what the session did not make: the next launch would find it."""
         self.verify()
         account = _Account(self.marker.names)
         with self._walk_to(name, name) as walk:
@@ -275,13 +271,11 @@ def remove(
 ) -> Removal:
     """Remove the run directory of a session, from any process of its owner; what is not there is removed already.
 
-    Never raises: what is left, be it all of it, is in `left` with the reason, and then the marker stays too, so
-    that the removal can be repeated. Foreign entries are left: names that the marker does not name, other owners,
-    other mounts, and whatever is no file, directory or symbolic link.
-
-    made_by: host and pid of the process that alone may have made it; None for any of the session
-    part: number, from 0 on, and of how many: of what lies in the roots of its trees, only what falls to this part by
-          its name; several can be removed at once, and what is left then without a part
+    Never raises: what is left is in `left` with the reason, and then the marker stays, so that the removal can be
+    repeated. Foreign entries are left: other names than the marker's, owners, mounts, and special files. made_by:
+    host and pid that alone may have made it; None for any of the session. part: number, from 0 on, and of how many,
+    of what lies in the roots of its trees, by name; several can be removed at once, and what is left then without a
+    part.
     """
     account = _Account()
     try:

@@ -1,9 +1,6 @@
-"""The runner's side of a barrier: it lets the tasks of a launch begin together. See engine/barrier.py.
-
-It listens while the launch runs, knows its guests by a token of this launch, and executes nothing. A task that is
-lost, or that is about to do something else than the others, ends the barrier: all others get the reason and give up,
-instead of waiting for what will not happen.
-"""
+"""The runner's side of a barrier: it lets the tasks of a launch begin together. See engine/barrier.py. It listens
+while the launch runs, knows its guests by a token, and executes nothing. A task that is lost, or is about to do
+something else than the others, ends the barrier: all others get the reason and give up."""
 
 import contextlib
 import errno

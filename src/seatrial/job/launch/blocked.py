@@ -1,9 +1,6 @@
-"""A job in a process that can be left behind: a call of a dead file system may never return (rule P17).
-
-Who waits for a Lustre target is in state I and ignores SIGKILL (seen on 2.17), even to open the run directory while
-the directory above it answers: its metadata may lie on another target. So the process that others wait for asks
-nothing of the file system under test, and watches the one that does.
-"""
+"""A job in a process that can be left behind: a call of a dead file system may never return (rule P17). Who waits for
+a Lustre target is in state I and ignores SIGKILL (seen on 2.17), even to open the run directory. So the process that
+others wait for asks nothing of the file system under test, and watches the one that does."""
 
 import contextlib
 import ctypes

@@ -19,11 +19,8 @@ def allocated(environment: Mapping[str, str] = os.environ) -> Tuple[str, ...]:
 
 
 def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.environ) -> Tuple[NotTested, ...]:
-    """The other nodes of the job's partition, each with its state and the reason that was given for it.
-
-    Where Slurm does not answer in ANSWER_S there is one row that says so. What the job was given and has lost since
-    is said by its launches.
-    """
+    """The other nodes of the job's partition, each with its state and the reason that was given for it. Where Slurm
+    does not answer in ANSWER_S there is one row that says so. What the job has lost since, its launches say."""
     partition = environment.get('SLURM_JOB_PARTITION', '')
     if not partition:
         return ()

@@ -69,11 +69,8 @@ class Processes(NamedTuple):
 def processes_of(
     command: Command, launcher: Launcher, point: Point, raw: str, nodes: Tuple[str, ...] = ()
 ) -> Processes:
-    """How a command is started: here, under the site's launcher, or one process a task on the point's nodes.
-
-    Of the last, ordinary programs are started at the same moment, and say when that was; `raw` as in carry_out.
-    nodes: by their names, where the point is to run on these and no others
-    """
+    """How a command is started: here, under the site's launcher, or one process a task on the point's nodes, together
+    and with their times. `raw` as in carry_out. nodes: by their names, where it is to run on these and no others."""
     if command.scope == 'mpi':
         argv = launch_argv(launcher, point, command.argvs[0], nodes)
         return Processes([argv], command.inputs, words=len(command.argvs[0]))
@@ -103,13 +100,11 @@ DISPATCH = 'seatrial.engine.dispatch'
 def carry_out(
     command: Command, processes: Processes, raw: str, directory: int, limit_s: float, stopping: Callable[[], bool]
 ) -> Finished:
-    """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now.
-
-    Streams go to raw + '.out' and '.err' (with the rank).
+    """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now. Streams go
+    to raw + '.out' and '.err' (with the rank).
 
     Raises RunDirectoryError if the directory answers with an error, and LaunchGivenUp after limit_s seconds or when
-    `stopping` says so. Ending I/O that waits for a file system is the last resort: SIGTERM first, SIGKILL after
-    GRACE_S, and a process that survives is left and named.
+    `stopping` says so: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
     """
     for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
@@ -328,12 +323,8 @@ def _link(descriptor: int) -> str:
 
 
 def _places() -> Iterator[Tuple[int, str]]:
-    """This user's processes without a terminal, each with its working directory.
-
-    Neither a process group nor a session finds an engine's tasks: each job of fio is a session of its own (seen
-    with 3.33), and its parent is gone when fio itself was killed. Looking at /proc (proc(5)) asks nothing of the file
-    system, which may be dead. A shell in which somebody works there has a terminal.
-    """
+    """This user's processes without a terminal, each with its working directory, by /proc, which asks nothing of a
+    file system. Neither process groups nor sessions find them: a job of fio is a session of its own (3.33)."""
     for name in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError):
             place = os.readlink(f'/proc/{name}/cwd')

@@ -1,8 +1,5 @@
-"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before.
-
-A figure that is far from its equals once can be chance, of which thousands of nodes have some every night, or the
-doing of its neighbours. Only what is slow again beside others is named.
-"""
+"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before. It can
+have been chance, or its neighbours' doing. Only what is slow again beside others is named."""
 
 import random
 from typing import List, Mapping, NamedTuple, Sequence, Tuple
@@ -32,10 +29,7 @@ def measured_again(
     kinds: Mapping[str, str] = NO_KINDS,
 ) -> Again:
     """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
-
-    nodes: of the allocation; for a sweep over targets it stays as it is. kinds: of targets, by their names, where
-    there are several; the equals are those of one kind
-    """
+    nodes: of the allocation, unchanged for targets. kinds: of targets by name, where there are several."""
     if plan.axis.equals == 'node':
         return _groups(plan, suspects, nodes, rng)
     chosen = set(suspects)

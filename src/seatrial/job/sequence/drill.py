@@ -1,8 +1,5 @@
 """The drill-down of a case that is surely slower than its bound: launches on groups of targets, which name the slow.
-
-They come after all that the plan asks for, in what is left of its time budget, and are no figures of the case: they
-have a stage of their own and a record that says what was found.
-"""
+They come last, in what is left of the time budget, and are no figures of the case but a record of their own."""
 
 import random
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple

@@ -51,12 +51,9 @@ class Layouts:
         return self._plan.target.layout if point.layout is None else point.layout
 
     def give(self, directory: str, point: Point) -> None:
-        """Give the directory what the point asks for, unless it has it.
-
-        A directory that has another layout is made anew: what a new one leaves open would stay from the one before.
-        EngineError (P5a, or P5b of a target that cannot be tested) if the file system refuses, RunDirectoryError if
-        files lie in it.
-        """
+        """Give the directory what the point asks for, unless it has it. One that has another layout is made anew, or
+        some of that would stay. Raises EngineError (P5a, or P5b of a target that cannot be tested) if the file system
+        refuses, RunDirectoryError if files lie in it."""
         wanted = self.wanted(point)
         closed = self._why_closed(point)
         if closed:

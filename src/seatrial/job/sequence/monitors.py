@@ -1,10 +1,7 @@
-"""Monitors: what the disks and the network of each server do every second of a case, by one connection to each.
-
-As all telemetry it explains figures and decides nothing: a server that does not answer is a gap, and is asked anew
-after a pause. The site says how a server is reached (`monitors` in trial.yaml), and LOOP is what runs there: three
-files of /proc a second, which is far below a hundredth of a core. When the connection ends its next write fails, and
-so it ends too.
-"""
+"""Monitors: what the disks and the network of each server do every second of a case, by one connection to each. As
+all telemetry they decide nothing: a server that does not answer is a gap, and is asked anew after a pause. The site
+says how one is reached (`monitors` in trial.yaml); there runs LOOP: three files of /proc a second, far below a
+hundredth of a core, until its next write fails."""
 
 import contextlib
 import os

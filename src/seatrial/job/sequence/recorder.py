@@ -77,11 +77,9 @@ class Recorder:
 
 
 class RecordReader:
-    """Reads the record of a case as often as it is asked, while a job may still append to it; each line once.
-
-    A last line without its end is read again next time. A file that is another one, that has become shorter, or that
-    was changed and has not become longer, is read from its beginning.
-    """
+    """Reads the record of a case as often as it is asked, while a job may still append to it; each line once. A last
+    line without its end is read again; a file that is another one, or was changed and not grown, from its
+    beginning."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory

@@ -49,11 +49,8 @@ class NotValid(Refused):
 def take(
     trial: Trial, stage: str, launch: Launch, repetition: int, block: int = 0, current: Optional[Sized] = None
 ) -> Sample:
-    """Launch one phase; record what came of it and what the rules find.
-
-    Raises Interrupted, Refused if the file system does not answer or others fill it, RunDirectoryError, and
-    LaunchGivenUp when the sample of a launch that would not end is written.
-    """
+    """Launch one phase; record what came of it and what the rules find. Raises Interrupted, Refused if the file
+    system does not answer or others fill it, RunDirectoryError, and LaunchGivenUp, with the sample written."""
     stalled_s = _stalled_s(trial)
     _check_room(trial)
     trial.setup.run.verify()

@@ -117,11 +117,8 @@ def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
 
 
 def calibration_points(plan: TrialPlan) -> List[Point]:
-    """The point whose timed region will be the shortest: fewest tasks, else the largest transfers or least data.
-
-    Of a sweep over targets the first of them, since one is slower than all together; behind it those to be taken if
-    it is the one that is dead, the last of which is none.
-    """
+    """The point whose timed region will be the shortest: fewest tasks, else the largest transfers or least data. Of a
+    sweep over targets the first, for one is slower than all; behind it those to be taken if that is dead."""
     lightest = min(plan.points, key=weight)
     if plan.axis.equals not in TARGETS:
         return [lightest]
