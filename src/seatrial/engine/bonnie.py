@@ -110,7 +110,14 @@ class BonnieEngine(Engine):
         process = only_process('Bonnie++', outcome)
         refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
         run = parse_run(outcome.stdouts[0])
-        _check_run(run, point)
+        size = point.data.bytes_per_task // MIB
+        meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', seeks_of(point), SEEKERS)
+        had = (run.file_size, run.seeks_meant, run.seekers)
+        if had != meant:
+            raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
+        missing = [name for name in NAMES.values() if name not in dict(run.figures)]
+        if missing:
+            raise EngineError('T13', f'Bonnie++ gives no {missing[0]}')
         metrics = _metrics(run, point)
         timed_s = sum(metric.seconds for metric in metrics)
         check_life('Bonnie++', timed_s, process)
@@ -150,17 +157,6 @@ def _figure(fields: 'dict[str, str]', name: str) -> Figure:
     if value is not None and not 0 < value < float('inf'):
         raise ValueError(f'{name} {said}')
     return Figure(value, fields[f'{name}_cpu'], fields[f'{name}_latency'])
-
-
-def _check_run(run: BonnieRun, point: Point) -> None:
-    size = point.data.bytes_per_task // MIB
-    meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', seeks_of(point), SEEKERS)
-    had = (run.file_size, run.seeks_meant, run.seekers)
-    if had != meant:
-        raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
-    missing = [name for name in NAMES.values() if name not in dict(run.figures)]
-    if missing:
-        raise EngineError('T13', f'Bonnie++ gives no {missing[0]}')
 
 
 def _metrics(run: BonnieRun, point: Point) -> Tuple[Metric, ...]:

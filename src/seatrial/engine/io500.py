@@ -98,9 +98,20 @@ class Io500Engine(Engine):
         result, log = (text or '' for text in outcome.outputs)
         sections = parse_result(result)
         _check_plan(sections, point)
-        _check_complaints(sections, point)
+        short = stone_wall_s(point) < STONE_WALL_S
+        for name, section in sections.items():
+            for complaint in section.complaints:
+                if not short or not complaint.startswith(_SHORT):
+                    raise EngineError('T19', f'IO500 calls {name} invalid: {complaint}; give it more bytes_per_task')
         metrics = tuple(_metric(sections, name) for name in _NAMES)
-        _check_score(sections, metrics)
+        of = {metric.name: metric.value for metric in metrics}
+        zero = [name for name, value in of.items() if value <= 0]
+        if zero:
+            raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
+        due = score_of(*(geometric_mean([of[name] for name in names]) for names in (BANDWIDTHS, RATES)))
+        score = float(_said(sections, 'SCORE', 'SCORE').partition(' ')[0])
+        if abs(score - due) > SLACK * due + PRINTED:
+            raise EngineError('T1', f'IO500 has the score {score}, and its phases give {due:.6f}')
         check_life('IO500', sum(metric.seconds for metric in metrics), outcome.processes[0])
         nodes = re.search(r'^nodes +: (\d+)$', log, re.MULTILINE)
         if nodes is None:
@@ -154,31 +165,12 @@ def _check_plan(sections: Dict[str, Section], point: Point) -> None:
             raise EngineError('P15', f"IO500 ran {section} as '{ran}' in its mode {mode}, without '{meant.strip()}'")
 
 
-def _check_complaints(sections: Dict[str, Section], point: Point) -> None:
-    short = stone_wall_s(point) < STONE_WALL_S
-    for name, section in sections.items():
-        for complaint in section.complaints:
-            if not short or not complaint.startswith(_SHORT):
-                raise EngineError('T19', f'IO500 calls {name} invalid: {complaint}; give it more bytes_per_task')
-
-
 def _metric(sections: Dict[str, Section], name: str) -> Metric:
     own = _NAMES[name]
     value, seconds = _number(sections, own, 'score'), _number(sections, own, 't_delta')
     if name in RATES:
         return Metric(name, value * 1000, 'op/s', seconds=seconds, figure=f'{value:.6f} kIOPS')
     return bandwidth(name, 0, seconds, f'{value:.6f} GiB/s')._replace(value=value * GIB)
-
-
-def _check_score(sections: Dict[str, Section], metrics: Tuple[Metric, ...]) -> None:
-    of = {metric.name: metric.value for metric in metrics}
-    zero = [name for name, value in of.items() if value <= 0]
-    if zero:
-        raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
-    due = score_of(*(geometric_mean([of[name] for name in names]) for names in (BANDWIDTHS, RATES)))
-    said = float(_said(sections, 'SCORE', 'SCORE').partition(' ')[0])
-    if abs(said - due) > SLACK * due + PRINTED:
-        raise EngineError('T1', f'IO500 has the score {said}, and its phases give {due:.6f}')
 
 
 def _said(sections: Dict[str, Section], section: str, key: str) -> str:

@@ -227,7 +227,13 @@ class Ior(Engine):
         result, total = _only_run(summary, access)
         run = summary.tests[0]
         check_placement('IOR', point, run.tasks, run.nodes, run.tasks_per_node)
-        _check_setup(run.setup, setup_of(point, phase))
+        stonewall_s = _take(run.setup, 'deadlineForStonewall', int)
+        if stonewall_s:
+            raise EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
+        for key, meant in setup_of(point, phase).items():
+            done = _take(run.setup, key, type(meant))
+            if done != meant:
+                raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
         direct = DIRECT in summary.command_line.split()
         if direct != point.data.direct:
             how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
@@ -489,16 +495,6 @@ def _only_run(summary: IorSummary, phase: str) -> Tuple[Result, Total]:
     if {result.access, total.operation} != {phase}:
         raise EngineError('P15', f'one {phase} was planned, and IOR reports a {result.access}')
     return result, total
-
-
-def _check_setup(said: Dict[str, Any], planned: Dict[str, Any]) -> None:
-    stonewall_s = _take(said, 'deadlineForStonewall', int)
-    if stonewall_s:
-        raise EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
-    for key, meant in planned.items():
-        done = _take(said, key, type(meant))
-        if done != meant:
-            raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
 
 
 def _seconds(result: Result, total: Total, point: Point) -> float:

@@ -169,7 +169,11 @@ class Mdtest(Engine):
         tasks = said.tasks if said.tasks != point.tasks else len(said.nodemap)
         check_placement('mdtest', point, tasks, said.nodes, said.nodemap.count('1'))
         _check_shift(said, phase, point)
-        _check_command(said, command)
+        # Its own account of its arguments; the program may be another one, behind a script.
+        arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
+        program = said.command_line.partition(" '")[0]
+        if said.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
+            raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
         table = _only_table(said, phase, point)
         rates = _rates(table, _ranks(command, outcome, point), phase, point)
         for each in rates:
@@ -361,14 +365,6 @@ def _check_shift(said: MdtestSummary, phase: str, point: Point) -> None:
         raise EngineError('P15', f'mdtest shifted the ranks by {said.shifted_by or 0} instead of {planned or 0}')
 
 
-def _check_command(said: MdtestSummary, command: Command) -> None:
-    """Its own account of its arguments; the program may be another one, behind a script."""
-    arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
-    program = said.command_line.partition(" '")[0]
-    if said.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
-        raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
-
-
 def _only_table(said: MdtestSummary, phase: str, point: Point) -> Table:
     if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in said.tables] != [('rate', 1)]:
         raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(said.tables)} others')
@@ -426,7 +422,13 @@ def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -
         elif abs(float(row.mean) - number / seconds) > _slack(row):
             raise EngineError('T1', f'{operation}: {row.mean} a second for {number} in {seconds} s')
         for rank, task_s in enumerate(own):
-            _check_rank(ranks[rank + 1], operation, task_s, seconds, number // point.tasks)
+            of_rank = ranks[rank + 1]
+            share = number // point.tasks
+            done = of_rank.figures[operation][0] * task_s
+            if abs(done - share) > 1e-6 * share:
+                raise EngineError('T1', f'{operation}: rank {of_rank.rank} did {done:.1f} of its {share}')
+            if task_s > seconds + CLOCK_S:
+                raise EngineError('T1', f'{operation}: rank {of_rank.rank} took {task_s} s of {seconds} s in all')
         found.append(rate(metric, number, seconds, str(row.mean), own))
     return tuple(found)
 
@@ -454,11 +456,3 @@ def _check_tree(row: MdtestRow, of_all: RankRow, seconds: float, point: Point) -
     counted = of_all.figures[row.operation][0] * seconds
     if abs(counted - point.tasks * one_tree) > 1e-6 * counted:
         raise EngineError('T1', f'{row.operation}: {counted:.1f} directories, not {one_tree} for each rank')
-
-
-def _check_rank(row: RankRow, operation: str, task_s: float, seconds: float, share: int) -> None:
-    done = row.figures[operation][0] * task_s
-    if abs(done - share) > 1e-6 * share:
-        raise EngineError('T1', f'{operation}: rank {row.rank} did {done:.1f} of its {share}')
-    if task_s > seconds + CLOCK_S:
-        raise EngineError('T1', f'{operation}: rank {row.rank} took {task_s} s of {seconds} s in all')

@@ -68,7 +68,18 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}
     rows.write_parquet(content, metadata={**UNSEALED, **known})
-    return _put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
+    file = folder / f'{session}{SUFFIX}'
+    temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
+    try:
+        with temporary.open('wb') as stream:
+            stream.write(sealed(content.getvalue()))
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(file)) from None
+    return file
 
 
 def remove(folder: Path, sessions: Collection[str]) -> None:
@@ -98,20 +109,6 @@ def _removed_from(folder: Path) -> set[str]:
     there = folder.iterdir() if folder.is_dir() else ()
     files = [file for file in there if file.suffix == REMOVED_SUFFIX and file.is_file()]
     return {name for file in files for name in file.read_text(errors='replace').splitlines()}
-
-
-def _put_whole(file: Path, content: bytes) -> Path:
-    temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
-    try:
-        with temporary.open('wb') as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(file)) from None
-    return file
 
 
 def ended(folder: Path, session: str) -> datetime | None:

@@ -24,7 +24,8 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
     """Write the state of every job of the session in this folder that was cut off and has none yet, as ReFrame and
     Slurm say it. Once Slurm does not answer it is not asked again."""
     tests = _tests(folder / REFRAME / REPORT)
-    stopped = _stopped(folder / OUTPUT)
+    gave_up = _STOPPED.findall(tail(folder / OUTPUT))
+    stopped = f'ReFrame says: {gave_up[-1]}' if gave_up else ''
     silence = ''
     for plan, records in cases:
         if not cut_off(records) or records.job_state:
@@ -90,9 +91,3 @@ def _said_by_reframe(test: Mapping[str, Any]) -> str:
     if refused is not None:
         return said_by_slurm(refused)
     return f'ReFrame says: {reason.splitlines()[0].removeprefix("sanity error: INCOMPLETE: ")}'
-
-
-def _stopped(file: Path) -> str:
-    """Why ReFrame gave up all that was left, where nobody had asked it to: then its report has no reasons."""
-    said = _STOPPED.findall(tail(file))
-    return f'ReFrame says: {said[-1]}' if said else ''

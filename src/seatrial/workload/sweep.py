@@ -107,7 +107,12 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
             strange = [field for field in value[1] if field not in _OF_TREES]
             if strange:
                 return f'{strange[0]!r} is nothing in which {AXES[sweep.axis].plural} can differ'
-    return _labels_fault([_labelled(sweep.axis, value)[0] for value in sweep.values])
+    own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
+    unfit = [label for label in own if type(label) is not str or not _LABEL.match(label)]
+    if unfit:
+        return f'{unfit[0]!r} cannot be a label; write letters, digits, _ . and -'
+    twice = [label for label in own if own.count(label) > 1]
+    return f"'{twice[0]}' stands twice" if twice else None
 
 
 def _size(value: Any) -> Any:
@@ -116,14 +121,6 @@ def _size(value: Any) -> Any:
         return in_bytes(value)
     except ValueError:
         return value
-
-
-def _labels_fault(own: Sequence[Any]) -> Optional[str]:
-    unfit = [label for label in own if type(label) is not str or not _LABEL.match(label)]
-    if unfit:
-        return f'{unfit[0]!r} cannot be a label; write letters, digits, _ . and -'
-    twice = [label for label in own if own.count(label) > 1]
-    return f"'{twice[0]}' stands twice" if twice else None
 
 
 def examples(sweep: Sweep, template: Point) -> List[Point]:

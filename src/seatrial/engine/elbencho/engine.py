@@ -279,7 +279,9 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
 
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
-        _refuse_failure(time, outcome.stderrs[rank])
+        said = _COMPLAINT.findall(outcome.stderrs[rank])
+        complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
+        refuse_failure('elbencho', time.exit_status, complaint)
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
     return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
@@ -289,16 +291,17 @@ def _which(rank: int, time: ProcessTime) -> str:
     return f'task {rank} on {time.host}:'
 
 
-def _refuse_failure(time: ProcessTime, stderr: str) -> None:
-    said = _COMPLAINT.findall(stderr)
-    complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
-    refuse_failure('elbencho', time.exit_status, complaint)
-
-
 def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
     """What one process said, if it is what it was told, and possible. Of a write its time ends with the fsync."""
     _check_config(argv, name, phase)
-    _check_figures(phase)
+    done = phase.last_done  # numbers a second are said too, divided as integers
+    for number, per_second, what in (
+        (done.bytes_moved, done.bytes_per_second, 'bytes'),
+        (done.entries, done.entries_per_second, 'entries'),
+    ):
+        low, high = (number * 1000 / ms if ms else float('inf') for ms in (done.elapsed_ms + 1, done.elapsed_ms))
+        if not low - 1 <= per_second <= high:
+            raise EngineError('T1', f'{number} {what} in {done.elapsed_ms} ms, and {per_second} a second')
     if not phase.last_done.elapsed_ms:
         raise EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
     seconds = (phase.last_done.elapsed_ms + 1) / 1000
@@ -335,18 +338,6 @@ def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> Non
         meant = words[words.index(option) + 1] if option in words else None
         if meant is not None and phase.config.get(key) != meant:
             raise EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
-
-
-def _check_figures(phase: ElbenchoPhase) -> None:
-    """What it says twice: numbers, and numbers a second, which it divides as integers."""
-    done = phase.last_done
-    for number, per_second, what in (
-        (done.bytes_moved, done.bytes_per_second, 'bytes'),
-        (done.entries, done.entries_per_second, 'entries'),
-    ):
-        low, high = (number * 1000 / ms if ms else float('inf') for ms in (done.elapsed_ms + 1, done.elapsed_ms))
-        if not low - 1 <= per_second <= high:
-            raise EngineError('T1', f'{number} {what} in {done.elapsed_ms} ms, and {per_second} a second')
 
 
 def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], float]:

@@ -132,14 +132,22 @@ class Fio(FioProcess):
         if point.nodes == 1:
             jobs = jobs_of(report_of(outcome), texts[0])
             process = outcome.processes[0]
-            times = _task_times(self._moved_by(jobs, phase, point), starts_of(jobs), process.host)
+            moved = self._moved_by(jobs, phase, point)
+            # Where fio does not say when each job started, all are taken to have started together.
+            times = tuple(
+                TaskTime(rank, process.host, each.bytes, start_s, start_s + each.seconds)
+                for rank, (each, start_s) in enumerate(zip(moved, starts_of(jobs) or [0.0] * len(moved)))
+            )
             check_clock(max(t.end_s for t in times), process)
             clock_s = CLOCK_S
         else:
             reports = _reports_of_each(outcome, point)
             jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
-            clock_s = CLOCK_S + _unknown_s(times, outcome.processes)
+            untimed_s = [
+                process.end_s - process.start_s - time.seconds for time, process in zip(times, outcome.processes)
+            ]
+            clock_s = CLOCK_S + max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)
         return Measurement(
             metrics=self._metrics(jobs, phase, point, max(t.end_s for t in times)),
             world_size=len(times),
@@ -238,14 +246,6 @@ def figure_of(done: List[Any]) -> str:
     return ' '.join(['bw_bytes', *(str(field(each, 'bw_bytes', int)) for each in done)])
 
 
-def _task_times(moved: List[Moved], starts_s: Optional[List[float]], host: str) -> Tuple[TaskTime, ...]:
-    """Where fio does not say when each job started, all are taken to have started together."""
-    return tuple(
-        TaskTime(rank, host, each.bytes, start_s, start_s + each.seconds)
-        for rank, (each, start_s) in enumerate(zip(moved, starts_s or [0.0] * len(moved)))
-    )
-
-
 def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
     """Those of all processes, in the order of ranks."""
     count = len(outcome.processes)
@@ -268,9 +268,3 @@ def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[Ta
         return TaskTime(rank, process.host, moved[rank].bytes, start_s, start_s + seconds)
 
     return tuple(of_all(processes, window, lambda sentence: 0))
-
-
-def _unknown_s(times: Tuple[TaskTime, ...], processes: Tuple[ProcessTime, ...]) -> float:
-    """The longest time that a process lived beside its job's runtime, without LEAD_S where all have slept so long."""
-    untimed_s = [process.end_s - process.start_s - time.seconds for time, process in zip(times, processes)]
-    return max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)

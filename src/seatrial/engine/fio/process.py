@@ -96,7 +96,11 @@ def first_error(report: Any) -> Optional[Tuple[int, int]]:
 def jobs_of(report: Any, text: str) -> List[Any]:
     """What the report says of each job of the job file, in their order. Raises EngineError: T9 for other jobs; P15
     where fio's own account of its options is not the job file."""
-    names, options = zip(*_sections(text))
+    found = []
+    for section in text.split('[')[1:]:
+        head, *lines = section.splitlines()
+        found.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
+    names, options = zip(*found)
     jobs = field(report, 'jobs', list)
     if len(jobs) != len(names) - 1:
         raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {len(names) - 1}')
@@ -160,14 +164,6 @@ def field(data: Any, key: str, kind: Type[T]) -> T:
     if type(value) is not kind:
         raise EngineError('E1', f"fio's JSON has no '{key}' where {kind.__name__} is expected")
     return value
-
-
-def _sections(text: str) -> List[Tuple[str, Dict[str, str]]]:
-    found = []
-    for section in text.split('[')[1:]:
-        head, *lines = section.splitlines()
-        found.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
-    return found
 
 
 def _in_report(text: str, said: List[str]) -> str:

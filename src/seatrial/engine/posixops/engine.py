@@ -14,7 +14,7 @@ from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, 
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.part import ROW
 from seatrial.engine.posixops.table import PARTS
-from seatrial.engine.posixops.work import NANOSECOND, Report, Spec, Timed
+from seatrial.engine.posixops.work import NANOSECOND, Report, Spec
 from seatrial.model.action import TRANSCRIPT
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
@@ -37,7 +37,9 @@ class PosixOps(Engine):
     makes: Tuple[str, ...] = (*FILE_NAMES, *(name for part in PARTS.values() for name in part.makes))
 
     def cannot(self, point: Point) -> Optional[str]:
-        longest = _longest_path(point)
+        tree = point.tree or TreePart()
+        deepest = f'tree.{point.tasks}' + f'/d{tree.branching}' * tree.depth
+        longest = len(f'{deepest}/f.{point.tasks}.{max(tree.files_per_directory, tree.empties_per_directory)}')
         too_long = f'cannot handle paths of {longest} characters' if longest > MAX_PATH else None
         return PARTS[point.kind].cannot(point) or too_long
 
@@ -92,12 +94,6 @@ class PosixOps(Engine):
             facts=facts,
         )
         return part.measured(phase, point, reports, plain, outcome)
-
-
-def _longest_path(point: Point) -> int:
-    tree = point.tree or TreePart()
-    deepest = f'tree.{point.tasks}' + f'/d{tree.branching}' * tree.depth
-    return len(f'{deepest}/f.{point.tasks}.{max(tree.files_per_directory, tree.empties_per_directory)}')
 
 
 def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:
@@ -167,18 +163,13 @@ def _metric(name: str, planned: int, reports: List[Report]) -> Metric:
     shared_out = all(span for spans in rounds for span in spans)
     task_seconds = [sum(span.end_s - span.start_s for span in each.spans if span) for each in timed]
     own_s = tuple(task_seconds) if shared_out else ()
-    return rate(name, done, seconds, f'{done / seconds:.3f}', own_s, _percentiles(name, done, timed))
-
-
-def _percentiles(name: str, number: int, timed: List[Timed]) -> Dict[str, float]:
-    """Over the single calls of all tasks; empty where none was timed singly."""
     counts: Dict[int, int] = {}
     for each in timed:
         for key, times in each.nanoseconds.items():
             counts[int(key)] = counts.get(int(key), 0) + times
-    if counts and sum(counts.values()) != number:
-        raise EngineError('T8', f'{name}: {sum(counts.values())} of {number} calls have a time')
-    return percentiles_of(counts)
+    if counts and sum(counts.values()) != done:
+        raise EngineError('T8', f'{name}: {sum(counts.values())} of {done} calls have a time')
+    return rate(name, done, seconds, f'{done / seconds:.3f}', own_s, percentiles_of(counts))
 
 
 def _name(report: Report) -> str:

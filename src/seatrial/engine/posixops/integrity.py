@@ -62,7 +62,9 @@ class Pattern:
         self._turn('make a directory', {0: lambda: os.mkdir(self._directory)})
         try:
             attempt(self)
-            holds, seen = True, self._seen()
+            how = 'past its cache' if self._past else 'perhaps from its cache'
+            where = f'written on {self._hosts(self._wrote)} and read on {self._hosts([self.reader])}'
+            holds, seen = True, f'{self._compared} B {where}, {how}'
         except WayRefused as refused:
             holds, seen = None, f'the file system cannot {refused}'
         self._turn('remove its files', {0: self._remove})
@@ -128,11 +130,6 @@ class Pattern:
 
     def _hosts(self, ranks: List[int]) -> str:
         return listed(sorted({self._work.hosts[rank] for rank in ranks}))
-
-    def _seen(self) -> str:
-        how = 'past its cache' if self._past else 'perhaps from its cache'
-        where = f'written on {self._hosts(self._wrote)} and read on {self._hosts([self.reader])}'
-        return f'{self._compared} B {where}, {how}'
 
     def _remove(self) -> None:
         for name in os.listdir(self._directory):

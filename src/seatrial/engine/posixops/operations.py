@@ -40,15 +40,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     makes = private or work.rank == 0
     work.untimed('make the directory', (lambda: os.mkdir(where)) if makes else None)
     numbers = range(point.tree.files_per_directory)
-    _directories(work, where, [f'd.{work.rank}.{number}' for number in numbers])
-    files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
-    _open_files(work, files, point.tree.bytes_per_file)
-    _names(work, where, files)
-    work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
-    return ()
-
-
-def _directories(work: Work, where: str, names: List[str]) -> None:
+    names = [f'd.{work.rank}.{number}' for number in numbers]
     paths = [f'{where}/{name}' for name in names]
     work.each('mkdir', os.mkdir, paths)
     home = os.open('.', os.O_RDONLY | os.O_DIRECTORY)
@@ -56,6 +48,11 @@ def _directories(work: Work, where: str, names: List[str]) -> None:
     os.fchdir(home)
     os.close(home)
     work.each('rmdir', os.rmdir, paths)
+    files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
+    _open_files(work, files, point.tree.bytes_per_file)
+    _names(work, where, files)
+    work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
+    return ()
 
 
 def _open_files(work: Work, files: List[str], size: int) -> None:

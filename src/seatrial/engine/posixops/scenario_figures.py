@@ -148,7 +148,11 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         raise EngineError('A1', 'nobody carried the actions out')
     if abs(transcript.skew_s) > SKEW_S:
         raise EngineError('A1', f'the clocks of the node and the login side are {transcript.skew_s:.1f} s apart')
-    steps = {(step.action, step.step, place): step for place, step in _numbered(transcript.steps)}
+    steps: Dict[Tuple[str, str, int], Step] = {}
+    number = -1  # of the action in the course
+    for done in transcript.steps:
+        number += done.step == START
+        steps[done.action, done.step, number] = done
     windows = []
     for place, planned in enumerate(point.actions):
         start, undo = (steps.get((planned.name, each, place)) for each in (START, UNDO))
@@ -170,15 +174,6 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         if window.end_s + own.MIN_AFTER_S > following + LATE_S:
             raise EngineError('A1', f'the undo of {window.name} left no time to recover')
     return windows
-
-
-def _numbered(steps: Sequence[Step]) -> List[Tuple[int, Step]]:
-    """Each with the number of its action in the course."""
-    found, number = [], -1
-    for step in steps:
-        number += step.step == START
-        found.append((number, step))
-    return found
 
 
 def figures(
@@ -212,13 +207,15 @@ def figures(
     def metric(name: str, value: float, unit: str, better: str = HIGHER, figure: str = '') -> Metric:
         return Metric(name, value, unit, better, seconds, 0, figure or f'{value:.6g}')
 
+    worst = max(outages, key=lambda each: outages[each])
+    said_worst = f'{outages[worst]:.1f} s on {worst}' if outages[worst] else 'none'
     metrics = (
         metric(own.BEFORE, before, 'B/s'),
         metric(own.DURING, during, 'B/s'),
         metric(own.AFTER, after, 'B/s'),
         metric(own.RATIO, during / before, ''),
         metric(own.RATIO_AFTER, after / before, ''),
-        metric(own.OUTAGE, max(outages.values()), 's', LOWER, _worst(outages)),
+        metric(own.OUTAGE, outages[worst], 's', LOWER, said_worst),
         metric(own.OUTAGES, sum(outages.values()), 's', LOWER),
         _recovery(windows, recovered, ends)._replace(seconds=seconds),
         metric(own.P99, _p99(totals), 's', LOWER),
@@ -297,11 +294,6 @@ def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, 
         )
         found[host] = max(found.get(host, 0.0), lost_s)
     return found
-
-
-def _worst(outages: Dict[str, float]) -> str:
-    host = max(outages, key=lambda each: outages[each])
-    return f'{outages[host]:.1f} s on {host}' if outages[host] else 'none'
 
 
 def _p99(totals: Totals) -> float:

@@ -778,7 +778,9 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
         state[pattern] = _agreed(values) or unknown('no MDT on this node')
     states = {_device(each.name): params.parse_states(each.value) for each in found if each.name.endswith('.state')}
     why = errors.get(history[0].replace('.', '/'), 'nothing was reported')
-    state[REMEMBERED] = _evictions(states) or unknown(why)
+    lost = [each for each in params.incidents({}, states) if each.state == 'EVICTED']
+    said = [f'{_target(each.device)} at {time.strftime("%F %T", time.localtime(each.time_s))}' for each in lost]
+    state[REMEMBERED] = '; '.join(said) or (NONE_REMEMBERED if states else unknown(why))
     state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not reported'))
     known = [params.parse_import(param.value) for param in found if param.name.endswith('.import')]
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
@@ -804,13 +806,6 @@ def _places(devices: List[str]) -> str:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
     return ', '.join(f'{kind} {striping.spelled(each)}' for kind, each in sorted(numbers.items()))
-
-
-def _evictions(states: Dict[str, params.States]) -> str:
-    """Those that this mount's imports remember, of their last changes; empty where no import is seen."""
-    lost = [each for each in params.incidents({}, states) if each.state == 'EVICTED']
-    said = [f'{_target(each.device)} at {time.strftime("%F %T", time.localtime(each.time_s))}' for each in lost]
-    return '; '.join(said) or (NONE_REMEMBERED if states else '')
 
 
 def _imports(known: List[params.Import]) -> str:

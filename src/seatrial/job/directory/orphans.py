@@ -133,7 +133,8 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
             return NOTHING
     wanted = json.dumps([list(parents), state, None if queued is None else sorted(queued), session])
     answer = ask(list(module_argv(sys.executable, __name__, (wanted,))), LOOK_S)
-    silence = _silence(answer.stderr if answer else '')
+    last = ((answer.stderr if answer else '').strip().splitlines() or [''])[-1]
+    silence = last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
     try:
         said = [json.loads(line) for line in (answer.stdout if answer else '').split('\n')[:-1]]
         paths = said[0] if said else {'why': silence}
@@ -194,11 +195,6 @@ def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = 
     millions of files, or none where one may not list; empty: all. Raises RunDirectoryError if a parent cannot be
     read."""
     return _found(_candidates(parents, session), state, queued, session)
-
-
-def _silence(stderr: str) -> str:
-    last = (stderr.strip().splitlines() or [''])[-1]
-    return last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
 
 
 def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], session: str) -> Search:

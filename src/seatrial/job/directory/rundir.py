@@ -196,15 +196,30 @@ def create(
     """Make and mark the run directory of a case in `parent`, or undo what was made. Raises RunDirectoryError."""
     path = path_of(parent, session, case)
     with explained(parent):
-        _check_wish(parent, session, entries)
+        if not os.path.isabs(parent):
+            raise _Left('it is no absolute path')
+        if not _SESSION.match(session):
+            raise _Left(f"session '{_said(session)}' is no name; write letters, digits and . _ = + -")
+        for entry in entries:
+            if not _ENTRY.match(entry):
+                raise _Left(f"entry '{_said(entry)}' is no name; write letters, digits and . _ = + -, no dot first")
     with contextlib.ExitStack() as undo:
         with explained(parent):
             parent_descriptor = _open_parent(parent)
             undo.callback(os.close, parent_descriptor)
-            _check_writable(parent_descriptor)
+            if os.fstatvfs(parent_descriptor).f_flag & os.ST_RDONLY:
+                raise _Left('its file system is mounted read-only; mount it for writing')
+            if not os.access('.', os.W_OK | os.X_OK, dir_fd=parent_descriptor, effective_ids=True):
+                raise _Left(f'{user_name(os.geteuid())} may not write in it; give them a directory in which they may')
         with explained(path):
             name = os.path.basename(path)
-            made = _make(parent_descriptor, name)
+            try:
+                os.mkdir(name, 0o700, dir_fd=parent_descriptor)
+            except FileExistsError:
+                raise _Left(
+                    'it is there already, from an earlier run of this case; `seatrial clean` removes it'
+                ) from None
+            made = _identity(os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False))
             undo.callback(_remove_made, os.rmdir, parent_descriptor, name, made)
             descriptor = os.open(name, _DIRECTORY, dir_fd=parent_descriptor)
             undo.callback(os.close, descriptor)
@@ -713,31 +728,6 @@ def _remove_made(action: Callable[..., None], above: int, name: str, identity: T
     """Undo what was made just now; what cannot be undone stays."""
     with contextlib.suppress(OSError, _Left):
         _remove_same(action, above, name, identity)
-
-
-def _check_wish(parent: str, session: str, entries: Tuple[str, ...]) -> None:
-    if not os.path.isabs(parent):
-        raise _Left('it is no absolute path')
-    if not _SESSION.match(session):
-        raise _Left(f"session '{_said(session)}' is no name; write letters, digits and . _ = + -")
-    for entry in entries:
-        if not _ENTRY.match(entry):
-            raise _Left(f"entry '{_said(entry)}' is no name; write letters, digits and . _ = + -, no dot first")
-
-
-def _check_writable(parent_descriptor: int) -> None:
-    if os.fstatvfs(parent_descriptor).f_flag & os.ST_RDONLY:
-        raise _Left('its file system is mounted read-only; mount it for writing')
-    if not os.access('.', os.W_OK | os.X_OK, dir_fd=parent_descriptor, effective_ids=True):
-        raise _Left(f'{user_name(os.geteuid())} may not write in it; give them a directory in which they may')
-
-
-def _make(parent_descriptor: int, name: str) -> Tuple[int, int]:
-    try:
-        os.mkdir(name, 0o700, dir_fd=parent_descriptor)
-    except FileExistsError:
-        raise _Left('it is there already, from an earlier run of this case; `seatrial clean` removes it') from None
-    return _identity(os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False))
 
 
 def _open_parent(parent: str) -> int:
