@@ -88,7 +88,6 @@ def clock_identity() -> str:
 
 
 def line_of(message: Dict[str, Any]) -> bytes:
-    """A message as it goes over the wire."""
     return json.dumps(message).encode('ascii') + b'\n'
 
 

@@ -65,8 +65,6 @@ class BonnieRun(NamedTuple):
 
 
 class BonnieEngine(Engine):
-    """Bonnie++ as an engine of the workload that is called after it."""
-
     name = 'bonnie++'
     kinds = ('bonnie',)
     programs = ('bonnie++',)

@@ -16,8 +16,6 @@ _COPIED = re.compile(r'(\d+) bytes(?: \([^)]*\))? copied, (\d[\d.]*(?:e[+-]?\d+)
 
 
 class Dd(Engine):
-    """dd as an engine of reads on one node."""
-
     name = 'dd'
     kinds = ('access',)
     programs = ('dd',)

@@ -12,8 +12,6 @@ CLIENTS = '/proc/fs/beegfs/*/config'
 
 
 class BeeGfs(Mounted):
-    """A mount of type beegfs."""
-
     name = 'beegfs'
     kernel_types = ('beegfs', 'beegfs_nodev', 'fuse.beegfs')
     recovery_limit_s = 300.0

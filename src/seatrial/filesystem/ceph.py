@@ -333,7 +333,6 @@ def _cluster(source: str) -> FrozenSet[str]:
 
 
 def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
-    """The attributes ceph.NAME that each of the paths has."""
     answer = ask([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S)
     if answer is None or answer.exit_status is None:
         raise NoAnswer(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')

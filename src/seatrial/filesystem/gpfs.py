@@ -16,8 +16,6 @@ PACKAGE_QUERIES = (
 
 
 class Gpfs(Mounted):
-    """A mount of type gpfs."""
-
     name = 'gpfs'
     kernel_types = ('gpfs',)
     recovery_limit_s = 300.0

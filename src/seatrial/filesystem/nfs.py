@@ -17,8 +17,6 @@ RPC_SETTINGS = ('tcp_slot_table_entries', 'tcp_max_slot_table_entries')
 
 
 class Nfs(Mounted):
-    """A mount of type nfs or nfs4."""
-
     name = 'nfs'
     kernel_types = ('nfs', 'nfs4')
     recovery_limit_s = 300.0

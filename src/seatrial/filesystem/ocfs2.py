@@ -14,8 +14,6 @@ ANSWER_S = 1.0  # sysfs asks nobody
 
 
 class Ocfs2(Mounted):
-    """A mount of type ocfs2, whether or not other nodes have it too."""
-
     name = 'ocfs2'
     kernel_types = ('ocfs2',)
     recovery_limit_s = 300.0

@@ -41,8 +41,7 @@ _Values = tuple[str | None, ...]
 _Facts = Mapping[str, _Values]
 """By name the values that the sessions of one side had, in the order in which they came."""
 
-Facts = Mapping[tuple[object, ...], _Facts]
-"""By case."""
+Facts = Mapping[tuple[object, ...], _Facts]  # by case
 
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:

@@ -7,8 +7,7 @@ from typing import NamedTuple, Optional, Tuple
 from seatrial.model.codec import from_json, to_json
 
 START, UNDO, COUNT = 'start', 'undo', 'count'
-MAX_STEPS = 360
-"""Of a course: more than a drawing has room for would be of no use in the record."""
+MAX_STEPS = 360  # of a course: more than a drawing has room for would be of no use in the record
 
 BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
 """Behind the name of a launch's raw output: that its load has begun, and the transcript of its actions."""

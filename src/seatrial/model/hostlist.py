@@ -3,8 +3,7 @@
 import re
 from typing import Iterator, List, Tuple
 
-MOST = 65_533
-"""Nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)."""
+MOST = 65_533  # nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)
 
 
 def expanded(hostlist: str) -> Tuple[str, ...]:

@@ -7,8 +7,7 @@ from seatrial.model.action import Course
 
 HIGHER, LOWER = 'higher', 'lower'
 
-PERCENTILES = (0.50, 0.95, 0.99)
-"""Of single operations, where nothing else is said."""
+PERCENTILES = (0.50, 0.95, 0.99)  # of single operations, where nothing else is said
 
 
 class MetricType(NamedTuple):
@@ -91,8 +90,7 @@ class Histogram(NamedTuple):
     targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
 
 
-UNNAMED = 'unnamed-'
-"""How the names of hosts begin that an engine counted and did not name."""
+UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and did not name
 
 
 class Measurement(NamedTuple):
@@ -124,7 +122,6 @@ class Measurement(NamedTuple):
 
     @property
     def censored(self) -> Dict[str, Metric]:
-        """Metrics whose end nobody saw, by their names."""
         return {metric.name: metric for metric in self.metrics if metric.censored}
 
     def metric(self, name: str) -> Optional[Metric]:

@@ -11,8 +11,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.point import Axis, Point
 
 SCHEMA = 3
-ALL_IN_ONE = 2
-"""The schema of plans whose points have no parts: all parameters stand beside each other."""
+ALL_IN_ONE = 2  # the schema of plans whose points have no parts: all parameters stand beside each other
 
 
 class Case(NamedTuple):

@@ -72,7 +72,6 @@ class Sample(NamedTuple):
 
     @property
     def valid(self) -> bool:
-        """Whether the figures may be used."""
         return self.measurement is not None and all(f.effect == 'label' for f in self.findings)
 
     @property
@@ -82,12 +81,10 @@ class Sample(NamedTuple):
 
     @property
     def censored(self) -> Dict[str, Metric]:
-        """Metrics of the launch whose end nobody saw (A2)."""
         return self.measurement.censored if self.measurement else {}
 
 
-FLASH = 'flash'
-"""The flag of a target that is no rotating disk."""
+FLASH = 'flash'  # the flag of a target that is no rotating disk
 
 
 class TargetRow(NamedTuple):
@@ -242,12 +239,10 @@ class Records(NamedTuple):
     lines: Lines = Lines()
 
 
-NOTHING = Records(None, None, [], None, None, 0, chain='')
-"""Read from a file without a line."""
+NOTHING = Records(None, None, [], None, None, 0, chain='')  # read from a file without a line
 
 
 def line_of(value: Any) -> str:
-    """The line of samples.jsonl that says this record."""
     return lines.line_of(value, KINDS)
 
 

@@ -147,12 +147,10 @@ class Telemetry(NamedTuple):
 
 
 def line_of(value: Any) -> str:
-    """The line of telemetry.jsonl that says this."""
     return lines.line_of(value, KINDS)
 
 
 def read_telemetry(written: Iterable[str]) -> Telemetry:
-    """What these lines say."""
     values, truncated = lines.values_in(written, KINDS)
     found: Dict[Any, List[Any]] = {kind: [] for kind in KINDS.values()}
     for value in values:

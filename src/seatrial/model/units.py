@@ -66,8 +66,7 @@ def approximate_size(size: float) -> str:
 
 
 BINARY, DECIMAL = 'binary', 'decimal'
-SYSTEMS = (BINARY, DECIMAL)
-"""Of the units that a site shows: 1 GiB/s or 1.07 GB/s."""
+SYSTEMS = (BINARY, DECIMAL)  # of the units that a site shows: 1 GiB/s or 1.07 GB/s
 
 
 def _units() -> Dict[str, Tuple[str, Fraction]]:
@@ -144,8 +143,7 @@ def _unit(unit: str) -> Tuple[str, Fraction]:
     return UNITS[unit]
 
 
-EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')
-"""Units as a message names them."""
+EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')  # units as a message names them
 
 
 def duration(seconds: float) -> str:

@@ -30,11 +30,9 @@ OPENING, OF_A_NODE = '_open_share', '_per_node'
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
 
-MIN_GRANULE = 16 * MIB
-"""Bytes. The share of a task is a multiple of it, so that it is a round figure."""
+MIN_GRANULE = 16 * MIB  # bytes. The share of a task is a multiple of it, so that it is a round figure.
 
-MAX_ROUNDED = 0.05
-"""Of a share that a site fixes: what a point may leave of it and still be compared with the others."""
+MAX_ROUNDED = 0.05  # of a share that a site fixes: what a point may leave of it and still be compared with the others
 
 
 def data_access(
@@ -215,12 +213,10 @@ def name_of(point: Point) -> str:
     return f'{letters} {data.order} ({"single shared file" if data.files == "single" else "file per process"})'
 
 
-FILE_NAMES = (r'data(\.\d{8,})?',)
-"""Regular expressions of what file_name gives."""
+FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions of what file_name gives
 
 
 def file_name(point: Point, rank: int) -> str:
-    """The file that a rank works on."""
     return f'data.{rank:08d}' if point.data.files == 'multiple' else 'data'
 
 

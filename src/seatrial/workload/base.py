@@ -9,12 +9,10 @@ from seatrial.model.point import Point
 COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
 """What a read, a stat or a listing was (rules P2, P2a, T4); what writes is none of them."""
 
-LISTED_BEFORE = 'listed before'
-"""In place of these, where the same launch has listed the same directory before."""
+LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has listed the same directory before
 
 
-MAX_TASKS = 1_000_000
-"""That a check can ask for."""
+MAX_TASKS = 1_000_000  # that a check can ask for
 
 
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'
@@ -133,7 +131,6 @@ class Effort(NamedTuple):
 
 
 def rates(names: Iterable[str]) -> Tuple[MetricType, ...]:
-    """Metrics of operations a second."""
     return tuple(MetricType(name, 'op/s') for name in names)
 
 

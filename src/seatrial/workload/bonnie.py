@@ -10,11 +10,9 @@ from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Footpri
 
 PHASE = 'bonnie'
 
-SEEKERS = 5
-"""Processes that seek, each with the file open for itself: DefaultSeekProcCount of bonnie.h."""
+SEEKERS = 5  # processes that seek, each with the file open for itself: DefaultSeekProcCount of bonnie.h
 
-UPDATED = 10
-"""One in so many seeks writes back what it has read: UpdateSeek of bonnie.h."""
+UPDATED = 10  # one in so many seeks writes back what it has read: UpdateSeek of bonnie.h
 
 
 def bonnie_file(transfer_size: Union[int, str] = '1MiB', bytes_per_task: Union[int, str] = '2GiB') -> Point:

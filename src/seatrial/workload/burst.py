@@ -8,8 +8,7 @@ from seatrial.workload.base import CREATE, READ, WRITE, Footprint, Phase
 from seatrial.workload.training import Training
 
 PHASE = 'burst'
-ALONE, BESIDE = '', '_beside'
-"""How the metrics end that are of one load by itself, and of both at once."""
+ALONE, BESIDE = '', '_beside'  # how the metrics end that are of one load by itself, and of both at once
 
 CHECKPOINT, TRAINING = 'checkpoint', 'training'
 LOSS = '_loss'

@@ -25,8 +25,7 @@ RATES = (
     'mdtest_hard_read',
     'mdtest_hard_delete',
 )
-BESIDE = 'ior_rnd4k_easy_read'
-"""Random reads of 4 KiB, for the stone wall's time; not in the score."""
+BESIDE = 'ior_rnd4k_easy_read'  # random reads of 4 KiB, for the stone wall's time; not in the score
 
 BANDWIDTH, RATE, SCORE = 'io500_bandwidth', 'io500_iops', 'io500_score'
 
@@ -34,8 +33,7 @@ TRANSFER_SIZE = 2 * MIB  # of ior-easy
 HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
 
-STONE_WALL_S = 300
-"""That the rules ask for."""
+STONE_WALL_S = 300  # that the rules ask for
 
 WALLS = 16
 """The launch may last so many times its stone wall: four phases that write, with wear-out, and what follows."""

@@ -11,21 +11,17 @@ from seatrial.workload.access import FILES, Access, file_name, file_totals, writ
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
 
-PHASES = ('randread', 'randwrite', 'randrw')
-"""As fio calls them; the last one mixes both in the point's read_share."""
+PHASES = ('randread', 'randwrite', 'randrw')  # as fio calls them; the last one mixes both in the point's read_share
 
 DIRECTIONS = {'randread': ('read',), 'randwrite': ('write',), 'randrw': ('read', 'write')}
 
 PERCENTILES = (0.50, 0.95, 0.99, 0.999)
 
-ALIGNMENT = 4096
-"""Bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2))."""
+ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).
 
-WAITING = '_waiting'
-"""How the metric ends that is the share of time in which tasks waited for transfers."""
+WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
 
-INTERFACES = ('', 'mmap')
-"""Calls of read and write, or loads and stores of a mapped file (mmap(2))."""
+INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
 
 SEVERAL = 10
 """Files that a task goes through where it has several: those of a client in Fermilab's skims (Garzoglio 2011)."""

@@ -9,8 +9,7 @@ from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.base import CREATE, READ, WRITE, Phase
 from seatrial.workload.words import joined
 
-STONE_WALL = '_stonewall'
-"""How the metric ends that does not wait for the last task."""
+STONE_WALL = '_stonewall'  # how the metric ends that does not wait for the last task
 
 
 def file_reuse(

@@ -8,11 +8,9 @@ from seatrial.model.point import PART_OF, Allocation, Axis, Point
 from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
-MAX_GROUPS = 8
-"""Of a node sweep: each node is judged by itself in any case, and every group costs launches."""
+MAX_GROUPS = 8  # of a node sweep: each node is judged by itself in any case, and every group costs launches
 
-ALL_NODES = 'all'
-"""The label of the point of a node sweep at which all groups work at once."""
+ALL_NODES = 'all'  # the label of the point of a node sweep at which all groups work at once
 
 AXES: Dict[str, Axis] = {
     axis.name: axis
@@ -151,7 +149,6 @@ def labels(sweep: Sweep, site: SweepSite = ANYWHERE) -> List[str]:
 
 
 def layouts_in(sweep: Sweep) -> Tuple[Layout, ...]:
-    """The layouts that a sweep sets by itself."""
     return tuple(value for value in sweep.values if isinstance(value, Layout))
 
 

@@ -23,8 +23,7 @@ SAMPLES, UTILISATION = '_samples', '_utilisation'
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')
 
-MIN_BATCHES = 2
-"""Of an epoch: the first one counts for no utilisation."""
+MIN_BATCHES = 2  # of an epoch: the first one counts for no utilisation
 
 
 def training(
@@ -150,7 +149,6 @@ class Training(Access):
 
 
 def file_size(point: Point) -> int:
-    """Bytes of each file."""
     return point.data.transfer_size * point.training.samples_per_file
 
 

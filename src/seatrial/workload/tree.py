@@ -19,8 +19,7 @@ MAX_DEPTH = 100
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
 """Of a tree: its paths stay far below the limit of Linux, 4096 bytes."""
 
-MIN_DIRECTORIES = 100
-"""Of a tree, for making and removing them to be a rate: a root alone says nothing about one."""
+MIN_DIRECTORIES = 100  # of a tree, for making and removing them to be a rate: a root alone says nothing about one
 
 
 def metadata_tree(
@@ -223,7 +222,6 @@ def things(points: Sequence[Point]) -> str:
 
 
 def places(points: Sequence[Point]) -> str:
-    """Where: 'in one shared directory or in a directory of its own'."""
     tasks = max(point.tasks for point in points)
     return joined(list(dict.fromkeys(_place(point, tasks) for point in points)), 'or')
 

@@ -57,8 +57,6 @@ class Region(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What a job moved, and the seconds that it ran."""
-
     bytes: int
     seconds: float
 

@@ -25,8 +25,6 @@ _EVERYWHERE: Dict[str, Any] = {
 
 
 class FioProcess(Engine):
-    """What every engine has that starts fio."""
-
     name = 'fio'
     programs = ('fio',)
     how_to_get = 'apt-get install fio, dnf install fio, or from spack-env/'

@@ -11,8 +11,7 @@ from seatrial.workload.access import file_name
 from seatrial.workload.base import READ, WRITE
 from seatrial.workload.registry import phase_of, phases_of
 
-MAX_LOGGED = 2**16
-"""Transfers of a task, each two lines of its log."""
+MAX_LOGGED = 2**16  # transfers of a task, each two lines of its log
 
 _LOG = 'read_iolog='
 

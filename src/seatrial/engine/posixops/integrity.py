@@ -141,8 +141,7 @@ Attempt = Callable[[Pattern], None]
 WAYS_TO_WRITE: List[Guarantee] = []
 """The facts that are tried here. Data that differ are no fact that does not hold, but a failure (rule F2)."""
 
-PATTERNS: Dict[str, Attempt] = {}
-"""By their names, and in their order, which is that of the functions."""
+PATTERNS: Dict[str, Attempt] = {}  # by their names, and in their order, which is that of the functions
 
 
 def _way(words: str, source: str) -> Callable[[Attempt], Attempt]:

@@ -16,7 +16,6 @@ from seatrial.workload.tree import operations
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """The directory is made, or all passes go over it. Raises Failure and OSError."""
     return {MAKING: tree.carry_out, PHASE: _list}[spec.phase](work, spec)
 
 

@@ -33,7 +33,6 @@ OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for mo
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
     point = spec.point
     private = point.tree.subtrees == 'private'
     where = f'calls.{work.rank}' if private else 'calls'

@@ -56,7 +56,6 @@ _GIT_CONFIG = """[core]
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part of interactive use. Leaves nothing behind. Raises Failure and OSError."""
     _STEPS[spec.phase](work, spec)
     return ()
 

@@ -35,11 +35,9 @@ from seatrial.model.codec import to_json
 from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
 
-SEEN_WITHIN_S = 60.0
-"""In which whoever conducts the actions answers that the load has begun."""
+SEEN_WITHIN_S = 60.0  # in which whoever conducts the actions answers that the load has begun
 
-OVER_WITHIN_S = 900.0
-"""After the load, in which the last undo ends."""
+OVER_WITHIN_S = 900.0  # after the load, in which the last undo ends
 
 POLL_S = 0.2
 PAUSE_S = 0.1  # after an error: a call that is refused at once would be made thousands of times a second

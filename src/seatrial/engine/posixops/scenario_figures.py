@@ -28,11 +28,9 @@ GAP_S = 1.0
 
 RECOVERED = 0.90
 SMOOTH_S = 5
-LATE_S = 5.0
-"""That an action may begin after its time, or end after it, beside what its commands take."""
+LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
 
-SKEW_S = 2.0
-"""That the clocks of node and login side may be apart: an outage is wanted to a second."""
+SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
 
 GRACE_S = 30.0
 """After an undo, in which errors still belong to the action: a client gives up a little later than a server."""
@@ -40,8 +38,7 @@ GRACE_S = 30.0
 LATENCY_STEPS = 4  # of a power of two
 VERIFIED = own.VERIFIED
 
-SHORT_S = 2 * 3600.0
-"""A scenario up to this has a row for every second from its beginning to its end."""
+SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 
 AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
 """Of a longer one those seconds before and after an action have rows of their own, and else each minute."""
@@ -286,7 +283,6 @@ def _check_error(
 
 
 def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> Dict[str, float]:
-    """Seconds by host."""
     found: Dict[str, float] = {}
     for host, gaps in zip(hosts, totals.gaps):
         lost_s = sum(

@@ -17,8 +17,7 @@ from seatrial.engine.barrier import TaskBarrier
 from seatrial.model.metric import Fact
 
 ROOT = 'semantics'
-LATE_S = 10.0
-"""Seconds that a name may come after its file was closed: rclone makes an empty file on HDFS so."""
+LATE_S = 10.0  # seconds that a name may come after its file was closed: rclone makes an empty file on HDFS so
 
 Seen = Tuple[Optional[bool], str]
 Step = Callable[[], Any]

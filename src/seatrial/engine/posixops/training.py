@@ -30,8 +30,6 @@ REST = ' after its first batch'
 
 
 class TrainingSample(NamedTuple):
-    """Where a sample lies."""
-
     name: str
     offset: int
 

@@ -36,7 +36,6 @@ class TreeShare(NamedTuple):
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part in one phase of a tree. Raises Failure and OSError."""
     phase, point = spec.phase, spec.point
     mine = share(point, spec.directory, owner(work, phase))
     planned = operations(point, phase)
@@ -64,7 +63,6 @@ def owner(work: Work, phase: str) -> int:
 
 
 def share(point: Point, root: str, rank: int) -> TreeShare:
-    """What this task makes of the tree."""
     level = [f'{root}.{rank}' if point.tree.subtrees == 'private' else root]
     directories = list(level)
     for _ in range(point.tree.depth):

@@ -40,7 +40,6 @@ class Proof(Engine):
         return Proof(self._key, self._transfers, self._limit_s, counts, hosts)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """The launch of one phase, whose tasks read raw + '.spec.json'."""
         path = f'{raw}.spec.json'
         spec = ProofSpec(phase, point, self._key, self._transfers, self._limit_s, self._written)
         argvs = tuple(module_argv(program, TASK, (path, str(rank))) for rank in range(point.tasks))

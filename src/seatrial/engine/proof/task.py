@@ -130,7 +130,6 @@ def offsets(spec: ProofSpec, rank: int) -> List[int]:
 
 
 def data_of(key: str, name: str, offset: int, size: int) -> bytes:
-    """What a transfer writes there."""
     pool, parts = _pool(key), []
     for place in range(offset, offset + size, BLOCK):
         digest = hashlib.blake2b(f'{key} {name} {place}'.encode(), digest_size=DIGEST).digest()

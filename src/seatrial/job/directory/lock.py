@@ -27,8 +27,7 @@ STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
 (rule P17), for the state directory may lie on another Lustre."""
 
-MAX_BYTES = 65536
-"""Of a file that is read and that others may have written."""
+MAX_BYTES = 65536  # of a file that is read and that others may have written
 
 _LOCKS = 'locks'
 _SUFFIX = '.json'
@@ -74,7 +73,6 @@ class Held(NamedTuple):
         return printable(said).encode('ascii', 'backslashreplace').decode('ascii')
 
     def sentence(self) -> str:
-        """That, and what can be done."""
         remedy = '; wait until it ends'
         if self.ended:
             left = max(1, math.ceil((self.patience_s - self.heartbeat_age_s) / 60))

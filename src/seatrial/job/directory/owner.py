@@ -22,7 +22,6 @@ class Owner(NamedTuple):
 
 
 def this_owner(session: str) -> Owner:
-    """This process, now."""
     pid = os.getpid()
     return Owner(
         session=session,
