@@ -10,7 +10,7 @@ figures (CSV) alone: what stands on stderr is a complaint.
 
 import os
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
 from seatrial.engine.fio.process import randseed_of
@@ -44,24 +44,6 @@ NAMES = {'write': 'put_block', 'update': 'rewrite', 'read': 'get_block', 'seeks'
 """Our metrics, and what Bonnie++ calls them; its rewrite reads each transfer and writes it back."""
 
 TOO_SHORT = '+++++'
-
-
-class Figure(NamedTuple):
-    """A figure of its line. value: KiB/s, or seeks a second; None: too short to measure; the rest as it prints it."""
-
-    value: Optional[float]
-    cpu_percent: str
-    latency: str
-
-
-class BonnieRun(NamedTuple):
-    """What one launch said. file_size: '512M' or '2G'; figures: by Bonnie++'s names, those that it measured."""
-
-    version: str
-    file_size: str
-    seeks_meant: int
-    seekers: int
-    figures: Tuple[Tuple[str, Figure], ...]
 
 
 class BonnieEngine(Engine):
@@ -107,16 +89,13 @@ class BonnieEngine(Engine):
         of a CPU and longest latency; a bandwidth counts the bytes of the file once, in an update too."""
         process = only_process('Bonnie++', outcome)
         refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
-        run = parse_run(outcome.stdouts[0])
+        said = parse_run(outcome.stdouts[0])
         size = point.data.bytes_per_task // MIB
-        meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', seeks_of(point), SEEKERS)
-        had = (run.file_size, run.seeks_meant, run.seekers)
+        meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', str(seeks_of(point)), str(SEEKERS))
+        had = (said['file_size'], said['seeks_meant'], said['seekers'])
         if had != meant:
             raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
-        missing = [name for name in NAMES.values() if name not in dict(run.figures)]
-        if missing:
-            raise EngineError('T13', f'Bonnie++ gives no {missing[0]}')
-        metrics = _metrics(run, point)
+        metrics = tuple(_metric(name, said, point) for name in NAMES)
         timed_s = sum(metric.seconds for metric in metrics)
         check_life('Bonnie++', timed_s, process)
         return Measurement(
@@ -130,42 +109,30 @@ class BonnieEngine(Engine):
         )
 
 
-def parse_run(text: str) -> BonnieRun:
-    """All that the line of one launch says of its file. Raises EngineError T13 if it is not whole."""
+def parse_run(text: str) -> Dict[str, str]:
+    """The fields of the line of one launch, by their names. Raises EngineError T13 if it is not whole."""
     lines = text.splitlines()
     said = lines[0].split(',') if len(lines) == 1 and text.endswith('\n') else []
     if len(said) != len(FIELDS):
         raise EngineError('T13', f'Bonnie++ printed no line of {len(FIELDS)} fields')
     fields = dict(zip(FIELDS, said))
+    for name in ('seeks_meant', 'seekers'):
+        if re.match(r'\d+\Z', fields[name], re.ASCII) is None:
+            raise EngineError('T13', f"Bonnie++'s line has '{fields[name]}' where a number of {name} belongs")
+    return fields
+
+
+def _metric(name: str, said: Dict[str, str], point: Point) -> Metric:
+    own = NAMES[name]
+    text = said[own]
     try:
-        return BonnieRun(
-            version=fields['bonnie_version'],
-            file_size=fields['file_size'],
-            seeks_meant=int(fields['seeks_meant']),
-            seekers=int(fields['seekers']),
-            figures=tuple((name, _figure(fields, name)) for name in NAMES.values() if fields[name]),
-        )
-    except ValueError as error:
-        raise EngineError('T13', f"Bonnie++'s line has no number where one belongs: {error}") from error
-
-
-def _figure(fields: 'dict[str, str]', name: str) -> Figure:
-    said = fields[name]
-    value = None if said == TOO_SHORT else float(said)
-    if value is not None and not 0 < value < float('inf'):
-        raise ValueError(f'{name} {said}')
-    return Figure(value, fields[f'{name}_cpu'], fields[f'{name}_latency'])
-
-
-def _metrics(run: BonnieRun, point: Point) -> Tuple[Metric, ...]:
-    found = []
-    for name, own in NAMES.items():
-        value, cpu, latency = dict(run.figures)[own]
-        figure = f'{own} {TOO_SHORT if value is None else f"{value:g}"}, {cpu} %CP, latency {latency}'
-        if name == 'seeks':
-            seconds = seeks_of(point) / value if value else 0.0
-            found.append(rate(name, seeks_of(point), seconds, figure))
-        else:
-            seconds = point.bytes_moved / (value * KIB) if value else 0.0
-            found.append(Metric(name, value * KIB if value else 0.0, 'B/s', seconds=seconds, figure=figure))
-    return tuple(found)
+        value = 0.0 if text == TOO_SHORT else float(text)  # KiB/s, or seeks a second
+    except ValueError:
+        value = -1.0
+    if text != TOO_SHORT and not 0 < value < float('inf'):
+        raise EngineError('T13', f"Bonnie++'s line has '{text}' as its {own}")
+    figure = f'{own} {f"{value:g}" if value else text}, {said[f"{own}_cpu"]} %CP, latency {said[f"{own}_latency"]}'
+    if name == 'seeks':
+        return rate(name, seeks_of(point), seeks_of(point) / value if value else 0.0, figure)
+    seconds = point.bytes_moved / (value * KIB) if value else 0.0
+    return Metric(name, value * KIB, 'B/s', seconds=seconds, figure=figure)
