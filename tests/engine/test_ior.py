@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from measuring import MFWA, access_point, cuts, option, refused_by
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
 from seatrial.engine.ior import (
-    Complaint,
     Ior,
     complaints,
     parse_summary,
@@ -415,10 +414,6 @@ def test_a_program_that_is_not_ior_is_refused(answer):
 # Genuine outputs
 
 
-def test_no_transcript_is_left_out():
-    assert {*GOOD, *REFUSED, *OTHERS, *TABLES, REWRITTEN} == set(TRANSCRIPTS)
-
-
 @pytest.mark.parametrize('name', GOOD)
 def test_the_figure_is_that_of_the_summary_to_its_last_digit(name):
     printed = re.search(r'"bwMiB": ([\d.]+)', text(name, 'summary.json')).group(1)
@@ -706,12 +701,6 @@ def test_a_warning_beside_a_perfect_summary_is_refused(line, rule):
 )
 def test_a_harmless_warning_is_no_complaint(line):
     assert complaints(line + '\n') == ()
-
-
-def test_a_complaint_is_quoted_with_its_rule():
-    assert complaints('x\nWARNING: More tasks requested (4) than available (2),\n') == (
-        Complaint('T9', 'WARNING: More tasks requested (4) than available (2),'),
-    )
 
 
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))

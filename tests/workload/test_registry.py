@@ -17,6 +17,7 @@ from seatrial.workload.checkpoint import checkpoint
 from seatrial.workload.contention import contention
 from seatrial.workload.interactive import BUILD, GIT, TREES
 from seatrial.workload.listing import listing
+from seatrial.workload.random import random_access
 from seatrial.workload.registry import (
     KINDS,
     UnknownKind,
@@ -37,8 +38,7 @@ OF_CHECKS = {
     name: examples(check.sweep, check.workload)[0]
     for name, check in load(Path(__file__).parents[2] / 'checks').items()
 }
-POINTS = {point.kind: point for point in reversed(OF_CHECKS.values())}
-"""Of each kind that of the first check of it."""
+POINTS = {point.kind: point for point in reversed(OF_CHECKS.values())}  # of each kind that of the first check of it
 
 FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)._replace(tasks=2)
 
@@ -145,6 +145,12 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
         (POINTS['interactive']._replace(phases=(TREES,)), 'unpacks an archive of '),
         (POINTS['interactive']._replace(phases=(GIT,)), 'clones a repository with '),
         (POINTS['interactive']._replace(phases=(BUILD,)), 'by make and cc'),
+        (data_access('multiple', order='random', direct=True), 'a file of its own, in random order, with O_DIRECT'),
+        (data_access('single', 'segment', interface='mpiio', collective=True), 'collectively through MPI-IO'),
+        (random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=8), '(70 % reads) '),
+        (random_access(('randread',), '1GiB', queue_depth=8)._replace(tasks=2), ', 8 in flight, for 30 s, with'),
+        (listing(891, (0.5, 1.0, 10.0)), ' four times in a row and again after 0.5, 1 and 10 s without a call'),
+        (FILES, 'Each of 2 tasks makes, stats, reads and removes 10 files of 100 B in one shared directory'),
     ],
 )
 def test_the_sentence_has_its_numbers(point, said):

@@ -29,7 +29,7 @@ from seatrial.filesystem.lustre.striping import (
     parse_getstripe,
     setstripe_argv,
 )
-from seatrial.filesystem.lustre.targets import Space, in_use, parse_df, room
+from seatrial.filesystem.lustre.targets import Space, parse_df, room
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.posix import Mounted
 from seatrial.model.ask import Answer
@@ -396,10 +396,6 @@ class TestRoom:
     def test_a_nearly_full_target_limits_what_cannot_go_round_it(self, layout, files, targets):
         free = [self.TIB // 1024, *[100 * self.TIB] * 499]
         assert self.room(layout, files, *free) == targets * free[0]
-
-    def test_the_target_that_limits_is_the_first_in_use(self):
-        there = Inventory((0, 1, 2), (), {})
-        assert [row.number for row in in_use(LustreLayout(ALL), 1, self.spaces(9, 5, 7), there)] == [1, 2, 0]
 
     def test_the_driver_names_the_target_that_limits(self, stand):
         assert DRIVER.capacity(str(stand.mount), striped('x', osts=(2,)), 1).narrowest == 'OST 2 has 5.28 GiB free'

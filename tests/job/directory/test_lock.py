@@ -323,19 +323,6 @@ def test_a_clock_that_is_ahead_makes_no_lock_stale(state, monkeypatch):
     with_it.release()
 
 
-@pytest.mark.parametrize('silent_s', [3 * HEARTBEAT_S - 60, 3 * HEARTBEAT_S + 60])
-@pytest.mark.parametrize('host', [os.uname().nodename, 'another'])
-def test_a_lock_of_an_earlier_boot_of_this_host_is_stale_as_soon(state, silent_s, host):
-    held = abandoned(state, os.getpid())
-    data = json.loads(Path(held.path).read_text())
-    data['holder'].update(host=host, machine='00000000-0000-4000-8000-000000000000 pid:[4026531836]')
-    Path(held.path).write_text(json.dumps(data))
-    aged(held, silent_s)
-    stale = host != 'another' and silent_s > 3 * HEARTBEAT_S
-    assert [each.stale for each in list_locks(state)] == [stale]
-    assert len(break_stale(state)) == stale
-
-
 def test_whoever_is_refused_after_a_reboot_is_not_told_to_wait_for_an_end(state):
     held = abandoned(state, os.getpid())
     data = json.loads(Path(held.path).read_text())

@@ -27,7 +27,6 @@ from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
 from seatrial.job.directory import lock, orphans, removal, rundir
-from seatrial.job.directory.owner import this_owner
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Blocked
@@ -44,7 +43,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 SFWA = data_access('single', operations=('read',))
 KILLS, BATCH, INTERRUPTIONS = 50, 10, 12
-NOBODY = 65534  # as in the fixture nobodys
 
 # The command on the node, for which launches of milliseconds count.
 RUNNER = """
@@ -319,12 +317,6 @@ def test_a_data_directory_that_fails_as_a_launch_begins_is_the_storages_failure(
     assert_matches('F1: EIO of .*/data on ', said(ran))
 
 
-def test_tasks_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('measured-write@32KiB', {'fault': 'crash-with-client'}))))
-    assert_matches('fio died of signal 9', ran.result.reasons[-2])
-    assert working_in(lab.target) == []
-
-
 # The ground is not what the plan says
 
 REFUSALS = {
@@ -357,17 +349,6 @@ def test_nothing_is_written_where_a_rule_forbids_the_run(lab, stub_fio, case):
     check_aftermath(lab, plan, before)
 
 
-def test_a_storage_system_that_another_session_holds_is_left_alone(lab, stub_fio):
-    plan, before = lab.plan(stub_fio()), lab.surroundings()
-    with lock.acquire(str(lab.state), 'scratch', 'other-session'):
-        ran = lab.run(plan)
-        assert [held.holder.session for held in lock.list_locks(str(lab.state))] == ['other-session']
-    assert (ran.end.reason, ran.records.samples, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
-    owner = this_owner('').owner
-    assert_matches(f'P6: storage system scratch is held by session other-session of {owner}', said(ran))
-    check_aftermath(lab, plan, before)
-
-
 def test_a_lock_that_is_taken_away_ends_the_case_before_its_next_block(lab, stub_fio):
     taken = str(lab.state / 'locks' / 'scratch.json')
     plan, before = lab.plan(stub_fio(('0003', {'unlink': taken}))), lab.surroundings()
@@ -375,12 +356,6 @@ def test_a_lock_that_is_taken_away_ends_the_case_before_its_next_block(lab, stub
     assert (ran.end.reason, {sample.block for sample in ran.measured}) == ('refused', {0})
     assert_matches('the lock .* was removed or replaced by another session', said(ran))
     check_aftermath(lab, plan, before)
-
-
-def test_a_state_directory_that_the_node_does_not_have_refuses_the_run(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio())._replace(state=str(lab.base / 'elsewhere')))
-    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches('elsewhere: the state directory does not exist on .*; all nodes must share it', said(ran))
 
 
 def test_a_job_that_cannot_beat_does_not_leave_the_storage_system_locked(lab, stub_fio):
@@ -432,14 +407,6 @@ def mounted(lab, repository):
 
 def tmpfs(folder, options):
     return f'mount -t tmpfs -o {options} none {folder}'
-
-
-def test_a_file_system_with_too_little_space_is_refused_with_the_arithmetic(lab, stub_fio, mounted):
-    plan = lab.plan(stub_fio())
-    output = mounted(lab.write(plan), tmpfs(lab.target, 'size=1m'), f'ls -A {lab.target}')
-    arithmetic = r'the case needs 1.12 MiB \(1179648 B\) on .*, more than free space: 1 MiB \(1048576 B\)'
-    assert_matches(f'P9: {arithmetic}', said(lab.ran(plan)))
-    assert output.splitlines()[1:] == ['exit 13']
 
 
 def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure(lab, stub_fio, mounted):
@@ -565,16 +532,6 @@ def test_a_target_where_others_could_replace_the_run_directory_is_refused(lab, s
 # An ordinary user
 
 
-def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys):
-    lab, plan = nobodys.lab, nobodys.plan()
-    os.chown(lab.target, NOBODY, NOBODY)
-    before = lab.surroundings()
-    assert nobodys.begin('run', plan).wait() == 0
-    assert nobodys.begin('remove', plan).wait() == 0
-    assert lab.left() == []
-    assert lab.surroundings() == before
-
-
 def test_records_are_kept_from_those_who_may_not_use_the_state_directory(lab, stub_fio):
     plan = lab.plan(stub_fio())
     lab.state.chmod(0o750)
@@ -614,12 +571,6 @@ def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, ca
     assert '`seatrial clean` shows and removes what it left' in capsys.readouterr().out
     assert len(lab.left()) == 1
     assert (lab.locks(), lab.surroundings()) == ([], before)
-
-
-def test_a_signal_ends_a_launch_that_would_last(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('0004', {'fault': 'interrupt-runner', 'seconds': 600.0}))))
-    assert (ran.end.reason, len(ran.records.samples)) == ('interrupted', 3)
-    assert working_in(lab.target) == []
 
 
 @pytest.mark.parametrize('first', ['kill -TERM $PPID $$', '{ sleep 0.2; kill -TERM $PPID; } & kill -TERM $$'])
@@ -717,18 +668,6 @@ def check_clean(lab, instant):
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():
         assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant
-
-
-def test_a_killed_job_is_incomplete_and_says_so(lab, stub_fio, repository):
-    plan = lab.plan(stub_fio(('0004', {'fault': 'kill-runner'})))
-    done = subprocess.run(runner_argv(repository, 'run', lab.write(plan)))
-    records = lab.records(plan)
-    assert (done.returncode, len(records.samples)) == (-signal.SIGKILL, 3)
-    result = lab.judged(plan)
-    assert result.verdict is Verdict.INCOMPLETE
-    assert_matches('T15: the job died: it left no end record; see', result.reasons[0])
-    assert command.main(['remove', lab.write(plan)]) == 13, 'its removal is left to seatrial clean'
-    assert len(lab.left()) == 1
 
 
 def test_a_killed_job_holds_its_storage_system_until_its_lock_is_stale(lab, stub_fio, repository):
