@@ -78,32 +78,6 @@ def reached(layout: LustreLayout, size: int) -> list[LayoutComponent]:
     ]
 
 
-def digits_out(text: str) -> list[str]:
-    return [re.sub(r'0x[0-9a-f]+|-?\d+', 'N', line) for line in text.splitlines()]
-
-
-class TestTheStandIn:
-    @pytest.mark.parametrize('word', ['--json', '-J', '--stripe_count', '-y=1', '--no-such'])
-    def test_it_refuses_an_option_that_the_usage_text_does_not_have(self, stand, word):
-        said = run(['lfs', 'getstripe', word, str(stand.mount)])
-        assert (said.returncode, said.stderr) == (4, f"lfs: unrecognized option '{word}'\n") or word == '-y=1'
-        assert 'Usage: getstripe' in said.stdout
-
-    def test_its_yaml_has_the_lines_of_a_real_one(self, stand):
-        plain, composite = stand.directory('plain'), stand.directory('composite')
-        DRIVER.set_layout(plain, striped('x', ALL, 4 * MIB))
-        DRIVER.set_layout(composite, PROGRESSIVE)
-        for directory, name in ((plain, '039'), (composite, '043')):
-            said = run(['lfs', 'getstripe', '-y', stand.written(directory)])
-            assert digits_out(said.stdout) == digits_out(lustre_step(name).stdout)
-
-    def test_its_directory_stripes_are_those_of_a_real_one(self, stand):
-        path = str(stand.mount / 'dm2')
-        assert run(['lfs', 'mkdir', '-c', '2', path]).returncode == 0
-        shown = lustre_step('061').stdout.partition('lmv_stripe_count:  2')[0]
-        assert digits_out(run(['lfs', 'getdirstripe', path]).stdout) == digits_out(shown)
-
-
 sizes = st.none() | st.sampled_from([65536, MIB, 4 * MIB])
 counts = st.none() | st.just(ALL) | st.integers(1, 4)
 ends = st.lists(st.sampled_from([4 * MIB, 8 * MIB, 64 * MIB]), unique=True, max_size=2).map(sorted)
