@@ -1,8 +1,5 @@
-"""The IOR engine: its command lines, and what it makes of genuine outputs of IOR 3.3.0, 4.0.0 and 4.1.0+dev.
-
-The transcripts one-* and two-nodes-*, wrong-world, phantom-*, over-existing, singletons and v33-* are launches of
-this engine's own command lines; two-nodes-* was run on one node with IOR_FAKE_NODES=2 IOR_FAKE_TASK_PER_NODES=1.
-"""
+"""The IOR engine: its command lines, and what it makes of genuine outputs of IOR 3.3.0, 4.0.0 and 4.1.0+dev. two-
+nodes-* was run on one node with IOR_FAKE_NODES=2 IOR_FAKE_TASK_PER_NODES=1."""
 
 import functools
 import json

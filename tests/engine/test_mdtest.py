@@ -1,10 +1,6 @@
-"""The mdtest engine: its command lines, and what it makes of genuine outputs of mdtest 3.3.0, 4.0.0 and 4.1.0+dev.
-
-The transcripts one-* are launches of this engine's own command lines on two tasks; missing-*, existing-create,
-wrong-world, singletons and v33-* are such launches where nothing or too much was there, with other tasks than meant,
-and by 3.3.0. In short-read and verify-fails the files were overwritten before; verify-fails and shifted-private-*
-have options more (-X; -N 1).
-"""
+"""The mdtest engine: its command lines, and what it makes of genuine outputs of mdtest 3.3.0, 4.0.0 and 4.1.0+dev. In
+short-read and verify-fails the files were overwritten before; verify-fails and shifted-private-* have options more
+(-X; -N 1)."""
 
 import os
 import random

@@ -216,10 +216,8 @@ def written(kernels):
 
 
 def writing(kernels, **more):
-    """A session on one client, once what it measures comes to the server: the start-up is over.
-
-    In transfers of 64 MiB: with 256 MiB fio lived 10 to 25 s beside the region that it timed (seen), which is T24.
-    """
+    """A session on one client, once what it measures comes to the server. With 256 MiB fio lived too long beside its
+    region (T24)."""
     running = kernels.begin('MultipleFilesTasks', bytes_per_task='256MiB', nodes=1, **more)
     wait_for('it measures', running.launches)
     before = written(kernels)
@@ -248,10 +246,7 @@ class TestFailures:
 
     @pytest.mark.long
     def test_a_client_whose_network_is_cut_goes_on_where_it_was(self, kernels):
-        """For 30 s, where Slurm waits for longer: the SlurmdTimeout of the other tests would give the node up.
-
-        An engine whose end reaches srun so much later has lived longer than it can have measured: no figure then.
-        """
+        """For 30 s, where Slurm waits for longer. An engine whose end reaches srun so much later has no figure."""
         kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=120))
         running = begun(kernels, nodes=1)
         kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'nomaster')

@@ -1,7 +1,5 @@
-"""fio's file engines: their job files, what is made of genuine outputs of fio 3.33 and 3.42, and fio itself.
-
-The transcripts files-* are launches of this engine's own command lines with two tasks, but for files-trap-stat.
-"""
+"""fio's file engines: job files, genuine outputs of fio 3.33 and 3.42 (files-* are this engine's own launches), fio
+itself."""
 
 import json
 import os

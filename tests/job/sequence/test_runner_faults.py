@@ -1,8 +1,4 @@
-"""The runner where something fails: one clear message, the right verdict, nothing touched that is not its own.
-
-A stand-in for fio fails as a test wants (tests/stubs/fio.py); file systems fail as small mounts in a mount namespace
-of their own.
-"""
+"""The runner where something fails: one clear message, the right verdict, nothing touched that is not its own."""
 
 import errno
 import json
@@ -26,15 +22,14 @@ from seatrial.filesystem.base import Capacity, Lost
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
-from seatrial.job.directory import lock, orphans, removal, rundir
+from seatrial.job.directory import orphans, removal, rundir
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence import blocks, sampling, start, survey
-from seatrial.job.sequence.recorder import Recorder
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits, TrialPlan
-from seatrial.model.record import SAMPLES, Start, read_records
+from seatrial.model.record import SAMPLES, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
 from stand_in import Altered, working_in
@@ -459,15 +454,6 @@ def filled(lab, stub_fio, mounted, repository):
     return lab.ran(plan), output.splitlines()
 
 
-def test_a_file_system_that_others_fill_during_the_run_leaves_the_point_incomplete_with_the_arithmetic(filled):
-    ran, _ = filled
-    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
-    assert_matches(
-        r'P9a: .*ENOSPC of data.*; the case needs .*iB, .*B are left free, [\d.]+ MiB were before it began',
-        ' '.join(ran.result.reasons),
-    )
-
-
 def test_what_is_left_in_a_layout_is_compared_with_what_was_free_in_it(lab, stub_fio, monkeypatch):
     def capacity(driver, path, layout=None, files=None):
         return Capacity(3 * GIB if files is None else GIB, None)
@@ -504,19 +490,6 @@ def test_a_file_system_of_the_records_that_others_fill_ends_the_job(lab, stub_fi
     output = mounted(str(elsewhere), tmpfs(plan.records, 'size=64k'), f'ls -A {lab.state}/locks')
     assert_matches(r'\Aseatrial: .*No space left on device', output)
     assert output.splitlines()[1:] == ['exit 13']
-
-
-def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab, stub_fio, monkeypatch, capfd):
-    def full(recorder, value):
-        if not isinstance(value, Start):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Recorder, 'write', full)
-    plan, before = lab.plan(stub_fio()), lab.surroundings()
-    assert command.main(['run', lab.write(plan)]) == 13
-    assert_matches(f'the records {re.escape(plan.records)} cannot be kept: .*No space left', capfd.readouterr().err)
-    assert (lab.locks(), lab.surroundings()) == ([], before)
-    assert lab.judged(plan).verdict is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize(
@@ -668,18 +641,6 @@ def check_clean(lab, instant):
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():
         assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant
-
-
-def test_a_killed_job_holds_its_storage_system_until_its_lock_is_stale(lab, stub_fio, repository):
-    killed = lab.plan(stub_fio(('0004', {'fault': 'kill-runner'})))
-    subprocess.run(runner_argv(repository, 'run', lab.write(killed)))
-    (lab.state / 'sessions' / 'next').mkdir()
-    following = lab.plan(stub_fio(), check='Next')._replace(session='next')
-    assert_matches('P6: storage system scratch is held by session', said(lab.run(following)))
-    (held,) = lock.list_locks(str(lab.state))
-    os.utime(held.path, (time.time() - lock.STALE_S - 1,) * 2)
-    assert [each.path for each in lock.break_stale(str(lab.state))] == [held.path]
-    assert lab.run(lab.plan(stub_fio(), check='After')._replace(session='next')).end.reason == 'finished'
 
 
 def stalls(monkeypatch, looks):
