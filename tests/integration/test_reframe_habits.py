@@ -160,18 +160,6 @@ def test_a_repeated_case_has_a_record_of_its_own(ran):
     assert first != second and all((each / 'samples.jsonl').is_file() for each in (first, second))
 
 
-def test_reframes_results_database_compares_figures_with_their_units(ran, reframe):
-    assert 'Current session stored with UUID' in ran[0]
-    compared = reframe('--performance-compare=now-1h:now/now-1h:now/mean:/').stdout
-    assert all(word in compared for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
-
-
-def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
-    words = [f'--restore-session={home / "report.json"}', '-l', '-S', 'profile=smoke']
-    assert 'Found 2 check(s)' in reframe(*words).stdout
-    assert 'Found 0 check(s)' in reframe(*words, '--failed').stdout
-
-
 @pytest.fixture(scope='module')
 def adopt(home):
     """`seatrial adopt` of a report, which has ended."""

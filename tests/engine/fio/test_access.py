@@ -88,42 +88,6 @@ class TestJobFile:
                 ('data', i * at.data.transfer_size, at.data.transfer_size) for i in range(at.data.transfers)
             ]
 
-    @pytest.mark.parametrize(
-        ('phase', 'options'),
-        [
-            (
-                'write',
-                {
-                    'rw': 'write',
-                    'create_on_open': '1',
-                    'end_fsync': '1',
-                    'refill_buffers': '1',
-                    'fallocate': 'none',
-                    'fadvise_hint': '0',
-                    'clocksource': 'clock_gettime',
-                    'unlink': '0',
-                    'direct': None,
-                },
-            ),
-            (
-                'read',
-                {
-                    'rw': 'read',
-                    'create_on_open': None,
-                    'allow_file_create': '0',
-                    'invalidate': '1',
-                    'unlink': '0',
-                    'thread': '0',
-                    'direct': None,
-                },
-            ),
-        ],
-    )
-    def test_a_phase_has_its_options(self, phase, options):
-        for job in jobs_of(phase, point()):
-            assert {option: job.get(option) for option in options} == options
-        assert {job['rw'] for job in jobs_of(phase, point(MFWA_RANDOM))} == {f'rand{phase}'}
-
     @pytest.mark.parametrize('nodes', [1, 2])
     @given(seed=st.integers(0, 2**31))
     def test_another_seed_or_launch_gives_other_data_and_the_same_elsewhere_does_not(self, nodes, seed):

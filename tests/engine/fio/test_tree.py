@@ -18,7 +18,7 @@ from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio.tree import TOGETHER_S, FioFiles
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.base import Entries
-from seatrial.workload.tree import PHASES, levels_total, metadata_tree
+from seatrial.workload.tree import PHASES, metadata_tree
 
 WITHOUT_READ = ('create', 'stat', 'remove')
 
@@ -77,27 +77,7 @@ def jobs_of(phase, at):
     return jobs_in(command_of(phase, at))
 
 
-def names_of(job):
-    return [job['filename_format'].replace('$filenum', str(number)) for number in range(int(job['nrfiles']))]
-
-
-def points(files, size, subtrees, tasks):
-    return point(metadata_tree(files_per_directory=files, bytes_per_file=size, subtrees=subtrees), tasks)
-
-
-POINTS = st.builds(
-    points, st.integers(1, 30), st.integers(1, 5 * KIB), st.sampled_from(['shared', 'private']), st.integers(1, 9)
-)
-
-
 class TestJobFile:
-    @given(POINTS)
-    def test_the_files_lie_in_the_directories_that_are_made_before_the_first_phase(self, at):
-        made = command_of('create', at).directories
-        assert len(set(made)) == levels_total(at, at.tasks).directories
-        assert {os.path.dirname(name) for job in jobs_of('create', at) for name in names_of(job)} == set(made)
-        assert [command_of(phase, at).directories for phase in PHASES[1:]] == [()] * 3
-
     @pytest.mark.parametrize(
         ('phase', 'tree', 'engine', 'mode', 'block'),
         [
@@ -114,22 +94,6 @@ class TestJobFile:
     def test_a_phase_has_its_engine_and_one_transfer_a_file(self, phase, tree, engine, mode, block):
         job = jobs_of(phase, point(tree))[0]
         assert (job['ioengine'], job['rw'], job['bs'], job['filesize']) == (engine, mode, block, block)
-
-    @pytest.mark.parametrize('phase', PHASES)
-    def test_every_phase_has_these_options_and_only_the_first_may_create(self, phase):
-        options = {
-            'create_on_open': '1',
-            'unlink': '0',
-            'openfiles': '1',
-            'clocksource': 'clock_gettime',
-            'fallocate': 'none',
-            'fadvise_hint': '0',
-            'invalidate': '0',
-            'thread': '0',
-            **({} if phase == 'create' else {'allow_file_create': '0'}),
-        }
-        for job in jobs_of(phase, point(PRIVATE)):
-            assert {option: job[option] for option in options} == options
 
     def test_the_memory_for_the_files_grows_with_them_where_fio_shares_it(self):
         many = point(PRIVATE.changed(files_per_directory=1_000_000))
@@ -171,11 +135,6 @@ class TestVersion:
     @pytest.mark.parametrize('version', ['3.27', '3.100', '4.0', '3.36-17-gb9d3'])
     def test_later_ones_are_not(self, version):
         assert FioFiles().parse_version(f'fio-{version}\n') == version
-
-
-def test_the_directories_stay_when_the_files_are_removed():
-    left = [FioFiles().entries(point(PRIVATE), phase) for phase in PHASES]
-    assert left == [Entries(2, 20, 0)] * 3 + [Entries(2, 0, 0)]
 
 
 @pytest.mark.parametrize('name', GOOD)
