@@ -75,8 +75,7 @@ class BonnieEngine(Engine):
         return 'zeros, with a counter in each transfer'
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One process; the seekers are its own. -n 0: no other files, -f: no single bytes, -r 0: any size. As root it
-        wants to be told as whom it shall run (-u)."""
+        """One process. -n 0: no other files, -f: no single bytes, -r 0: any size; -u: as root it wants a user."""
         size = f'{point.data.bytes_per_task // MIB}:{point.data.transfer_size}:{seeks_of(point)}:{SEEKERS}'
         argv = [program, '-d', '.', '-s', size, '-n', '0', '-f', '-q', '-x', '1', '-r', '0', '-m', 'seatrial']
         argv += ['-z', str(randseed_of(seed, raw) % SEEDS)]

@@ -132,8 +132,7 @@ class Ior(Engine):
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Random order is exact in whole files alone: in a shared file -z deals all offsets to the ranks, in unequal
-        numbers."""
+        """Random order is exact in whole files alone: in a shared one -z gives ranks unequal numbers of offsets."""
         data = point.data
         if any(each.mixed for each in phases_of(point)):
             return 'cannot read and write back in place'
@@ -334,8 +333,7 @@ def hashed(seed: int, salt: str, below: int) -> int:
 
 
 def parse_summary(json_text: str) -> IorSummary:
-    """What the JSON summary says. Raises EngineError: T8 if it is not whole, T7 if the version is too old, T13 if
-    something is missing."""
+    """What the JSON says. Raises EngineError: T8 not whole, T7 version too old, T13 something is missing."""
     try:
         data = json.loads(json_text, parse_float=Decimal)
     except ValueError as error:

@@ -448,8 +448,7 @@ def _slack(row: MdtestRow) -> float:
 
 
 def _check_tree(row: MdtestRow, of_all: RankRow, seconds: float, point: Point) -> None:
-    """The table has one tree by the first rank's clock, which saw no more than `seconds`; the file of the ranks
-    counts a tree for each rank, even a shared one."""
+    """The table has one tree, by the first rank's clock; the file of ranks one for each, even a shared one."""
     one_tree = levels_total(point, 1).directories
     if float(row.mean) + _slack(row) < one_tree / seconds:
         raise EngineError('T1', f'{row.operation}: {row.mean} a second for {one_tree} in no more than {seconds} s')

@@ -45,8 +45,7 @@ Facts = Mapping[tuple[object, ...], _Facts]  # by case
 
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """What is not the same in two sessions, or two sets of them, each once: 'kernel: 5.14.0 against 5.15.0'. The file
-    system comes first. Only cases that began on both sides are looked at."""
+    """Each once: 'kernel: 5.14.0 against 5.15.0', the file system first; only of cases that began on both sides."""
     return differing(facts_of(before), facts_of(after))
 
 

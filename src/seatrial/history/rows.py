@@ -160,8 +160,7 @@ def needed_by(columns: Sequence[str]) -> list[str]:
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
-    """One row a metric of each session, in a sixth of the rows and less. columns: only these; metrics that are alike
-    in the rest of OF_METRIC are then one row."""
+    """One row a metric of each session. columns: only these; what is alike in the rest of OF_METRIC is one row."""
     key = [name for name in ('session', *OF_METRIC) if name in columns]
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     made = {
@@ -181,8 +180,7 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
 
 @dataclass(frozen=True)
 class Kept:
-    """What the history keeps of one case. samples: the measured launches that count, by metric; verdict, metrics: the
-    verdict words of the case and of each of its metrics, the latter with the reason."""
+    """Of one case: measured launches that count, by metric; verdict words, of metrics with their reasons."""
 
     plan: TrialPlan
     records: Records

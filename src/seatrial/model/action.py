@@ -1,5 +1,4 @@
-"""Actions: commands of the site that take servers away, or burden them, and bring them back; and what came of them. A
-scenario says when (`Planned`), the site how (`Action`); a transcript (`Step`) lies in the launch's raw output."""
+"""Commands of the site that take servers away and back (Action), when (Planned), and what came of it (Step)."""
 
 import json
 from typing import NamedTuple, Optional, Tuple

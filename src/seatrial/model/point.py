@@ -1,5 +1,4 @@
-"""A point: one concrete parameter set of a check, everything in full, as it is launched, recorded, judged and
-reported. Its `kind` names the file in workload/ that knows what it means."""
+"""A point: one concrete parameter set in full, launched, recorded, judged. Its `kind` names the file in workload/."""
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 

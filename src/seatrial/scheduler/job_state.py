@@ -160,8 +160,7 @@ def of_silence(text: str) -> JobState:
 
 
 def with_output(known: JobState, output: str) -> JobState:
-    """With what Slurm's own programs have reported to the job: that its memory was exceeded, which without cgroups
-    Slurm calls FAILED by signal 9 (seen), or which node failed."""
+    """With what Slurm told the job: memory exceeded (without cgroups only signal 9), or which node failed."""
     if known.state is SlurmState.FAILED and _MEMORY.search(output):
         return known._replace(state=SlurmState.OUT_OF_MEMORY)
     node = _NODE_FAILURE.search(output)

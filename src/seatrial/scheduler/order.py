@@ -44,8 +44,7 @@ class Order:
 
 
 def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
-    """The crontab with this block, where it was before or at the end; an empty one takes it out. marks: the first and
-    the last line of it. Raises ValueError where these are not a pair."""
+    """The crontab with this block (empty: without it) where it was, else last. ValueError: unpaired marks."""
     lines = crontab.splitlines(keepends=True)
     found = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
     if not found:

@@ -44,8 +44,7 @@ class QueuedJob(NamedTuple):
 
 
 def jobs_named(name: str) -> list[QueuedJob]:
-    """The jobs of this name that have not ended, of all users. Nothing is asked for that a user has written: an
-    argument may hold a line that looks like another job. Raises QueueError."""
+    """Jobs of this name that have not ended, of all users, by nothing that a user can forge. Raises QueueError."""
     return _jobs(f'--name={name}', f'--format={_FORMAT}')
 
 

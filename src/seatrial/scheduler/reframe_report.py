@@ -21,8 +21,7 @@ _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by
 
 
 def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
-    """Write the state of every job of the session in this folder that was cut off and has none yet, as ReFrame and
-    Slurm say it. Once Slurm does not answer it is not asked again."""
+    """Write the state of every job that was cut off and has none yet; once Slurm is silent it is not asked again."""
     tests = _tests(folder / REFRAME / REPORT)
     gave_up = _STOPPED.findall(tail(folder / OUTPUT))
     stopped = f'ReFrame says: {gave_up[-1]}' if gave_up else ''

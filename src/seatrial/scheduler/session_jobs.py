@@ -114,8 +114,7 @@ def cancel(
 
 
 def cancel_all(screen: Console, site: Site, session: str) -> None:
-    """Cancel what the session still has in the queue, as where ReFrame has lost sight of a job, and wait for its
-    end."""
+    """Cancel what the session still has in the queue, as where ReFrame lost sight of it, and wait for its end."""
     if not has_queue(site):
         return
     end = time.monotonic() + ASK_S

@@ -40,8 +40,7 @@ WALLS = 16
 
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
-    """The workload. bytes_per_task: the most that a task writes in each IOR; one that ends before the stone wall
-    needs more."""
+    """bytes_per_task: the most that a task writes in each IOR; one that ends before the stone wall needs more."""
     return Point(
         'io500',
         (PHASE,),

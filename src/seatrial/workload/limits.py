@@ -1,5 +1,4 @@
-"""Limits that are reached in the middle of a write: a quota, or all that a file system has. What a limit leaves is
-asked when the case begins, and stands in the point. One launch decides."""
+"""Limits reached in the middle of a write: a quota's, or a file system's. What is left is asked before."""
 
 from typing import Dict, Sequence
 

@@ -23,8 +23,7 @@ class Synced(NamedTuple):
 
 
 def main(arguments: List[str]) -> int:
-    """The arguments: the file, and the argv of elbencho, whose exit status this is where it failed; 1 where the fsync
-    failed. The last line of the output is WORD and a Synced."""
+    """The file, and elbencho's argv, whose status this is; 1 where the fsync failed. Last line: WORD and a Synced."""
     path, argv = arguments[0], arguments[1:]
     try:
         status = subprocess.call(argv)

@@ -46,8 +46,7 @@ def job_file(options: Dict[str, Any], jobs: Dict[int, Dict[str, Any]]) -> str:
 
 
 def randseed_of(seed: int, raw: str) -> int:
-    """Other data for every launch and every task, and the same again for the same plan (rule P4). Odd, and not 0: fio
-    multiplies its randseed by the number of the job, and an even number loses bits."""
+    """Other data for every launch and task, the same for the same plan (P4). Odd: fio loses bits of an even one."""
     launch = os.path.basename(raw)
     return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
 

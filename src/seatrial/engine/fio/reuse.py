@@ -1,5 +1,4 @@
-"""fio as an engine of files used again: what is there stays, and is written over, updated or read in place. An update
-is a replay of a log of fio's (read_iolog): a read and a write of each transfer in turn (strace, fio 3.33)."""
+"""fio as an engine of files used again in place. An update replays a log: read and write of each transfer."""
 
 from typing import Iterable, List, Optional
 

@@ -60,8 +60,7 @@ class FioFiles(FioProcess):
     checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end, to
-        sync them a second time (both seen)."""
+        """fsync=1 leaves out each job's last file; fsync_on_close syncs all a second time at the end (both seen)."""
         tree = point.tree
         if tree.depth:
             directories = levels_total(point, point.tasks).directories

@@ -38,10 +38,7 @@ class WayRefused(Exception):
 
 
 class Pattern:
-    """One way to write, as one task of the launch sees it.
-
-    writers: take turns; together: write at once. Both are ranks, as reader is
-    """
+    """One way to write, as one task sees it: the ranks that write in turn (writers) or at once (together)."""
 
     def __init__(self, work: Work, key: str, name: str) -> None:
         self._work, self._key, self._name = work, key, name

@@ -54,8 +54,7 @@ class LeftBehind(NamedTuple):
 
 
 def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Union[int, LeftBehind]:
-    """Carry the job out in a process of its own, to which signals are passed on; its exit status, or LeftBehind after
-    patience_s seconds in one call. A signal that has ended the job ends this process too."""
+    """Carry the job out in a process of its own, which gets signals; its status, or LeftBehind after patience_s."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     over, ends = os.pipe()
     parent, pid = os.getpid(), os.fork()
@@ -82,8 +81,7 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
 
 
 def _carry_out(job: Callable[[], int], parent: int, ends: int) -> None:
-    """In the job's process, which never outlives the one that watches it. ends: is closed first, because the kernel
-    closes what was opened last before it, and that may lie on a dead server."""
+    """Never outlives the watching process. ends: closed first, for what was opened last may be on a dead server."""
     status = 70
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -129,8 +127,7 @@ def _status(pid: int) -> Optional[int]:
 
 
 def _wakes(pid: int) -> Optional[int]:
-    """How often the main thread has come to wait, as it does between launches; None where it does not, or is
-    unknown."""
+    """How often the main thread has come to wait, as between launches; None where it does not, or is unknown."""
     try:
         with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii', errors='replace') as stream:
             told = dict(line.rstrip('\n').split(':', 1) for line in stream)

@@ -19,8 +19,7 @@ def allocated(environment: Mapping[str, str] = os.environ) -> Tuple[str, ...]:
 
 
 def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.environ) -> Tuple[NotTested, ...]:
-    """The other nodes of the job's partition, each with its state and the reason that was given for it. Where Slurm
-    does not answer in ANSWER_S there is one row that says so. What the job has lost since, its launches say."""
+    """The partition's other nodes, with state and reason; one row that says so where Slurm is silent for ANSWER_S."""
     partition = environment.get('SLURM_JOB_PARTITION', '')
     if not partition:
         return ()

@@ -47,8 +47,7 @@ def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
 def said_by_tasks(
     launcher: Launcher, point: Point, argv: Tuple[str, ...], work_s: float = 0.0, nodes: Tuple[str, ...] = ()
 ) -> Tuple[str, Optional[str]]:
-    """What each task of a point prints of this program, which writes no data and may take work_s; and why not, or
-    None. nodes: by name, where it is to run on these."""
+    """What each task prints of this program, which may take work_s; and why not, or None. nodes: by name."""
     started = launch_argv(launcher, point, argv, nodes)
     deadline = DEADLINE_S + DEADLINE_PER_TASK_S * point.tasks + work_s
     answer = ask(started, deadline)

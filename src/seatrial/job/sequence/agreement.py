@@ -20,8 +20,7 @@ SHOWN_ANSWERS = 4
 
 
 def main(arguments: List[str]) -> int:
-    """The task of one node. `arguments`: the program, whether it is linked with MPI, the digest of what is expected.
-    It says what it has only where that is something else."""
+    """A node's task: program, whether it has MPI, the digest expected; it tells what it has where that differs."""
     program, kind, expected = arguments
     own = Provenance(build_of(program), library_of(program) if kind == MPI else '')
     said = SAME if _digest(own) == expected else _words(own, kind == MPI)

@@ -19,8 +19,7 @@ BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 
 class Clients(NamedTuple):
-    """fault: why a node may not have forgotten; fetched: bytes that all clients have had from the servers so far,
-    None without counters. Whether they did forget, only these tell (rule P2)."""
+    """fault: why a node may not have forgotten; fetched: bytes from servers so far, None without counters (P2)."""
 
     fault: Optional[str]
     fetched: Optional[int]

@@ -22,8 +22,7 @@ TRIED = 'tried'  # the name of a file that shows whether a target takes files at
 
 
 def without_closed(plan: TrialPlan, driver: Driver) -> TrialPlan:
-    """The plan; of a node sweep over all targets one over those that take files now, for writers wait for one that is
-    away."""
+    """The plan; a node sweep over all targets becomes one over those that take files, or writers would wait."""
     layout = plan.points[0].layout
     if plan.axis.equals != 'node' or layout is None:
         return plan
@@ -136,8 +135,7 @@ class Layouts:
         self._tried.add(wanted.canonical)
 
     def _why_closed(self, point: Point) -> str:
-        """Why the target of this point takes no new files, so that a file there waits or fails; empty where it does,
-        or where the point is of none. It is checked once."""
+        """Why the target of this point takes no new files, which is checked once; empty where it does."""
         if not self._of_targets or point.layout is None:
             return ''
         if self._targets is None:

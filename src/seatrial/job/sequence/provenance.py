@@ -64,8 +64,7 @@ def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def build_of(program: str) -> str:
-    """'spack:HASH' of a program's installation (.spack/spec.json), else 'sha256:HEX' of the file; empty:
-    unreadable."""
+    """'spack:HASH' of a program's installation (.spack/spec.json), else its 'sha256:HEX'; empty: unreadable."""
     path = os.path.realpath(program)
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         spec = read_json(os.path.join(os.path.dirname(os.path.dirname(path)), '.spack', 'spec.json'))

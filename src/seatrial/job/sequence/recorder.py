@@ -60,8 +60,7 @@ class Recorder:
             data = data[os.write(self._descriptor, data) :]
 
     def keep(self, name: str, launch: RawLaunch) -> str:
-        """Keep what a measurement is made of as raw/<name>.launch.json.gz, long streams as the engine was given them;
-        returns the SHA-256 of the file."""
+        """Keep what a measurement is made of as raw/<name>.launch.json.gz; returns the SHA-256 of the file."""
         packed = io.BytesIO()
         with gzip.GzipFile(filename='', mode='wb', fileobj=packed, mtime=0) as stream:
             stream.write(json.dumps(to_json(launch)).encode('ascii'))
@@ -92,8 +91,7 @@ class RecordReader:
         return os.path.exists(self._path)
 
     def read(self) -> Records:
-        """The records that a job has left by now, with the state of the job; where nothing is new the very same value
-        as last time. Raises OSError, NotReadable."""
+        """What a job has left by now; the very same value where nothing is new. Raises OSError, NotReadable."""
         found = self._read_on()
         found = found._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
         if found != self._records:

@@ -48,8 +48,7 @@ class _Job(NamedTuple):
 
 
 def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
-    """Carry the plan out; always leaves an end record. blocked: what the process that watches this one has seen of
-    it. Raises AlreadyRecorded."""
+    """Carry the plan out; always leaves an end record. blocked: the watching process's. Raises AlreadyRecorded."""
     job = _Job(plan, Recorder(plan.records), Signals(), blocked or Blocked(), {}, {}, [], {}, [])
     recorder, signals = job.recorder, job.signals
     try:

@@ -114,8 +114,7 @@ def valid(sample: Sample) -> Measurement:
 
 
 def seconds_of(sample: Sample) -> float:
-    """Of its timed region, where a larger size would help if it was too short; infinite where it is not known, or
-    where the launch is invalid for another reason."""
+    """Of its timed region; infinite where it is unknown or the launch is invalid for more than being too short."""
     if sample.measurement is None or any(f.effect != 'label' and f.rule not in TOO_SHORT for f in sample.findings):
         return float('inf')
     return sample.measurement.seconds or float('inf')
@@ -325,8 +324,7 @@ def _check_room(trial: Trial) -> None:
 
 
 def _limit_s(trial: Trial, point: Point) -> float:
-    """How long a launch may last: what a failover may block, time and pauses of its own, and many times what the
-    slowest rate gives."""
+    """What a failover may block, the launch's own time and pauses, and many times what the slowest rate gives."""
     slowest = min(trial.rates) if trial.rates else float('inf')
     own_s = point.duration_s + sum(point.pauses_s)
     return trial.plan.launch_limit_s + own_s + LIMIT_FACTOR * kind_of(point.kind).amount(point) / slowest
