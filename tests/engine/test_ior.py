@@ -18,11 +18,7 @@ from hypothesis import strategies as st
 
 from measuring import MFWA, access_point, cuts, option, refused_by
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
-from seatrial.engine.ior import (
-    Ior,
-    complaints,
-    parse_summary,
-)
+from seatrial.engine.ior import Ior, complaints, parse_summary
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.access import data_access, file_name
 from seatrial.workload.registry import kind_of

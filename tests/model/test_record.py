@@ -5,16 +5,7 @@ import json
 import pytest
 
 from builders import plan_of, records_of
-from seatrial.model.record import (
-    KINDS,
-    Drill,
-    DrillGroup,
-    Finding,
-    Removal,
-    TargetRow,
-    line_of,
-    read_records,
-)
+from seatrial.model.record import KINDS, Drill, DrillGroup, Finding, Removal, TargetRow, line_of, read_records
 
 RECORDS = records_of(plan_of(), [100.0], targets=(TargetRow('OST', 3, 'x-OST0003', True, flags=('flash',)),))
 START, SIZED, SAMPLE, END = RECORDS.start, RECORDS.sized, RECORDS.samples[-1], RECORDS.end

@@ -9,14 +9,7 @@ from seatrial.model.plan import Sizing
 from seatrial.model.units import KIB, MIB
 from seatrial.workload.base import Effort, Entries
 from seatrial.workload.registry import entries_after, fault_of, kind_of
-from seatrial.workload.tree import (
-    MAX_DEPTH,
-    MIN_DIRECTORIES,
-    levels,
-    levels_total,
-    metadata_tree,
-    operations,
-)
+from seatrial.workload.tree import MAX_DEPTH, MIN_DIRECTORIES, levels, levels_total, metadata_tree, operations
 
 TREE = kind_of('tree')
 FDTREE_1 = metadata_tree(depth=4, branching=5, files_per_directory=3, bytes_per_file='40KiB', subtrees='private')

@@ -21,16 +21,7 @@ from decimal import Decimal
 from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import (
-    Command,
-    Engine,
-    EngineError,
-    Outcome,
-    check_life,
-    ending,
-    immovable,
-    only_process,
-)
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, ending, immovable, only_process
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
