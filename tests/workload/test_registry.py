@@ -15,7 +15,6 @@ from seatrial.workload.access import data_access
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
 from seatrial.workload.checkpoint import checkpoint
 from seatrial.workload.contention import contention
-from seatrial.workload.interactive import BUILD, GIT, TREES
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
 from seatrial.workload.registry import (
@@ -141,12 +140,6 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
         (contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
         (POINTS['device'].changed(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
         (POINTS['operations']._replace(tasks=4), '4 tasks does 15 operations one by one on 216 files of 4 KiB'),
-        (POINTS['ageing'], 'fills directories 1 to 10 levels deep with 1 to 100 files each, of up to '),
-        (POINTS['interactive']._replace(phases=(TREES,)), 'unpacks an archive of '),
-        (POINTS['interactive']._replace(phases=(GIT,)), 'clones a repository with '),
-        (POINTS['interactive']._replace(phases=(BUILD,)), 'by make and cc'),
-        (data_access('multiple', order='random', direct=True), 'a file of its own, in random order, with O_DIRECT'),
-        (data_access('single', 'segment', interface='mpiio', collective=True), 'collectively through MPI-IO'),
         (random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=8), '(70 % reads) '),
         (random_access(('randread',), '1GiB', queue_depth=8)._replace(tasks=2), ', 8 in flight, for 30 s, with'),
         (listing(891, (0.5, 1.0, 10.0)), ' four times in a row and again after 0.5, 1 and 10 s without a call'),
