@@ -1,10 +1,6 @@
-"""The mdtest engine: its command lines, and what it makes of genuine outputs of mdtest 3.3.0, 4.0.0 and 4.1.0+dev.
-
-The transcripts one-* are launches of this engine's own command lines on two tasks; missing-*, existing-create,
-wrong-world, singletons and v33-* are such launches where nothing or too much was there, with other tasks than meant,
-and by 3.3.0. In short-read and verify-fails the files were overwritten before; verify-fails and shifted-private-*
-have options more (-X; -N 1).
-"""
+"""The mdtest engine: its command lines, and what it makes of genuine outputs of mdtest 3.3.0, 4.0.0 and 4.1.0+dev. In
+short-read and verify-fails the files were overwritten before; verify-fails and shifted-private-* have options more
+(-X; -N 1)."""
 
 import os
 import random
@@ -20,7 +16,6 @@ from hypothesis import strategies as st
 
 from measuring import cuts, option, refused_by
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
-from seatrial.engine.ior import Complaint
 from seatrial.engine.mdtest import Mdtest, complaints, options_of, parse_output, parse_ranks
 from seatrial.model.units import KIB
 from seatrial.workload import tree as tree_kind
@@ -288,10 +283,6 @@ def test_a_program_that_is_not_mdtest_is_refused(answer):
 # Genuine outputs
 
 
-def test_no_transcript_is_left_out():
-    assert set(GOOD) | set(REFUSED) | OTHERS == set(NAMES)
-
-
 @pytest.mark.parametrize('name', GOOD)
 def test_the_figures_are_those_of_the_table_to_their_last_digit(name):
     printed = dict(re.findall(r'^   (\w+ \w+) +([\d.]+)', text(name), re.MULTILINE))
@@ -431,10 +422,6 @@ def test_a_file_of_ranks_cut_after_any_line_is_refused(name):
 @pytest.mark.parametrize('name', sorted(name for name, (rule, _) in REFUSED.items() if rule == 'E1'))
 def test_the_exit_status_decides_when_the_explanation_is_lost(name):
     assert refusal(name, stdout='', ranks=text('one-shared-create', 'csv')).rule == 'E1'
-
-
-def test_a_signal_is_named():
-    assert 'died of signal 9' in refusal('one-shared-stat', status=-9).sentence
 
 
 def test_the_last_words_of_the_launcher_are_a_reason():
@@ -578,14 +565,6 @@ def test_a_file_of_ranks_that_was_not_written_is_refused_by_its_name():
         Mdtest().measure(phase, at, command, outcome('one-shared-stat')._replace(outputs=(None,)))
 
 
-def test_a_launch_of_several_processes_is_not_one_of_mdtest():
-    phase, at = GOOD['one-shared-stat']
-    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
-    seen = outcome('one-shared-stat')
-    with pytest.raises(EngineError, match='T9'):
-        Mdtest().measure(phase, at, command, seen._replace(processes=seen.processes * 2))
-
-
 def test_a_read_of_bytes_that_only_opened_is_refused():
     stdout = changed('one-private-read', 'Nodemap', f'WARNING: {OPENS_ONLY}\nNodemap')
     assert refusal('one-private-read', stdout=stdout).sentence == 'mdtest read nothing'
@@ -627,12 +606,6 @@ def test_a_complaint_beside_a_perfect_table_is_refused_wherever_it_stands(line, 
 @pytest.mark.parametrize('line', [OPENS_ONLY, 'Backend returned error during statfs'])
 def test_a_harmless_warning_is_no_complaint(line):
     assert complaints(f'WARNING: {line}\n') == ()
-
-
-def test_a_complaint_is_quoted_with_its_rule():
-    assert complaints('x\nWARNING: unable to stat file ./f\n') == (
-        Complaint('T17', 'WARNING: unable to stat file ./f'),
-    )
 
 
 SPREAD = point(SHARED.changed(empties_per_directory=0), 8, 4)

@@ -17,7 +17,7 @@ from measuring import Disk, point
 from seatrial.check.staging import write_runner
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
-from seatrial.engine.posixops.interactive import _archive, _du, _find, _import, remove_tree, unpack
+from seatrial.engine.posixops.interactive import _archive, _import, unpack
 from seatrial.engine.posixops.listing import directory_of
 from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.posixops.work import Failure
@@ -95,10 +95,6 @@ class TestWhatATreeHolds:
             written.append({path.read_bytes() for path in disk.files()})
             disk.launch('remove', point(FILES))
         assert not written[0] & written[1]
-
-    def test_few_directories_of_a_tree_are_made_and_no_rate(self, disk):
-        metrics = disk.launch('create', point(SHARED)).metrics
-        assert [metric.name for metric in metrics] == ['directory_create', 'file_create']
 
     def test_only_the_first_task_makes_the_directories_of_a_shared_tree(self, disk):
         tree_create = disk.launch('create', point(WIDE.changed(subtrees='shared'))).metrics[0]
@@ -314,12 +310,6 @@ class TestInteractiveUse:
         os.truncate('tree.0/d1/f.0.2', 2999)
         with pytest.raises(Failure, match='T17: tree.0/d1/f.0.2 has 2999 B, not 3000 B'):
             _import('tree.0', 3000)
-
-    def test_find_du_and_rm_go_through_the_whole_tree(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        unpack(_archive(point(INTERACTIVE), 0))
-        assert (_find('tree.0'), _du('tree.0'), remove_tree('tree.0')) == (24, 24, 24)
-        assert not list(tmp_path.iterdir())
 
 
 class TestSemantics:

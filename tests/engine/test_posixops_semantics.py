@@ -1,8 +1,5 @@
-"""What POSIX guarantees: every trial finds a file system that breaks a guarantee, and none that keeps it.
-
-The two tasks are threads here, in step through a barrier of their own, and the file system is broken by replacing
-calls of the modules os, fcntl and mmap as the trials see them. Real tasks: test_posixops_runs.py.
-"""
+"""What POSIX guarantees: each trial finds a file system that breaks it, and none that keeps it. The two tasks are
+threads; the file system is broken by replacing calls of os, fcntl and mmap as the trials see them."""
 
 import errno
 import fcntl

@@ -1,7 +1,4 @@
-"""CephFS: layouts that are set and read back, quotas, what ceph-fuse tells of itself, and cold reads (ci/lab-ceph).
-
-The transcripts are what the admin socket of ceph-fuse 16.2.15 answered; of `config show` the options of the client.
-"""
+"""CephFS: layouts, quotas, what ceph-fuse 16.2.15 tells of itself, and cold reads (ci/lab-ceph)."""
 
 import json
 import os

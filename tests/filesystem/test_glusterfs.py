@@ -1,7 +1,5 @@
-"""GlusterFS: what its client shows of itself, and cold reads proved by what the bricks sent (ci/lab-gluster).
-
-The transcripts are what .meta of GlusterFS 10.3 showed, on a volume of four bricks.
-"""
+"""GlusterFS 10.3: what .meta of its client shows, and cold reads proved by what the four bricks sent (ci/lab-
+gluster)."""
 
 import os
 from pathlib import Path

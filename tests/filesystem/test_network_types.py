@@ -1,7 +1,4 @@
-"""NFS, GPFS and BeeGFS: recognised, their settings read where any user may. No such file system was at hand.
-
-The texts have the form that nfsiostat(8) reads of /proc/self/mountstats, and that of /proc/fs/beegfs/*/config.
-"""
+"""NFS, GPFS and BeeGFS, none at hand: the texts have the form of nfsiostat(8) and of /proc/fs/beegfs/*/config."""
 
 from types import SimpleNamespace
 

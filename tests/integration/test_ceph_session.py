@@ -77,21 +77,3 @@ def test_the_striping_checks_have_their_layouts_in_the_words_of_cephfs(session):
     layouts = {sample.point.layout.type for sample in samples if not sample.point.layout.is_default}
     assert layouts == {'cephfs'} and all(sample.valid for sample in samples)
     assert plan.left_out == ('all-1MiB',)
-
-
-def test_reads_and_stats_are_cold_where_the_site_lets_the_caches_be_emptied(session):
-    folder, _ = session
-    _, samples = samples_of(folder, 'MultipleFilesTransferSizes')
-    reads = [sample for sample in samples if sample.phase == 'read']
-    assert reads and {sample.cache for sample in reads} == {'cold'}
-    for sample in reads:
-        assert sample.storage_read_bytes >= sample.measurement.bytes_moved
-    _, listings = samples_of(folder, 'AttributeCache')
-    assert {sample.cache for sample in listings} == {'cold'}
-
-
-def test_the_record_says_what_was_mounted_and_with_which_settings(session):
-    folder, _ = session
-    (case,) = (folder / 'cases').glob('SmallFiles+*')
-    start = records_in(str(case)).start
-    assert ' type fuse.ceph-fuse ' in start.mount

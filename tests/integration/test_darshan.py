@@ -1,7 +1,5 @@
-"""Real Darshan under real engines: what was issued is what was meant; a run that does something else is found out.
-
-Where the library lies says SEATRIAL_DARSHAN, or the program darshan-config on the PATH.
-"""
+"""Real Darshan (SEATRIAL_DARSHAN, or that of darshan-config) under real engines: what was issued is what was
+meant."""
 
 import os
 import shutil

@@ -1,7 +1,4 @@
-"""What can fail around a session in a real Slurm: each ends in the right verdict and sentence, and leaves nothing.
-
-Every test ends with an empty queue, and with nothing where trials write that `seatrial clean` does not show.
-"""
+"""What can fail around a session in a real Slurm: each ends in the right verdict and sentence, and leaves nothing."""
 
 import os
 import re

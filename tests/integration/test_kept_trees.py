@@ -1,7 +1,4 @@
-"""A real ext4, measured fresh, then beside trees that stay, then without them: what compare and clean make of it.
-
-The fill is cut short; the next session goes on to the fullness that is meant.
-"""
+"""A real ext4, measured fresh, then beside trees that stay, then without them: what compare and clean make of it."""
 
 import re
 import subprocess

@@ -90,16 +90,6 @@ def test_every_check_ran_on_every_file_system_and_is_valid(session):
     assert sorted(ran) == sorted(('MEASURED', name) for name in names)
 
 
-def test_the_record_says_what_was_mounted(session):
-    folder, _ = session
-    mounts = {}
-    for case in (folder / 'cases').iterdir():
-        start = records_in(str(case)).start
-        mounts.setdefault(case.name.split('+')[2], set()).add(start.mount.split(' type ')[1].split()[0])
-    assert mounts['memory'] == {'tmpfs'} and mounts['gluster'] == {'fuse.glusterfs'}
-    assert mounts['disk'].isdisjoint({'tmpfs', 'fuse.glusterfs'})
-
-
 def test_in_memory_no_listing_is_called_cold_and_on_glusterfs_the_first_one_is(session):
     folder, _ = session
     found = {}
@@ -108,22 +98,6 @@ def test_in_memory_no_listing_is_called_cold_and_on_glusterfs_the_first_one_is(s
         samples = measured(plan, records_in(str(case)))
         found[case.name.split('+')[2]] = {sample.cache for each in samples.values() for sample in each}
     assert found['memory'] == {'cached'} and found['gluster'] == {'cold'}
-
-
-def test_every_rate_has_as_many_operations_as_were_planned(session):
-    folder, _ = session
-    for case in (folder / 'cases').glob('SmallFiles+*'):
-        samples = [each for each in records_in(str(case)).samples if each.stage == 'measured']
-        assert samples
-        for sample in samples:
-            assert {metric.operations for metric in sample.measurement.metrics} == {2 * 50}
-
-
-def test_one_report_tells_the_three_apart(session):
-    folder, _ = session
-    page = (folder / 'report' / 'index.html').read_text()
-    for words in ('disk', 'memory', 'gluster', 'glusterfs'):
-        assert words in page
 
 
 NO_LAYOUT = {

@@ -1,7 +1,4 @@
-"""Node sweeps on a real Slurm: every launch where it is meant to be, and exactly the node that is slow is named.
-
-Two of them side by side, each on four nodes of the lab: a healthy system, and one with a node that is slowed.
-"""
+"""Node sweeps in a real Slurm, of a healthy system and of one with a slow node: exactly that one is named."""
 
 import shlex
 import shutil

@@ -1,7 +1,4 @@
-"""Ranks under a real srun: one that dies, and a node with other programs or directories than the first (rule P21).
-
-On one node of the lab, whose mounts are its own, another file is mounted over the one that the others have.
-"""
+"""Ranks under a real srun: one that dies, and a node with other programs or directories than the first (rule P21)."""
 
 import contextlib
 import os

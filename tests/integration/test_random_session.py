@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from local_site import SEATRIAL, LocalSite, trial
+from local_site import LocalSite, trial
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.model.record import PLAN
@@ -16,7 +16,6 @@ from seatrial.workload.registry import kind_of, planned_metrics
 
 RANDOM = ('RandomReadQueueDepths', 'RandomTransferSizes', 'RandomMixed', 'RandomReadCached', 'SkimReads')
 CHECKS = (*RANDOM, 'Checkpoint', 'InteractiveUse')
-STATE, INTERVAL_S = 105e9, 1800.0  # of Checkpoint
 SHARE = 16 * MIB  # of a task
 
 
@@ -80,28 +79,6 @@ class TestWithTheRealFio:
                     assert sample.point == kind_of('random').resized(plan.point(sample.point.label), SHARE)
                     assert sample.point.data.working_set == 2 * SHARE
                     assert sample.measurement.seconds >= sample.point.duration_s - sample.measurement.clock_s
-
-    def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(self, session):
-        home = session[2].parents[2]
-        argv = [SEATRIAL, 'verify', f'--site={home}']
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    def test_the_time_of_a_state_follows_from_the_bandwidth_and_the_lost_share_from_the_time(self, session):
-        found = {each['metric']: each for each in session[1]['Checkpoint']['metrics']}
-        for variant in ('own', 'shared'):
-            writes, reads = found[f'write@{variant}']['values'], found[f'read@{variant}']['values']
-            times = [STATE / each for each in writes]
-            assert found[f'checkpoint_time@{variant}']['values'] == pytest.approx(times)
-            assert found[f'restore_time@{variant}']['values'] == pytest.approx([STATE / each for each in reads])
-            lost = [each / (INTERVAL_S + each) for each in times]
-            assert found[f'training_lost@{variant}']['values'] == pytest.approx(lost)
-            assert found[f'training_lost@{variant}']['better'] == 'lower'
-
-    def test_why_ior_does_not_measure_it_is_on_record(self, session):
-        for case in cases_of(session):
-            start = records_in(str(case)).start
-            assert (start.engine, start.skipped) == ('fio', ('ior: does not tell how long single transfers took',))
 
 
 DEPTH_ONE = """

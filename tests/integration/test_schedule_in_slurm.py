@@ -18,8 +18,7 @@ schedule:
   nightly: {{at: '{at}', access: [--partition=io], licence: seatrial, time_limit: 20min}}
 notify: [/bin/sh, -c, 'echo "$SEATRIAL_EVENTS: $SEATRIAL_SUBJECT" >> {told}']
 """
-AT = f'{(time.localtime().tm_hour + 12) % 24:02d}:00'
-"""Far from now: Slurm is asked to start the job at once."""
+AT = f'{(time.localtime().tm_hour + 12) % 24:02d}:00'  # far from now: Slurm is asked to start the job at once
 
 
 class Cluster:

@@ -1,7 +1,5 @@
-"""A session through a real Slurm: data and metadata on one, two and four nodes, all of which took part.
-
-MPICH reaches the ranks both ways, by srun and by its own mpiexec; and nothing of the lab outlives it.
-"""
+"""A session through a real Slurm, whose MPICH reaches the ranks by srun and by mpiexec; nothing of the lab outlives
+it."""
 
 import contextlib
 import html
@@ -72,11 +70,8 @@ pytestmark = [pytest.mark.needs('slurmctld', 'munged', 'fio')]
 
 
 class Session(NamedTuple):
-    """A smoke session on the lab's nodes, after the lab was taken down: its folder, its status and its words.
-
-    during: what of the lab was there before it was taken down; left: afterwards, and what the trials left.
-    again: of each case that the report's commands repeated, the last lines of their job and the names of its reports
-    """
+    """A smoke session, seen after the lab was taken down; during and left: what there was of the lab before and after
+    it; again: of each case that the report's commands repeated, the last lines of its job and its reports."""
 
     folder: Path
     status: int
@@ -147,11 +142,8 @@ def repeated(sessions, environment):
 
 
 def traces(place, mark):
-    """Processes that are in the lab's namespaces or name its place, mounts of it, and its files.
-
-    Every process in a namespace of the lab has its hosts file mounted, whose folder has a name (the mark) that no
-    other lab has; a namespace without processes is gone, unless a mount keeps it.
-    """
+    """Processes that are in the lab's namespaces (each has its hosts file mounted) or name its place, mounts of it,
+    and files."""
     found = [str(path) for path in place.rglob('*')]
     for process in Path('/proc').glob('[0-9]*'):
         for file, word in (('cmdline', str(place)), ('environ', str(place)), ('mountinfo', mark)):

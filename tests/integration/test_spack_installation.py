@@ -1,7 +1,5 @@
-"""A real Spack: the lock that it makes, and the programs and modules that it installed.
-
-Name the --prefix of a finished `spack-env/install` of the reference platform in SEATRIAL_SPACK_PREFIX; CI has none.
-"""
+"""A real Spack, whose finished prefix SEATRIAL_SPACK_PREFIX names: its lock, and the programs and modules
+installed."""
 
 import json
 import os

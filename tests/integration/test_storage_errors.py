@@ -43,11 +43,8 @@ def library(tmp_path_factory, repository):
 
 @pytest.fixture
 def session(tmp_path, repository, library):
-    """The exit status of a smoke session of one check, its case in results.json, and what failed its launches.
-
-    What befalls the engine alone does so in one stage, with its files below `file`; `everywhere`: what the session
-    finds in these files instead. forging: whether the figures of the engine are doubled, which is then no storage's.
-    """
+    """The exit status of a smoke session of one check, its case, and what failed its launches. everywhere: what it
+    finds in these files; forging: whether the figures of the engine are doubled, which no storage does."""
 
     def run(of, call, error, stage, share='32MiB', everywhere='', file='/trials/', forging=False):
         check, engine = of

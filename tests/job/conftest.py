@@ -137,11 +137,7 @@ class Laboratory:
         return judge_case(plan, records_in(plan.records))
 
     def surroundings(self) -> dict[str, tuple[object, ...]]:
-        """Everything that no run may touch: inode, mode, owner, time and content, by path.
-
-        What lies in the run directory, in the session's folder and among the locks is left out, and so are the times
-        of the directories that hold those.
-        """
+        """Inode, mode, owner, time and content, by path, of everything that no run may touch."""
         made = {os.path.join(self.target, f'seatrial-{SESSION}'), str(self.session), str(self.state / 'locks')}
         changing = {str(self.target), str(self.state), str(self.session.parent)}
         seen = {}

@@ -20,12 +20,6 @@ KINDS = {'look': Look, 'gap': Gap}
 VALUES = [Look(1.5), Gap('no answer\nfor long'), Look(2.5, 'there')]
 
 
-def test_values_are_read_back_in_their_order_from_a_line_each():
-    written = [line_of(value, KINDS) for value in VALUES]
-    assert [line.count('\n') for line in written] == [1, 1, 1]
-    assert values_in(written, KINDS) == (VALUES, 0)
-
-
 def test_a_line_cut_short_anywhere_is_torn_and_the_others_stay():
     first, last = line_of(VALUES[0], KINDS), line_of(VALUES[1], KINDS)
     for end in range(len(first) - 1):

@@ -3,20 +3,9 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from builders import plan_of, records_of
-from seatrial.model.record import (
-    KINDS,
-    Drill,
-    DrillGroup,
-    Finding,
-    Removal,
-    TargetRow,
-    line_of,
-    read_records,
-)
+from seatrial.model.record import KINDS, Drill, DrillGroup, Finding, Removal, TargetRow, line_of, read_records
 
 RECORDS = records_of(plan_of(), [100.0], targets=(TargetRow('OST', 3, 'x-OST0003', True, flags=('flash',)),))
 START, SIZED, SAMPLE, END = RECORDS.start, RECORDS.sized, RECORDS.samples[-1], RECORDS.end
@@ -40,18 +29,6 @@ def test_of_each_kind_but_the_samples_the_last_one_counts():
     later = SIZED._replace(number=2)
     records = read_records([*LINES, line_of(later), line_of(SAMPLE)])
     assert (records.sized, records.samples) == (later, [SAMPLE, SAMPLE])
-
-
-@given(st.integers(0, sum(len(line) for line in LINES)))
-def test_a_record_cut_at_any_byte_loses_at_most_one_line(cut):
-    text = ''.join(LINES)[:cut]
-    records = read_records(text.splitlines())
-    complete = text.count('\n')
-    read = sum(x is not None for x in (records.start, records.sized, records.end, records.removal)) + len(
-        records.samples
-    )
-    assert complete <= read <= complete + 1
-    assert records.truncated <= 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """telemetry.jsonl: what is written is read back, and what was cut short is counted."""
 
-import pytest
-
 from seatrial.model.telemetry import (
     AFTER,
     BEFORE,
@@ -45,29 +43,3 @@ def test_what_is_written_is_read_back():
 
 def test_every_kind_of_line_is_tried_here():
     assert {type(each) for each in ALL} == set(KINDS.values())
-
-
-def test_cut_short_anywhere_only_the_torn_line_is_lost():
-    for length in range(len(TEXT)):
-        lines = TEXT[:length].splitlines()
-        whole = TEXT[: length + 1].count('\n')  # without its newline alone a line is still whole
-        found = read_telemetry(lines)
-        assert found == read_telemetry(map(line_of, ALL[:whole]))._replace(truncated=len(lines) - whole)
-
-
-@pytest.mark.parametrize(
-    'line',
-    [
-        '',
-        'null',
-        '[]',
-        '{"record":"look"}',
-        '{"record":"sample","time":1.0}',
-        '{"time":1.0}',
-        '{"record":["look"],"time":1.0}',
-        '{"record":"look","time":1.0,"clock_s":1.0,"cost_s":0.1,"counters":{"read_bytes":"3"}}',
-        '{"record":"ended","time":1.0,"more":2}',
-    ],
-)
-def test_a_foreign_line_is_counted_and_nothing_is_guessed_from_it(line):
-    assert read_telemetry([line, line_of(ALL[3])]) == (None, [ALL[3]], [], [], [], [], None, 1, (), ())

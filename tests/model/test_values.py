@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.issued import MIXED, DarshanLaunch, DarshanRun, Done, Issued, Share
 from seatrial.model.layout import Layout
-from seatrial.model.metric import (
-    HIGHER,
-    Measurement,
-    Metric,
-    NodeTime,
-    bandwidth,
-    percentile_name,
-    rate,
-)
+from seatrial.model.metric import HIGHER, Measurement, Metric, NodeTime, bandwidth, percentile_name, rate
 from seatrial.model.point import DataPart, Point
 from seatrial.model.state import NONE_REMEMBERED, Change, changes
 from seatrial.model.units import KIB, MIB

@@ -267,26 +267,6 @@ def test_every_state_has_a_sentence(state):
             assert sentence(JobState(state, 1, 0, nodes=nodes, restarts=restarts)).strip()
 
 
-@pytest.mark.parametrize(
-    ('known', 'expected'),
-    [
-        (JobState(SlurmState.TIMEOUT, elapsed_s=75, limit_s=60), 'timed out after 75 s, its time limit was 60 s'),
-        (
-            JobState(SlurmState.TIMEOUT, elapsed_s=7230, limit_s=7200),
-            'timed out after 120 min, its time limit was 120 min',
-        ),
-        (JobState(SlurmState.PREEMPTED, elapsed_s=4), 'preempted by another job after 4 s'),
-        (JobState(SlurmState.OUT_OF_MEMORY, elapsed_s=4), 'ran out of memory after 4 s'),
-        (
-            JobState(SlurmState.PENDING, reason='Strange', restarts=0),
-            "never started: Slurm's reason is Strange; it still waits",
-        ),
-    ],
-)
-def test_the_sentence_of(known, expected):
-    assert sentence(known) == expected
-
-
 def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
     failed = JobState(SlurmState.FAILED, 0, 9)
     slurms = 'slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch. Some of your processes may have'

@@ -84,31 +84,6 @@ def test_the_classes_have_the_names_of_the_literature_and_those_that_people_use(
     ]
 
 
-@pytest.mark.parametrize(
-    ('template', 'sentence'),
-    [
-        (SFWA, 'Every task reads the whole of one shared file'),
-        (MFWA, 'Every task writes and reads a file of its own'),
-        (CONTIGUOUS, 'Every task writes and reads its segment of one shared file'),
-        (STRIDED, 'Every task writes and reads blocks of one shared file, dealt round-robin'),
-        (
-            data_access('multiple', order='random', operations=('write',), direct=True),
-            'Every task writes a file of its own, in random order, with O_DIRECT',
-        ),
-        (
-            data_access('single', 'segment', interface='mpiio', collective=True),
-            'Every task writes and reads its segment of one shared file, collectively through MPI-IO',
-        ),
-        (
-            data_access('multiple', interface='hdf5', operations=('write',)),
-            'Every task writes a file of its own, through HDF5',
-        ),
-    ],
-)
-def test_what_a_case_does_is_one_sentence(template, sentence):
-    assert ACCESS.sentence([placed(template)]) == sentence
-
-
 def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidth_of_a_node():
     point = placed(data_access('multiple', opening=True), nodes=4)
     names = [each.name for each in ACCESS.metrics(point, 'write')]
@@ -118,14 +93,6 @@ def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidt
     assert (own.name, own.value, own.unit) == ('write_per_node', 100.0, 'B/s')
     assert ACCESS.derived(placed(MFWA), 'write', measured) == ()
     assert ACCESS.metrics(placed(MFWA), 'write') == (MetricType('write', 'B/s'),)
-
-
-@pytest.mark.parametrize(
-    ('template', 'totals'),
-    [(MFWA, '6 files of 64 MiB (384 MiB)'), (CONTIGUOUS, '1 file of 384 MiB'), (SFWA, '1 file of 64 MiB')],
-)
-def test_what_is_on_disk_is_said(template, totals):
-    assert ACCESS.totals(placed(template, bytes_per_task=64 * MIB)) == totals
 
 
 # What is on disk

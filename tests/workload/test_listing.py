@@ -6,11 +6,10 @@ from hypothesis import strategies as st
 
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Allocation
 from seatrial.workload.base import LISTED_BEFORE, Effort, Entries, Launch
 from seatrial.workload.listing import MAX_PAUSE_S, listing, listing_metrics, pause_of
 from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
-from seatrial.workload.sweep import Sweep, examples, expand
+from seatrial.workload.sweep import Sweep, examples
 
 LISTING = kind_of('listing')
 PAUSES = (0.5, 1.0, 10.0)
@@ -71,19 +70,6 @@ def test_only_the_first_listing_finds_what_nobody_has_asked_for():
         assert others == {LISTED_BEFORE}
 
 
-@pytest.mark.parametrize(
-    ('metric', 'words'),
-    [
-        ('ls_first', '1st listing'),
-        ('ls_after_0.5s', 'after 0.5 s'),
-        ('names_first', 'names, 1st time'),
-        ('stat_second', 'attributes, 2nd time'),
-    ],
-)
-def test_a_metric_has_words_for_people(metric, words):
-    assert LISTING.metric_words(metric) == words
-
-
 def test_every_point_has_a_directory_of_its_own_and_all_are_there_at_once():
     assert LISTING.preparations(POINTS) == [Launch('create', point) for point in POINTS]
     assert [entries_after(point, 'list') for point in POINTS] == [Entries(1, n, 0) for n in (10, 100, 1000)]
@@ -104,22 +90,3 @@ def test_pauses_that_are_too_long_for_a_profile_are_left_out(pause_s, kept):
 def test_a_listing_is_as_the_check_says_in_every_profile():
     assert LISTING.sizing(POINTS, Effort(files=10), 300) == Sizing(0, 1, 0.0, 0.0)
     assert LISTING.resized(POINTS[0], 300) == POINTS[0]
-
-
-@pytest.mark.parametrize(
-    ('points', 'sentence'),
-    [
-        (
-            POINTS,
-            'One task lists directories of 10 to 1000 files twice, each time first the names and then the '
-            'attributes of all',
-        ),
-        (
-            expand(Sweep('tree', (('891', {}),)), listing(891, PAUSES), Allocation(1, 1)),
-            'One task lists a directory of 891 files with all attributes, four times in a row and again after '
-            '0.5, 1 and 10 s without a call',
-        ),
-    ],
-)
-def test_what_a_case_does_is_one_sentence(points, sentence):
-    assert LISTING.sentence(points) == sentence

@@ -193,37 +193,6 @@ def test_what_a_mixture_writes_was_in_no_cache():
     assert RANDOM.cache_of('randrw_read_p99', 'cached') == RANDOM.cache_of('randread', 'cached') == 'cached'
 
 
-@pytest.mark.parametrize(
-    ('template', 'sweep', 'sentence'),
-    [
-        (
-            random_access(('randread', 'randwrite'), '1GiB'),
-            Sweep('transfer_size', (4096, MIB)),
-            'Every task reads and then writes 4 KiB or 1 MiB at random places of a file of its own, for 30 s, '
-            'with O_DIRECT',
-        ),
-        (
-            random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=8, files='single', duration_s=1.5),
-            Sweep('transfer_size', (4096,)),
-            'Every task reads and writes (70 % reads) 4 KiB at random places of one shared file, 8 in flight, '
-            'for 1.5 s, with O_DIRECT',
-        ),
-        (
-            random_access(('randread',), '1GiB', direct=False),
-            Sweep('transfer_size', (4096,)),
-            'Every task reads 4 KiB at random places of a file of its own, for 30 s, through the page cache',
-        ),
-        (
-            READ,
-            DEPTHS,
-            'Every task reads 4 KiB at random places of a file of its own, for 30 s, with O_DIRECT',
-        ),
-    ],
-)
-def test_what_a_case_does_is_one_sentence(template, sweep, sentence):
-    assert RANDOM.sentence(expanded(template, sweep)[0]) == sentence
-
-
 # Skims
 
 

@@ -15,8 +15,8 @@ from seatrial.workload.access import data_access
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
 from seatrial.workload.checkpoint import checkpoint
 from seatrial.workload.contention import contention
-from seatrial.workload.interactive import BUILD, GIT, TREES
 from seatrial.workload.listing import listing
+from seatrial.workload.random import random_access
 from seatrial.workload.registry import (
     KINDS,
     UnknownKind,
@@ -37,8 +37,7 @@ OF_CHECKS = {
     name: examples(check.sweep, check.workload)[0]
     for name, check in load(Path(__file__).parents[2] / 'checks').items()
 }
-POINTS = {point.kind: point for point in reversed(OF_CHECKS.values())}
-"""Of each kind that of the first check of it."""
+POINTS = {point.kind: point for point in reversed(OF_CHECKS.values())}  # of each kind that of the first check of it
 
 FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)._replace(tasks=2)
 
@@ -141,10 +140,10 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
         (contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
         (POINTS['device'].changed(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
         (POINTS['operations']._replace(tasks=4), '4 tasks does 15 operations one by one on 216 files of 4 KiB'),
-        (POINTS['ageing'], 'fills directories 1 to 10 levels deep with 1 to 100 files each, of up to '),
-        (POINTS['interactive']._replace(phases=(TREES,)), 'unpacks an archive of '),
-        (POINTS['interactive']._replace(phases=(GIT,)), 'clones a repository with '),
-        (POINTS['interactive']._replace(phases=(BUILD,)), 'by make and cc'),
+        (random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=8), '(70 % reads) '),
+        (random_access(('randread',), '1GiB', queue_depth=8)._replace(tasks=2), ', 8 in flight, for 30 s, with'),
+        (listing(891, (0.5, 1.0, 10.0)), ' four times in a row and again after 0.5, 1 and 10 s without a call'),
+        (FILES, 'Each of 2 tasks makes, stats, reads and removes 10 files of 100 B in one shared directory'),
     ],
 )
 def test_the_sentence_has_its_numbers(point, said):

@@ -276,7 +276,7 @@ class TestIntegrity:
 # What is contradictory
 
 
-ONE_OF, NO_RECORD = 'contention has one of append, lock, open', 'B cannot be numbered'
+NO_RECORD = 'B cannot be numbered'
 FAULTS = [
     (posix_operations(0, 0), {}, 'files_per_directory: POSIX operations needs at least one file'),
     (posix_operations(1, -1), {}, 'bytes_per_file: -1 is too few; it is 0 or more'),

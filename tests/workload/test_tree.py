@@ -6,19 +6,10 @@ from hypothesis import strategies as st
 
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Allocation
 from seatrial.model.units import KIB, MIB
 from seatrial.workload.base import Effort, Entries
 from seatrial.workload.registry import entries_after, fault_of, kind_of
-from seatrial.workload.sweep import Sweep, expand
-from seatrial.workload.tree import (
-    MAX_DEPTH,
-    MIN_DIRECTORIES,
-    levels,
-    levels_total,
-    metadata_tree,
-    operations,
-)
+from seatrial.workload.tree import MAX_DEPTH, MIN_DIRECTORIES, levels, levels_total, metadata_tree, operations
 
 TREE = kind_of('tree')
 FDTREE_1 = metadata_tree(depth=4, branching=5, files_per_directory=3, bytes_per_file='40KiB', subtrees='private')
@@ -271,47 +262,3 @@ def test_a_tree_is_shrunk_to_the_bytes_of_a_profile_as_little_as_possible(tree_b
 
 
 # In words
-
-
-def points_of(sweep, template, tasks=8):
-    return expand(sweep, template, Allocation(1, tasks))
-
-
-SHARED_OR_PRIVATE = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
-
-
-@pytest.mark.parametrize(
-    ('points', 'sentence'),
-    [
-        (
-            points_of(SHARED_OR_PRIVATE, PLAIN._replace(phases=('create', 'remove'))),
-            'Each of 8 tasks makes and removes 1000 empty files and 1000 empty directories '
-            'in one shared directory or in a directory of its own',
-        ),
-        (
-            points_of(Sweep('tree', (('one', {}),)), FDTREE_1._replace(phases=('create', 'remove'))),
-            'Each of 8 tasks makes and removes 2343 files of 40 KiB in a tree of 781 directories of its own',
-        ),
-        (
-            points_of(
-                Sweep('tree', (('a', {'bytes_per_file': 3901}), ('b', {'bytes_per_file': 4096}))),
-                metadata_tree(files_per_directory=1000),
-                1,
-            ),
-            'One task makes, stats, reads and removes 1000 files (of 3901 B or of 4 KiB) in one directory',
-        ),
-    ],
-)
-def test_what_a_case_does_is_one_sentence(points, sentence):
-    assert TREE.sentence(points) == sentence
-
-
-@pytest.mark.parametrize(
-    ('tree', 'totals'),
-    [
-        (FDTREE_1, '7029 files of 40 KiB in 2343 directories (275 MiB)'),
-        (PLAIN, '3000 empty files and 3000 directories in 1 directory'),
-    ],
-)
-def test_what_is_on_disk_is_said(tree, totals):
-    assert TREE.totals(placed(tree)) == totals

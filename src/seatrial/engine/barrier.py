@@ -1,14 +1,12 @@
 """How the tasks of a launch begin together: their side of a barrier that the runner holds (job/launch/barrier.py).
 
-A task connects to the coordinator, shows the launch's token, and then waits with the others whenever it wants to
-go on together with them. Where there are several nodes, it also learns how its clock stands to the coordinator's:
-the coordinator's time in an answer lies between the request and the answer, so that the middle of the two is wrong
-by half of the round trip at most (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989).
-
-No wait is without end. While a task waits, the coordinator says every HEARTBEAT_S that it is still there; SILENCE_S
-without a word, and the task gives up. When one task is lost, the coordinator aborts the wait of all others.
+A task connects to the coordinator, shows the launch's token, and waits with the others whenever it wants to go on
+together with them. On several nodes it also learns how its clock stands to the coordinator's: the middle of request
+and answer is wrong by half of the round trip at most (Cristian, Distributed Computing 3, 1989). No wait is without
+end: after SILENCE_S without a heartbeat a task gives up, and a task that is lost ends the wait of all others.
 
 On the wire every message is a line of JSON. A task sends
+
     {"token", "rank", "tasks", "host"}          once, answered by {"clock"}
     {"ping"}                                    answered by {"now"}
     {"come", "says", "together", "trip"}        answered by {"said", "at"} when all have come
@@ -34,22 +32,15 @@ class BarrierError(Exception):
 
 
 class Release(NamedTuple):
-    """When this task may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's.
-
-    offset_s:      what is to be added to a time here to have the coordinator's
-    uncertainty_s: how wrong the offset can be, to either side; 0 where both are the same clock
-    """
+    """When this task may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's."""
 
     at_s: float
-    offset_s: float
-    uncertainty_s: float
+    offset_s: float  # what is to be added to a time here to have the coordinator's
+    uncertainty_s: float  # how wrong the offset can be, to either side; 0 where both are the same clock
 
 
 class TaskBarrier:
-    """What a task can do. This one is for a task that is alone: nobody is waited for.
-
-    To be used in a `with` statement. A task that leaves it with an exception ends the barrier for all.
-    """
+    """What a task can do, in a `with` statement, whose failure ends the barrier for all. This one is alone."""
 
     def __enter__(self) -> 'TaskBarrier':
         return self
@@ -58,17 +49,11 @@ class TaskBarrier:
         pass
 
     def wait(self, what: str) -> Release:
-        """Wait until every task is about to do `what`; returns at the moment that was agreed on for all of them.
-
-        Raises BarrierError, also where another task is about to do something else.
-        """
+        """Wait until every task is about to do `what`; returns at the agreed moment. Raises BarrierError."""
         return Release(time.monotonic(), 0.0, 0.0)
 
     def exchange(self, what: str, says: str = '') -> Dict[int, str]:
-        """Wait until every task has come to `what`; what those said that had something to say, by rank.
-
-        Raises BarrierError.
-        """
+        """Wait until every task has come to `what`; what tasks said, by rank. Raises BarrierError."""
         return {0: says} if says else {}
 
     def leave(self, report: Any = None) -> None:
@@ -76,10 +61,7 @@ class TaskBarrier:
 
 
 def join(rank: int, tasks: int, host: str) -> TaskBarrier:
-    """Join the barrier that the environment names, as one of so many tasks.
-
-    A launch of one task needs none. Raises BarrierError.
-    """
+    """Join the barrier that the environment names; one task alone needs none. Raises BarrierError."""
     where = os.environ.get(VARIABLE, '')
     if not where and tasks == 1:
         return TaskBarrier()
@@ -106,7 +88,6 @@ def clock_identity() -> str:
 
 
 def line_of(message: Dict[str, Any]) -> bytes:
-    """A message as it goes over the wire."""
     return json.dumps(message).encode('ascii') + b'\n'
 
 

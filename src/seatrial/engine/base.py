@@ -13,8 +13,7 @@ from seatrial.workload.tree import levels_total
 
 T = TypeVar('T')
 
-MAX_BYTES_PER_CALL = 0x7FFFF000
-"""read(2) and write(2): "at most 2,147,479,552 bytes"."""
+MAX_BYTES_PER_CALL = 0x7FFFF000  # read(2) and write(2): "at most 2,147,479,552 bytes"
 
 DIRECT_BYTES = 4096
 """With O_DIRECT every size and offset is a multiple of the logical block size of the storage: this, or 512 B."""
@@ -34,23 +33,19 @@ class EngineError(Exception):
 
 
 class Command(NamedTuple):
-    """How one launch is carried out, in the data directory as working directory.
+    """How one launch is carried out, in the data directory as working directory."""
 
-    scope:   'node': one process makes all tasks on this node; 'task': one process a task is started,
-             argvs[rank], on as many nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
-    inputs:  files that must exist before the launch: absolute path -> text
-    outputs: files that the engine writes, absolute paths; never on the file system under test
-    links:   symbolic links that must stand in the data directory during the launch: (name, what it points to)
-    own_barrier: whether the processes of scope 'task' join the launch's barrier by themselves (engine/barrier.py)
-    directories: of the data directory, that must be there before the launch, a parent before what lies in it
-    """
-
+    # 'node': one process makes all tasks on this node; 'task': one process a task is started, argvs[rank], on as many
+    # nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
     scope: str
     argvs: Tuple[Tuple[str, ...], ...]
-    inputs: Dict[str, str]
-    outputs: Tuple[str, ...]
+    inputs: Dict[str, str]  # files that must exist before the launch: absolute path -> text
+    outputs: Tuple[str, ...]  # files that the engine writes, absolute paths; never on the file system under test
+    # symbolic links that must stand in the data directory during the launch: (name, what it points to)
     links: Tuple[Tuple[str, str], ...] = ()
+    # of the data directory, that must be there before the launch, a parent before what lies in it
     directories: Tuple[str, ...] = ()
+    # whether the processes of scope 'task' join the launch's barrier by themselves (engine/barrier.py)
     own_barrier: bool = False
 
 
@@ -64,15 +59,13 @@ class ProcessTime(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written).
-
-    hosts: of every rank of an MPI program, in order, as each has said where it ran; none where not all have
-    """
+    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written)."""
 
     processes: Tuple[ProcessTime, ...]
     stdouts: Tuple[str, ...]
     stderrs: Tuple[str, ...]
     outputs: Tuple[Optional[str], ...]
+    # of every rank of an MPI program, in order, as each has said where it ran; none where not all have
     hosts: Tuple[str, ...] = ()
 
     @property
@@ -86,49 +79,31 @@ class Outcome(NamedTuple):
 
 
 class Engine:
-    """The interface. Subclasses have no state; `program` is the path that was found on the node.
+    """The interface. Subclasses have no state; `program` is the path that was found on the node."""
 
-    name:        as a site may name it; two of one name share their kinds out between them
-    kinds:       the kinds of workload (workload/registry.py) that it knows
-    declines:    others that it could be expected to know, each with the reason why not, as half a sentence
-    programs:    by which it is found on the PATH; how_to_get: them, as half a sentence
-    says_version: in what it answers to version_argv; the first group is the version
-    without_version: the rule that is broken where it answers with none
-    mpi:         whether it is started by the site's MPI launcher
-    names_hosts: whether it tells of every task which node it ran on
-    checks_close: whether a close(2) that fails is an error to it
-    makes:       regular expressions of the names of all that it makes in the data directory and below, or of their
-                 paths below the run directory; what has another name is never removed
-    keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
-    data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
-    compressible: why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
-    rereads:     whether it reads a file several times over in one phase
-    verifies:    whether it measures nothing and compares all that it reads with what it has written (rule F2)
-    """
-
-    name = ''
-    kinds: Tuple[str, ...] = ()
+    name = ''  # as a site may name it; two of one name share their kinds out between them
+    kinds: Tuple[str, ...] = ()  # the kinds of workload (workload/registry.py) that it knows
+    # others that it could be expected to know, each with the reason why not, as half a sentence
     declines: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    programs: Tuple[str, ...] = ()
-    how_to_get = ''
+    programs: Tuple[str, ...] = ()  # by which it is found on the PATH
+    how_to_get = ''  # where the programs come from, as half a sentence
+    # in what it answers to version_argv; the first group is the version
     says_version: Pattern[str] = re.compile('(?!)')
-    without_version = 'E1'
-    mpi = False
-    names_hosts = True
-    checks_close = True
+    without_version = 'E1'  # the rule that is broken where it answers with none
+    mpi = False  # whether it is started by the site's MPI launcher
+    names_hosts = True  # whether it tells of every task which node it ran on
+    checks_close = True  # whether a close(2) that fails is an error to it
+    # regular expressions of the names of all that it makes in the data directory and below, or of their paths below
+    # the run directory; what has another name is never removed
     makes: Tuple[str, ...] = FILE_NAMES
-    keeps_files = True
-    data_rate = 0.0
-    compressible = ''
-    verifies = False
-    rereads = False
+    keeps_files = True  # whether it writes into an empty file that is there, rather than into a new one in its place
+    data_rate = 0.0  # how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
+    compressible = ''  # why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
+    verifies = False  # whether it measures nothing and compares all that it reads with what it has written (rule F2)
+    rereads = False  # whether it reads a file several times over in one phase
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can.
-
-        It is asked of points of its kinds alone that do not contradict themselves; of what it prepares for another
-        workload it can do the phase.
-        """
+        """Why it cannot carry out a possible point of its kinds exactly, as half a sentence, or None."""
         raise NotImplementedError
 
     def needs(self, point: Point) -> Tuple[str, ...]:
@@ -176,18 +151,13 @@ class Engine:
         return ''
 
     def entries(self, point: Point, phase: str) -> Entries:
-        """What is to be on disk after the phase, below the data directory: rule T17a counts it.
-
-        Here what the workload has: an engine that needs directories of its own adds them.
-        """
+        """What is on disk after the phase (T17a): the workload's entries, and directories of its own."""
         return entries_after(point, phase)
 
 
 def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:
-    """What `read` makes of the process of each rank; of several that failed the first by priority of its sentence.
-
-    A launcher ends the others when one fails: they say so, or nothing. Raises EngineError.
-    """
+    """What `read` makes of the process of each rank. Where several raise EngineError, the one with the first priority
+    of its sentence is raised: a launcher ends the others when one fails."""
     found, failed = [], []
     for rank, process in enumerate(processes):
         try:
@@ -262,10 +232,7 @@ def check_life(program: str, seconds: float, process: ProcessTime) -> None:
 
 
 def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:
-    """Seconds that these shares of the operations did not exceed, ascending, by nearest rank.
-
-    counts: how many operations took so many nanoseconds; none gives none
-    """
+    """Seconds that these shares of the operations did not exceed, by nearest rank; counts: by nanoseconds."""
     found, left = {}, list(shares) if counts else []
     seen, total = 0, sum(counts.values())
     for nanoseconds in sorted(counts):

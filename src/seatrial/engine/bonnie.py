@@ -1,19 +1,16 @@
 """Bonnie++: one process writes, updates, reads and seeks in a file of its own, and removes it.
 
-What is said here of it was read in the source of 2.00a and seen with Debian's 2.00a+nmu1. Each of its timed regions
-ends with fsync(2) and close(2) (CFileOp::Close), those that read too. A phase that it timed for less than 0.5 s
-(MinTime of bonnie.h) it prints as '+++++': that is too short to measure (T12), and never zero.
+Read in the source of 2.00a and seen with Debian's 2.00a+nmu1. Each timed region ends with fsync(2) and close(2)
+(CFileOp::Close). One of less than 0.5 s (MinTime of bonnie.h) is printed as '+++++': too short to measure (T12).
 
-Its data are zeros, with a counter in one byte of each transfer: they compress to nothing and lie there many times. So
-it measures only where trial.yaml says that the storage does not compress. With -D only the write is O_DIRECT, for the
-later phases open the file anew without it; so this engine never asks for it.
-
--x 1 prints the line of figures (CSV) alone, without a table for people: what stands on stderr is a complaint.
+Its data are zeros, with a counter in one byte of each transfer: it measures only where trial.yaml says that the
+storage does not compress. With -D only the write is O_DIRECT, so it is never asked for. -x 1 prints the line of
+figures (CSV) alone: what stands on stderr is a complaint.
 """
 
 import os
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
 from seatrial.engine.fio.process import randseed_of
@@ -49,27 +46,7 @@ NAMES = {'write': 'put_block', 'update': 'rewrite', 'read': 'get_block', 'seeks'
 TOO_SHORT = '+++++'
 
 
-class Figure(NamedTuple):
-    """A figure of its line. value: KiB/s, or seeks a second; None: too short to measure; the rest as it prints it."""
-
-    value: Optional[float]
-    cpu_percent: str
-    latency: str
-
-
-class BonnieRun(NamedTuple):
-    """What one launch said. file_size: '512M' or '2G'; figures: by Bonnie++'s names, those that it measured."""
-
-    version: str
-    file_size: str
-    seeks_meant: int
-    seekers: int
-    figures: Tuple[Tuple[str, Figure], ...]
-
-
 class BonnieEngine(Engine):
-    """Bonnie++ as an engine of the workload that is called after it."""
-
     name = 'bonnie++'
     kinds = ('bonnie',)
     programs = ('bonnie++',)
@@ -98,10 +75,7 @@ class BonnieEngine(Engine):
         return 'zeros, with a counter in each transfer'
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One process; the seekers are its own. -n 0: no files beside it, -f: no single bytes, -r 0: any size.
-
-        As root it wants to be told as whom it shall run (-u).
-        """
+        """One process. -n 0: no other files, -f: no single bytes, -r 0: any size; -u: as root it wants a user."""
         size = f'{point.data.bytes_per_task // MIB}:{point.data.transfer_size}:{seeks_of(point)}:{SEEKERS}'
         argv = [program, '-d', '.', '-s', size, '-n', '0', '-f', '-q', '-x', '1', '-r', '0', '-m', 'seatrial']
         argv += ['-z', str(randseed_of(seed, raw) % SEEDS)]
@@ -110,16 +84,17 @@ class BonnieEngine(Engine):
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What Bonnie++ said. Raises EngineError: E1 it failed; T8 it complained; T13 its line is not whole; P15
-        another file, or other seeks, than planned; T1 more time than its process had.
-
-        The figure: its own number, its share of a CPU and its longest latency. A bandwidth counts the bytes of the
-        file once, in an update too. It prints whole KiB/s, rounded down.
-        """
+        another file, or other seeks, than planned; T1 more time than its process had. The figure: its number, share
+        of a CPU and longest latency; a bandwidth counts the bytes of the file once, in an update too."""
         process = only_process('Bonnie++', outcome)
         refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
-        run = parse_run(outcome.stdouts[0])
-        _check_run(run, point)
-        metrics = _metrics(run, point)
+        said = parse_run(outcome.stdouts[0])
+        size = point.data.bytes_per_task // MIB
+        meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', str(seeks_of(point)), str(SEEKERS))
+        had = (said['file_size'], said['seeks_meant'], said['seekers'])
+        if had != meant:
+            raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
+        metrics = tuple(_metric(name, said, point) for name in NAMES)
         timed_s = sum(metric.seconds for metric in metrics)
         check_life('Bonnie++', timed_s, process)
         return Measurement(
@@ -133,53 +108,30 @@ class BonnieEngine(Engine):
         )
 
 
-def parse_run(text: str) -> BonnieRun:
-    """All that the line of one launch says of its file. Raises EngineError T13 if it is not whole."""
+def parse_run(text: str) -> Dict[str, str]:
+    """The fields of the line of one launch, by their names. Raises EngineError T13 if it is not whole."""
     lines = text.splitlines()
     said = lines[0].split(',') if len(lines) == 1 and text.endswith('\n') else []
     if len(said) != len(FIELDS):
         raise EngineError('T13', f'Bonnie++ printed no line of {len(FIELDS)} fields')
     fields = dict(zip(FIELDS, said))
+    for name in ('seeks_meant', 'seekers'):
+        if re.match(r'\d+\Z', fields[name], re.ASCII) is None:
+            raise EngineError('T13', f"Bonnie++'s line has '{fields[name]}' where a number of {name} belongs")
+    return fields
+
+
+def _metric(name: str, said: Dict[str, str], point: Point) -> Metric:
+    own = NAMES[name]
+    text = said[own]
     try:
-        return BonnieRun(
-            version=fields['bonnie_version'],
-            file_size=fields['file_size'],
-            seeks_meant=int(fields['seeks_meant']),
-            seekers=int(fields['seekers']),
-            figures=tuple((name, _figure(fields, name)) for name in NAMES.values() if fields[name]),
-        )
-    except ValueError as error:
-        raise EngineError('T13', f"Bonnie++'s line has no number where one belongs: {error}") from error
-
-
-def _figure(fields: 'dict[str, str]', name: str) -> Figure:
-    said = fields[name]
-    value = None if said == TOO_SHORT else float(said)
-    if value is not None and not 0 < value < float('inf'):
-        raise ValueError(f'{name} {said}')
-    return Figure(value, fields[f'{name}_cpu'], fields[f'{name}_latency'])
-
-
-def _check_run(run: BonnieRun, point: Point) -> None:
-    size = point.data.bytes_per_task // MIB
-    meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', seeks_of(point), SEEKERS)
-    had = (run.file_size, run.seeks_meant, run.seekers)
-    if had != meant:
-        raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
-    missing = [name for name in NAMES.values() if name not in dict(run.figures)]
-    if missing:
-        raise EngineError('T13', f'Bonnie++ gives no {missing[0]}')
-
-
-def _metrics(run: BonnieRun, point: Point) -> Tuple[Metric, ...]:
-    found = []
-    for name, own in NAMES.items():
-        value, cpu, latency = dict(run.figures)[own]
-        figure = f'{own} {TOO_SHORT if value is None else f"{value:g}"}, {cpu} %CP, latency {latency}'
-        if name == 'seeks':
-            seconds = seeks_of(point) / value if value else 0.0
-            found.append(rate(name, seeks_of(point), seconds, figure))
-        else:
-            seconds = point.bytes_moved / (value * KIB) if value else 0.0
-            found.append(Metric(name, value * KIB if value else 0.0, 'B/s', seconds=seconds, figure=figure))
-    return tuple(found)
+        value = 0.0 if text == TOO_SHORT else float(text)  # KiB/s, or seeks a second
+    except ValueError:
+        value = -1.0
+    if text != TOO_SHORT and not 0 < value < float('inf'):
+        raise EngineError('T13', f"Bonnie++'s line has '{text}' as its {own}")
+    figure = f'{own} {f"{value:g}" if value else text}, {said[f"{own}_cpu"]} %CP, latency {said[f"{own}_latency"]}'
+    if name == 'seeks':
+        return rate(name, seeks_of(point), seeks_of(point) / value if value else 0.0, figure)
+    seconds = point.bytes_moved / (value * KIB) if value else 0.0
+    return Metric(name, value * KIB, 'B/s', seconds=seconds, figure=figure)

@@ -1,8 +1,5 @@
-"""dd of GNU coreutils: one process a task. It reads, as the source of SFWA did (Boito et al. 2009).
-
-A measured write is refused: dd has no incompressible data faster than /dev/urandom gives it (rule P4).
-It can still prepare the files that are read.
-"""
+"""dd of GNU coreutils: one process a task, which reads, as the source of SFWA did (Boito et al. 2009). A measured
+write is refused, for its data come no faster than from /dev/urandom (rule P4); it can prepare files."""
 
 import re
 from typing import List, NamedTuple, Optional, Tuple
@@ -19,8 +16,6 @@ _COPIED = re.compile(r'(\d+) bytes(?: \([^)]*\))? copied, (\d[\d.]*(?:e[+-]?\d+)
 
 
 class Dd(Engine):
-    """dd as an engine of reads on one node."""
-
     name = 'dd'
     kinds = ('access',)
     programs = ('dd',)
@@ -41,10 +36,8 @@ class Dd(Engine):
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One dd a task, over its file or its segment of the shared one; nothing beside the streams is left.
-
-        A write takes random data whatever the seed is, and its fsync lies inside the time that dd reports.
-        """
+        """One dd a task, over its file or its segment of the shared one. A write takes random data whatever the seed
+        is; its fsync lies inside the time that dd reports."""
         argvs: List[Tuple[str, ...]] = []
         how: Tuple[str, ...]
         size = (f'bs={point.data.transfer_size}', f'count={point.data.transfers}')
@@ -61,14 +54,12 @@ class Dd(Engine):
         return Command(scope='task', argvs=tuple(argvs), inputs={}, outputs=())
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the processes said and how long they lived. Raises EngineError: E1 a dd failed or its report is
-        not whole or not possible, T9 wrong number of tasks, T18 wrong bytes of a task, T12 no time.
+        """What the processes said and how long they lived. Raises EngineError: E1 a dd failed or its report is not
+        whole or not possible, T9 wrong number of tasks, T18 wrong bytes of a task, T12 no time.
 
-        The figure: each task's last line in the order of ranks. dd knows only its own process, so the
-        region is that of the processes, first start to last end; clock_s is the longest part of a process's
-        life that its dd did not time, by which the region can be too long.
-        fsync, direct: dd says nothing of its options but refuses those that it does not know, and it takes O_DIRECT
-        back only for a block that is not whole (dd.c), which T18 would tell.
+        dd knows only its own process, so the region is that of the processes, first start to last end; clock_s is the
+        longest part of a process's life that its dd did not time. fsync, direct: dd refuses options that it does not
+        know, and takes O_DIRECT back only for a block that is not whole (dd.c), which T18 would tell.
         """
         count = len(outcome.processes)
         if count != point.tasks or len(outcome.stderrs) != count:

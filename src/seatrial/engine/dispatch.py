@@ -1,8 +1,5 @@
 """What a launcher starts on every node in place of processes of their own: it becomes the process of its rank.
-
-Every MPI launcher and srun tells a process its rank in the environment, and gives all of them the same argv; which
-argv is whose stands in a file.
-"""
+Launchers tell a process its rank in the environment, and give all of them the same argv; a file has those by rank."""
 
 import contextlib
 import functools
@@ -36,10 +33,7 @@ _IF_THE_SAME = (
 
 
 def inodes_of(directory: int) -> str:
-    """Of a data directory, by its descriptor, and of the marker of the run above it, if there is one.
-
-    They are the same on every node. Two directories of two file systems can share a number, but not both.
-    """
+    """Of a data directory, by its descriptor, and of the marker above it: alike on all nodes, and here alone."""
     found = [os.fstat(directory).st_ino]
     with contextlib.suppress(FileNotFoundError):
         found.append(os.stat(_MARKER, dir_fd=directory, follow_symlinks=False).st_ino)
@@ -47,11 +41,8 @@ def inodes_of(directory: int) -> str:
 
 
 def only_in(inodes: str, argv: Tuple[str, ...]) -> Tuple[str, ...]:
-    """The argv that becomes `argv` in the directory with these inodes, and nothing in another one.
-
-    A shell, because every rank of an MPI program runs it: it is there in 2 ms, and reads no file that nodes share.
-    It says first which rank it is and where (hosts_said): few of those programs do.
-    """
+    """The argv that becomes `argv` in the directory with these inodes, and nothing in another one. A shell, for it is
+    there in 2 ms and reads no file that nodes share; it says first which rank it is and where (hosts_said)."""
     return ('sh', '-c', _IF_THE_SAME, 'seatrial', inodes, *argv)
 
 

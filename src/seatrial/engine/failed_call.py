@@ -1,9 +1,6 @@
 """A call of the file system that failed, in what an engine said of it: the storage's fault, and not the engine's.
-
-Every launch speaks English (LC_ALL=C), so strerror(3) names the error. Its line has a form of the engine's own. What
-a launcher says of its own sockets has none of these forms. Seen: fio 3.33, dd of coreutils 9.1, IOR and mdtest 4.0.0,
-posixops.
-"""
+Every launch speaks English (LC_ALL=C), so strerror(3) names the error, in a line whose form is the engine's own.
+Seen: fio 3.33, dd of coreutils 9.1, IOR and mdtest 4.0.0, posixops."""
 
 import errno
 import os
@@ -27,10 +24,7 @@ class FailedCall(NamedTuple):
 
 
 def failed_call(sentence: str) -> Optional[FailedCall]:
-    """The first error of the storage in what an engine said, or None.
-
-    fio takes a file that ends too early for EIO, too ('full resid', and all reads of small files): that is none.
-    """
+    """The first error of the storage in what an engine said, or None; not fio's EIO of files that end early."""
     if not _FORM.search(sentence) or 'full resid' in sentence or 'too short' in sentence:
         return None
     found = _SAID.search(sentence)

@@ -1,11 +1,9 @@
 """IO500's own program: IOR, mdtest and its parallel find in one MPI launch, by a configuration that is ours.
 
-Read in the source of isc26 and seen with a program built from it. All that it makes lies below one directory, and is
-gone when it ends. What it found stands in result.txt, as an ini file with its complaints in comments, '; ERROR
-INVALID' and why. A phase whose runtime is below the rules' 300 s is one of them; it is expected where the plan has a
-shorter stone wall, and such a launch has no score. Its data are random; with the default packet type they compress.
-
-It says of no phase how long its timed region was: seconds are those of the whole phase (t_delta), start-up included.
+Read in the source of isc26 and seen with a program built from it. Its results stand in result.txt, an ini file with
+complaints in comments ('; ERROR INVALID'). A runtime below the rules' 300 s is one; it is expected where the plan has
+a shorter stone wall, and such a launch has no score. Seconds are those of the whole phase (t_delta), start-up
+included. Its data are random; with the default packet type they compress.
 """
 
 import re
@@ -90,11 +88,9 @@ class Io500Engine(Engine):
         return Command('mpi', ((program, f'{raw}.ini'),), {f'{raw}.ini': '\n'.join(lines)}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What IO500 said. Raises EngineError: E1 it failed; T13 its results are not whole; T9 other tasks than
-        planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its phases.
-
-        The figure: its own, in GiB/s or kIOPS.
-        """
+        """What IO500 said, in GiB/s or kIOPS. Raises EngineError: E1 it failed; T13 its results are not whole; T9
+        other tasks than planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow
+        from its phases."""
         if outcome.exit_status:
             said = _COMPLAINT.findall('\n'.join((*outcome.stdouts, *outcome.stderrs)))
             best = next((line for line in said if ') failed ' in line), said[-1] if said else '')
@@ -102,9 +98,20 @@ class Io500Engine(Engine):
         result, log = (text or '' for text in outcome.outputs)
         sections = parse_result(result)
         _check_plan(sections, point)
-        _check_complaints(sections, point)
+        short = stone_wall_s(point) < STONE_WALL_S
+        for name, section in sections.items():
+            for complaint in section.complaints:
+                if not short or not complaint.startswith(_SHORT):
+                    raise EngineError('T19', f'IO500 calls {name} invalid: {complaint}; give it more bytes_per_task')
         metrics = tuple(_metric(sections, name) for name in _NAMES)
-        _check_score(sections, metrics)
+        of = {metric.name: metric.value for metric in metrics}
+        zero = [name for name, value in of.items() if value <= 0]
+        if zero:
+            raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
+        due = score_of(*(geometric_mean([of[name] for name in names]) for names in (BANDWIDTHS, RATES)))
+        score = float(_said(sections, 'SCORE', 'SCORE').partition(' ')[0])
+        if abs(score - due) > SLACK * due + PRINTED:
+            raise EngineError('T1', f'IO500 has the score {score}, and its phases give {due:.6f}')
         check_life('IO500', sum(metric.seconds for metric in metrics), outcome.processes[0])
         nodes = re.search(r'^nodes +: (\d+)$', log, re.MULTILINE)
         if nodes is None:
@@ -158,31 +165,12 @@ def _check_plan(sections: Dict[str, Section], point: Point) -> None:
             raise EngineError('P15', f"IO500 ran {section} as '{ran}' in its mode {mode}, without '{meant.strip()}'")
 
 
-def _check_complaints(sections: Dict[str, Section], point: Point) -> None:
-    short = stone_wall_s(point) < STONE_WALL_S
-    for name, section in sections.items():
-        for complaint in section.complaints:
-            if not short or not complaint.startswith(_SHORT):
-                raise EngineError('T19', f'IO500 calls {name} invalid: {complaint}; give it more bytes_per_task')
-
-
 def _metric(sections: Dict[str, Section], name: str) -> Metric:
     own = _NAMES[name]
     value, seconds = _number(sections, own, 'score'), _number(sections, own, 't_delta')
     if name in RATES:
         return Metric(name, value * 1000, 'op/s', seconds=seconds, figure=f'{value:.6f} kIOPS')
     return bandwidth(name, 0, seconds, f'{value:.6f} GiB/s')._replace(value=value * GIB)
-
-
-def _check_score(sections: Dict[str, Section], metrics: Tuple[Metric, ...]) -> None:
-    of = {metric.name: metric.value for metric in metrics}
-    zero = [name for name, value in of.items() if value <= 0]
-    if zero:
-        raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
-    due = score_of(*(geometric_mean([of[name] for name in names]) for names in (BANDWIDTHS, RATES)))
-    said = float(_said(sections, 'SCORE', 'SCORE').partition(' ')[0])
-    if abs(said - due) > SLACK * due + PRINTED:
-        raise EngineError('T1', f'IO500 has the score {said}, and its phases give {due:.6f}')
 
 
 def _said(sections: Dict[str, Section], section: str, key: str) -> str:

@@ -1,30 +1,17 @@
 """IOR 4: one MPI launch whose ranks are the tasks. The engine of a site.
 
-What is said here of IOR was read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/ior.c, ior-output.c,
-parse_options.c, utilities.c, aiori-POSIX.c, aiori-MPIIO.c) and seen with programs built from them.
+Read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior) and seen with programs built from them. Offsets follow
+LANL's mpi_io_test: segment * tasks * block + rank * block + i * transfer in a shared file, segment * block + i *
+transfer in a file a rank. A write unlinks a file of the same name before the clock starts (without -E).
 
-Offsets (WriteOrRead): segment * tasks * block + rank * block + i * transfer in a shared file, segment * block +
-i * transfer in a file a rank: the rule of LANL's mpi_io_test. See `setup_of` for the forms.
+HDF5 has a dataset of each segment (aiori-HDF5.c): contiguous files and segments alone. NCMPI refuses -F and -z,
+ignores -C, and cannot write 4 GiB past a task's first offset, where it defines its variable again (aiori-NCMPI.c).
+With both, -e comes to fsync(2) (strace: IOR 4.0.0, HDF5 1.10.8, PnetCDF 1.12.3).
 
-A write unlinks a file of the same name before the clock starts (-E would keep it, and then nothing truncates it),
-so that every launch makes new files, with the layout of their directory.
-
-Its HDF5 makes a dataset of each segment (aiori-HDF5.c), so only contiguous files and segments have one. -e is
-H5Fflush there, which comes to fsync(2) (strace, HDF5 1.10.8, MPICH 4.0.2).
-
-Its NCMPI (aiori-NCMPI.c) refuses -F and -z, and makes one variable of a record a block, in the offsets above behind
-PnetCDF's header; -e comes to fsync(2) (strace, IOR 4.0.0, PnetCDF 1.12.3, Open MPI 4.1.4). -C changes
-nothing there: every rank still reads its own segment (strace). Where a task's offset is 4 GiB past its first it takes
-the transfer for the first, and defines the variable again, which PnetCDF refuses (seen).
-
-The data are `-l random`. They differ between ranks, launches and offsets, but repeat every 128 MiB of a file: the
-seed of a transfer is its offset, the rank and -G together (update_write_memory_pattern in utilities.c), and rand_r(3)
-of glibc gives the same for seeds that far apart (of 1000 pairs 1000 at 128 MiB and none at 64; rule P4a).
-
-They are made inside the timed region, so the figure never flatters the storage: at about 5,000 MiB/s a core (an EPYC:
-5,000 to 6,300). That costs a task a fifth which would write 1,145 MiB/s (one rank on tmpfs, medians of 12 launches:
-918 MiB/s, and 1,145 with `-l timestamp`), and a faster one more (rule P4c). The other types cost nothing and compress
-to a fifth or less; `-l incompressible` is one 8-byte word repeated.
+The data are `-l random`, other for ranks, launches and offsets. They repeat every 128 MiB of a file, for the seeds of
+rand_r(3) are then alike (update_write_memory_pattern in utilities.c; rule P4a). They are made inside the timed
+region, at about 5,000 MiB/s a core: 1,145 MiB/s become 918 (one rank on tmpfs, medians of 12 launches; rule P4c).
+Other types compress to a fifth or less, `-l incompressible` to one word.
 """
 
 import hashlib
@@ -34,16 +21,7 @@ from decimal import Decimal
 from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import (
-    Command,
-    Engine,
-    EngineError,
-    Outcome,
-    check_life,
-    ending,
-    immovable,
-    only_process,
-)
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, ending, immovable, only_process
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
@@ -78,12 +56,9 @@ class Result(NamedTuple):
 
 
 class IorRun(NamedTuple):
-    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory.
+    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory."""
 
-    setup: by IOR's own names, as of setup_of
-    """
-
-    setup: Dict[str, Any]
+    setup: Dict[str, Any]  # by IOR's own names, as of setup_of
     nodes: int
     tasks: int
     tasks_per_node: int
@@ -148,9 +123,7 @@ class Ior(Engine):
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
-        all offsets to the ranks at random, in unequal numbers.
-        """
+        """Random order is exact in whole files alone: in a shared one -z gives ranks unequal numbers of offsets."""
         data = point.data
         if any(each.mixed for each in phases_of(point)):
             return 'cannot read and write back in place'
@@ -185,11 +158,8 @@ class Ior(Engine):
         )
 
     def version_argv(self, program: str) -> List[str]:
-        """The command that finds the version in the program's own text, for IOR has no option that prints it.
-
-        Starting IOR means starting MPI, which on some systems only a launcher can do. Only where the program is
-        a script around IOR is it started, alone and with the API that touches no file.
-        """
+        """Finds the version in the program's own text, for IOR has no option for it and MPI may need a launcher. Only
+        a script around IOR is started, alone and with the API that touches no file."""
         text = 'IOR-[0-9][^ :]*: MPI Coordinated Test of Parallel I/O'
         script = f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -w -b {WORD} -t {WORD}'
         return ['sh', '-c', script, 'sh', program]
@@ -200,11 +170,8 @@ class Ior(Engine):
         return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """The launch of one phase; it leaves raw + '.json' (summary) and raw + '.csv' (times of the ranks).
-
-        Raises EngineError P11 for a path of the records that IOR would cut short and so write elsewhere, and
-        ValueError for a write of a whole file by all tasks.
-        """
+        """The launch of one phase; it leaves raw + '.json' (summary) and '.csv' (times of the ranks). Raises
+        EngineError P11 for a path that IOR would cut short, ValueError as setup_of."""
         outputs = (raw + '.json', raw + '.csv')
         fault = _path_fault(program, raw)
         if fault is not None:
@@ -228,24 +195,17 @@ class Ior(Engine):
         return Command('mpi', (tuple(argv),), {}, outputs, _links(point))
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What IOR said of the launch. Raises EngineError:
+        """What IOR said. Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish; T13
+        the summary lacks something; T7 its version; T9, T10 other tasks or nodes than planned; P15 it did something
+        else; T1 other bytes than planned, figures that contradict each other, or more time than it had; T12 no time.
 
-        E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T13 the summary lacks
-        something; T7 the version is too old; T9, T10 it ran with other tasks or nodes than planned; P15 it did
-        something else; T1 it claims other bytes than planned, figures that contradict each other, or more time than
-        it had; T12 it took no time.
+        The figure: bwMiB as printed, with four decimals. The seconds are those of the bandwidth, within the printed
+        time: first open to last close by the nodes' own clocks, which IOR does not compare (ReduceIterResults). Where
+        these differ the region is too long, and never shorter than the longest rank's time; all leave one barrier
+        right before, so the excess tells how far they are apart. For the same reason each task starts at 0.
 
-        The figure: bwMiB as printed. IOR prints bandwidth and time with four decimals each; the seconds are those of
-        the bandwidth, inside what the printed time allows. They run from the first open to the last close by the
-        nodes' own clocks, which IOR does not compare (ReduceIterResults): where they differ the region comes out too
-        long, and never shorter than the longest rank's own time. All leave one barrier right before, so by how much
-        it is longer tells how far the clocks are apart.
-        hosts: where the ranks have said where they ran; else IOR names the first rank's host and counts the nodes,
-        and the others are called unnamed-2 and so on.
-        direct: IOR lists no option of its APIs; it is read from the command line that IOR says it was given, and one
-        that it does not know ends it.
-        tasks: IOR tells how long a rank took and not when it began. All leave a barrier together, so each starts
-        at 0. That each rank moved its share follows from the total: none can move more.
+        hosts: as the ranks have said; else the first rank's, as IOR names it, and unnamed-2 and so on. direct: by the
+        command line that IOR was given, of which an unknown option ends it.
         """
         _refuse_failure(outcome)
         summary_text, ranks_text = outcome.outputs
@@ -257,7 +217,13 @@ class Ior(Engine):
         result, total = _only_run(summary, access)
         run = summary.tests[0]
         check_placement('IOR', point, run.tasks, run.nodes, run.tasks_per_node)
-        _check_setup(run.setup, setup_of(point, phase))
+        stonewall_s = _take(run.setup, 'deadlineForStonewall', int)
+        if stonewall_s:
+            raise EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
+        for key, meant in setup_of(point, phase).items():
+            done = _take(run.setup, key, type(meant))
+            if done != meant:
+                raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
         direct = DIRECT in summary.command_line.split()
         if direct != point.data.direct:
             how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
@@ -287,17 +253,16 @@ class Ior(Engine):
 
 
 def setup_of(point: Point, phase: str) -> Dict[str, Any]:
-    """A phase of a point by the names that IOR's summary has for what it was told. Sizes in bytes, flags 0 or 1.
-
-    Raises ValueError for a write of a whole file by all tasks.
+    """A phase of a point by the names in IOR's summary. Sizes in bytes, flags 0 or 1. Raises ValueError for a write
+    of a whole file by all tasks.
 
     A whole file a task:             -F -b BYTES -t TRANSFER
     a segment, contiguous:           -b BYTES -t TRANSFER -s 1
     a segment, strided:              -b TRANSFER -t TRANSFER -s TRANSFERS
-    the whole of one file (read):    as a file a task, over a link a task to the one file, for IOR has no form of
-    its own; its links would be unlinked by a write.
-    A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
-    nothing (rule T3), nor with NCMPI, and a file that all read in full has nothing to shift.
+    the whole of one file (read):    as a file a task, over a link a task to the one file
+
+    A read on several nodes is shifted by one (-C), so that no node reads what it wrote; on one node, and with NCMPI,
+    -C does nothing (rule T3).
     """
     data = point.data
     does = phase_of(point, phase)
@@ -359,11 +324,7 @@ def hashed(seed: int, salt: str, below: int) -> int:
 
 
 def parse_summary(json_text: str) -> IorSummary:
-    """What the JSON summary says.
-
-    Raises EngineError: T8 if the summary is not whole, T7 if the version is too old, T13 if something is not where it
-    should be.
-    """
+    """What the JSON says. Raises EngineError: T8 not whole, T7 version too old, T13 something is missing."""
     try:
         data = json.loads(json_text, parse_float=Decimal)
     except ValueError as error:
@@ -402,9 +363,8 @@ def rank_lines(program: str, csv_text: str, header: str) -> List[str]:
 
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
-    """The lines in which IOR says that something is wrong. Three of its warnings are harmless: that a file is there
-    already, which it removes before the clock starts, that it does not know the file system's size, and that NCMPI
-    opens a file that it writes for reading, too."""
+    """The lines in which IOR says that something is wrong, without three harmless warnings: a file that is there
+    already, an unknown size of the file system, and NCMPI that opens for reading, too."""
     found = []
     for match in _COMPLAINT.finditer(stdout):
         line = match.group(0).strip()
@@ -526,16 +486,6 @@ def _only_run(summary: IorSummary, phase: str) -> Tuple[Result, Total]:
     return result, total
 
 
-def _check_setup(said: Dict[str, Any], planned: Dict[str, Any]) -> None:
-    stonewall_s = _take(said, 'deadlineForStonewall', int)
-    if stonewall_s:
-        raise EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
-    for key, meant in planned.items():
-        done = _take(said, key, type(meant))
-        if done != meant:
-            raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
-
-
 def _seconds(result: Result, total: Total, point: Point) -> float:
     """The timed region: first open to last close. Raises EngineError T1 for bytes or a time that cannot be."""
     half = PRINTED_S / 2
@@ -563,10 +513,7 @@ def _hosts_of(outcome: Outcome, summary: IorSummary, point: Point) -> Tuple[str,
 
 
 def _opening(phase: str, result: Result, seconds: float) -> Metric:
-    """From the first task that opens its file to the last that has it open (IOR's openTime), over the region.
-
-    Raises EngineError T1 for more than all of the time.
-    """
+    """IOR's openTime, from the first open to the last, as a share of the region. Raises EngineError T1 if longer."""
     if not 0 <= result.open_s <= result.total_s + PRINTED_S:
         raise EngineError('T1', f'IOR claims {result.open_s} s of opening in {result.total_s} s')
     share = min(float(result.open_s) / seconds, 1.0)

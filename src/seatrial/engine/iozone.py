@@ -1,21 +1,15 @@
 """IOzone in its throughput mode: a process a task on one node, each with a file of its own.
 
-What is said here of IOzone was read in the source of 3.471 and seen with a program built from it.
+Read in the source of 3.471 and seen with a program built from it. -x takes the stone wall away by which the first
+process that ends stops the others: every process moves its whole file, and the figure is all bytes over the longest
+time. The sum of the processes' own rates, which IOzone prints, is a metric of the kind (workload/reuse.py).
 
-Without -x IOzone has a stone wall: the first process that ends stops the others, and "Children see throughput" is the
-sum of what each had moved until then over its own time. A file is then shorter than asked. Here -x takes the wall
-away, every process moves its whole file, and the figure is up to the last one: all bytes over the longest time. The
-sum of the processes' own rates, which IOzone prints, is what the stone wall gives where the processes keep their
-pace, and never less: the kind has it as a metric of its own (workload/reuse.py).
+The data are those of -+w 0: one random buffer, changed with a random word of each transfer and seed (-+S), inside the
+timed region. A read with another seed finds no fault, but one without -+w does. 3.489 leaves zeros in the second half
+of each transfer; without -+w all transfers are alike (all seen).
 
-The data are those of -+w 0: one random buffer, changed with a random word of each transfer and seed (-+S). They are
-made inside the timed region. A read with another seed finds no fault, but without -+w it looks for
-other data and ends (both seen). 3.489 fills only the first half of each transfer, and leaves zeros in the other (seen
-with Debian's, transfers of 4 KiB to 1 MiB); without -+w all transfers are alike.
-
-A process that cannot go on leaves the others waiting for it, without a word and for ever (seen with a file that is
-not there): the limit of the launch ends them. Where a write is refused, a process has a throughput of 0, and IOzone
-exits with 0.
+A process that cannot go on leaves the others waiting for ever (seen): the limit of the launch ends them. Where a
+write is refused, a process has a throughput of 0, and IOzone exits with 0.
 """
 
 import re
@@ -105,11 +99,9 @@ class Iozone(Engine):
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What IOzone said. Raises EngineError: E1 it failed; T8 it complained, or its output is not whole; T9 other
-        processes than planned; P15 other options than planned; T18 other bytes of a task; T1 figures that contradict
-        each other, or more time than it had; T12 no time.
-
-        The figure: what the processes and IOzone itself saw. Every process begins when all are ready, so each window
-        begins at 0; fsync and close lie inside it.
+        processes than planned; P15 other options; T18 other bytes of a task; T1 figures that contradict each other,
+        or more time than it had; T12 no time. Every process begins when all are ready, so each window begins at 0;
+        fsync and close lie inside it.
         """
         text, process = outcome.stdouts[0], only_process('IOzone', outcome)
         # On stderr stands perror(3) alone.

@@ -1,20 +1,15 @@
 """mdtest 4: one MPI launch whose ranks are the tasks of a metadata tree. The engine of a site.
 
-What is said here of mdtest was read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/mdtest.c) and seen
-with programs built from them. Everything that it makes lies in `test-dir.0-0` of the working directory, one more
-directory than the plan's entries; its last phase, -r, removes that too.
+Read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/mdtest.c) and seen with programs built from them. All
+that it makes lies in `test-dir.0-0`, one more directory than the plan's, which its last phase, -r, removes. A phase
+is a launch of its own, so that entries can be counted between them.
 
-A phase is a launch of its own, so that the entries can be counted between phases. Each launch sleeps for a second
-before it starts the clock.
+A rate is all ranks' operations over the time of the slowest rank and the barrier after it, which on short phases is
+all of it: 52 files in 0.07 ms of work and 8 ms of waiting (seen), hence Metric.idle_share. 'Tree creation' and 'Tree
+removal' count one tree by the first rank's clock; here they are operations and seconds of all.
 
-A rate of mdtest is all ranks' operations over the time of the slowest rank and the barrier after it. On short phases
-the barrier is all of it: 52 files in 0.07 ms of work and 8 ms of waiting (seen), hence Metric.idle_share. The rates
-of 'Tree creation' and 'Tree removal' count one tree by the clock of the first rank, however many private trees
-there are; here they are operations and seconds of all.
-
-The data are random and other in every launch; but the file that rank r makes as its number i has the bytes of the
-file that rank r + 1 makes as its number i - 1 (seen), so a back end that removes duplicates keeps one of them. They
-are made inside the timed region: nothing to be seen with 40 KiB a file, on tmpfs a fifth of the rate with 2 MB.
+The data are random and other in every launch, but file i of rank r has the bytes of file i - 1 of rank r + 1 (seen).
+They are made inside the timed region: of 2 MB a file on tmpfs they cost a fifth of the rate, of 40 KiB nothing.
 """
 
 import re
@@ -68,29 +63,23 @@ class Table(NamedTuple):
 
 
 class MdtestSummary(NamedTuple):
-    """All that one launch of mdtest said. nodemap has a 1 for every rank on the first rank's node, else a 0.
-
-    shifted_by: ranks, by -N; opens_only: whether the read phase was told to read no bytes; runs: with how many tasks,
-    on how many entries of them all, and of which kinds
-    """
+    """All that one launch of mdtest said. nodemap has a 1 for every rank on the first rank's node, else a 0."""
 
     version: str
     tasks: int
     nodes: int
     nodemap: str
     command_line: str
-    shifted_by: Optional[int]
-    opens_only: bool
-    runs: Tuple[Tuple[int, int, str], ...]
+    shifted_by: Optional[int]  # ranks, by -N
+    opens_only: bool  # whether the read phase was told to read no bytes
+    runs: Tuple[Tuple[int, int, str], ...]  # with how many tasks, on how many entries of them all, and of which kinds
     tables: Tuple[Table, ...]
 
 
 class RankRow(NamedTuple):
-    """One row of the per-rank file: for each operation that ran, its rate (operations a second) and its seconds.
-
-    rank is None for the row of all ranks, whose seconds include the barrier and those of a rank do not. Its rates
-    of 'Directory creation' and 'Directory stat' are the first rank's in 4.0.0 (an array is written past its end).
-    """
+    """One row of the per-rank file: for each operation that ran, its rate (operations a second) and its seconds. rank
+    is None for the row of all ranks, whose seconds include the barrier; in 4.0.0 some of its rates are the first
+    rank's."""
 
     rank: Optional[int]
     entries: Optional[int]
@@ -136,11 +125,8 @@ class Mdtest(Engine):
         return f'{twice} of {files} files have the bytes of one that another rank makes' if twice > 0 else ''
 
     def version_argv(self, program: str) -> List[str]:
-        """The command that finds the version in the program's own text, where 4.0.0 and later have IOR's banner.
-
-        Where they have none it is started, alone and with the API that touches no file: mdtest without arguments
-        makes a directory.
-        """
+        """Finds the version in the program's own text, which 4.0.0 and later have. An older one is started, alone and
+        with the API that touches no file: mdtest without arguments makes a directory."""
         text = 'IOR-[0-9][^ :]*: MPI Coordinated Test of Parallel I/O'
         return ['sh', '-c', f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -C -F -n 1 -d .', 'sh', program]
 
@@ -169,25 +155,25 @@ class Mdtest(Engine):
         return planned if phase_of(point, phase).removes else planned._replace(directories=planned.directories + 1)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What mdtest said of the launch. Raises EngineError:
+        """What mdtest said. Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish;
+        T17 entries are not there; T13 something is missing; T7 the version's rates are not valid; T9, T10 other tasks
+        or nodes than planned; P15 it did something else, or a phase did not run; T1 a stonewall, figures that
+        contradict each other, or more time than it had; T12 no time.
 
-        E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T17 its complaint is that
-        entries are not there; T13 something is not where it should be; T7 the version's rates are not valid; T9, T10
-        it ran with other tasks or nodes than planned; P15 it did something else, or a phase did not run; T1 it was
-        stopped by a stonewall, its figures contradict each other, or it claims more time than it had; T12 it took no
-        time.
-
-        The figure: the mean as printed, which of one iteration is the only value. The seconds: of the row 'all' in
-        the per-rank file, which has eleven digits where the table has three decimals. Every time is by one
-        rank's own clock (updateResult), so that it does not matter how far those of the nodes are apart.
-        hosts: mdtest counts the nodes and names none.
+        The figure: the mean as printed, of one iteration. The seconds: of the row 'all' in the per-rank file, which
+        has eleven digits; each time is by one rank's own clock (updateResult). hosts: mdtest counts the nodes and
+        names none.
         """
         said = _complete(outcome)
         _refuse_version(said.version)
         tasks = said.tasks if said.tasks != point.tasks else len(said.nodemap)
         check_placement('mdtest', point, tasks, said.nodes, said.nodemap.count('1'))
         _check_shift(said, phase, point)
-        _check_command(said, command)
+        # Its own account of its arguments; the program may be another one, behind a script.
+        arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
+        program = said.command_line.partition(" '")[0]
+        if said.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
+            raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
         table = _only_table(said, phase, point)
         rates = _rates(table, _ranks(command, outcome, point), phase, point)
         for each in rates:
@@ -207,9 +193,8 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     files alone:                   -F             empties alone:  -D
     a tree a task:                 -u             B bytes a file: -w B (create), -e B (read)
 
-    On SHIFT_NODES nodes or more every later phase works on entries that its node has neither made nor seen (-N 1,
-    which counts nodes). Never in private trees: the directory is shifted by one step more than the name in it, so
-    that no entry is found, exit 0 (seen in 4.0.0 and 4.1.0+dev).
+    On SHIFT_NODES nodes or more later phases work on entries that their node has neither made nor seen (-N 1 counts
+    nodes); never in private trees, where no entry would be found, exit 0 (seen in 4.0.0 and 4.1.0+dev).
     """
     tree = point.tree
     files, empties, size = tree.files_per_directory, tree.empties_per_directory, tree.bytes_per_file
@@ -226,11 +211,8 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
 
 
 def parse_output(stdout: str) -> MdtestSummary:
-    """What the standard output says, in the forms of 3.3.0, 4.0.0 and 4.1.0+dev. Other lines are skipped: launchers
-    and MPI libraries print there, too, and mdtest itself what nobody asks it for (--print-all-procs).
-
-    Raises EngineError: T7 if it is not mdtest's; T8 if it is not whole; T13 if something is not where it should be.
-    """
+    """What the standard output of 3.3.0, 4.0.0 or 4.1.0+dev says, among lines of launchers and MPI libraries. Raises
+    EngineError: T7 if it is not mdtest's; T8 if it is not whole; T13 if something is missing."""
     banners = re.findall(r'^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)$', stdout, re.M)
     if not banners:
         raise EngineError('T7', 'the output does not say which version of mdtest made it')
@@ -383,14 +365,6 @@ def _check_shift(said: MdtestSummary, phase: str, point: Point) -> None:
         raise EngineError('P15', f'mdtest shifted the ranks by {said.shifted_by or 0} instead of {planned or 0}')
 
 
-def _check_command(said: MdtestSummary, command: Command) -> None:
-    """Its own account of its arguments; the program may be another one, behind a script."""
-    arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
-    program = said.command_line.partition(" '")[0]
-    if said.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
-        raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
-
-
 def _only_table(said: MdtestSummary, phase: str, point: Point) -> Table:
     if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in said.tables] != [('rate', 1)]:
         raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(said.tables)} others')
@@ -448,7 +422,13 @@ def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -
         elif abs(float(row.mean) - number / seconds) > _slack(row):
             raise EngineError('T1', f'{operation}: {row.mean} a second for {number} in {seconds} s')
         for rank, task_s in enumerate(own):
-            _check_rank(ranks[rank + 1], operation, task_s, seconds, number // point.tasks)
+            of_rank = ranks[rank + 1]
+            share = number // point.tasks
+            done = of_rank.figures[operation][0] * task_s
+            if abs(done - share) > 1e-6 * share:
+                raise EngineError('T1', f'{operation}: rank {of_rank.rank} did {done:.1f} of its {share}')
+            if task_s > seconds + CLOCK_S:
+                raise EngineError('T1', f'{operation}: rank {of_rank.rank} took {task_s} s of {seconds} s in all')
         found.append(rate(metric, number, seconds, str(row.mean), own))
     return tuple(found)
 
@@ -468,19 +448,10 @@ def _slack(row: MdtestRow) -> float:
 
 
 def _check_tree(row: MdtestRow, of_all: RankRow, seconds: float, point: Point) -> None:
-    """The table has one tree by the first rank's clock, which saw no more than `seconds`; the file of the ranks
-    counts a tree for each rank, even a shared one."""
+    """The table has one tree, by the first rank's clock; the file of ranks one for each, even a shared one."""
     one_tree = levels_total(point, 1).directories
     if float(row.mean) + _slack(row) < one_tree / seconds:
         raise EngineError('T1', f'{row.operation}: {row.mean} a second for {one_tree} in no more than {seconds} s')
     counted = of_all.figures[row.operation][0] * seconds
     if abs(counted - point.tasks * one_tree) > 1e-6 * counted:
         raise EngineError('T1', f'{row.operation}: {counted:.1f} directories, not {one_tree} for each rank')
-
-
-def _check_rank(row: RankRow, operation: str, task_s: float, seconds: float, share: int) -> None:
-    done = row.figures[operation][0] * task_s
-    if abs(done - share) > 1e-6 * share:
-        raise EngineError('T1', f'{operation}: rank {row.rank} did {done:.1f} of its {share}')
-    if task_s > seconds + CLOCK_S:
-        raise EngineError('T1', f'{operation}: rank {row.rank} took {task_s} s of {seconds} s in all')

@@ -9,10 +9,6 @@ _START = 'import sys; sys.path.insert(0, sys.argv[1]); from {module} import main
 
 
 def module_argv(program: str, module: str, arguments: Tuple[str, ...]) -> Tuple[str, ...]:
-    """The argv that makes the interpreter `program` run main(arguments) of the module and exit with what it returns.
-
-    Isolated (-I) and without site packages (-S): neither the working directory, which is the file system under
-    test, nor the user's environment is searched for modules.
-    """
+    """The argv that runs main(arguments) of the module, isolated (-I, -S): nothing of the user's is searched."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(seatrial.__file__)))
     return (program, '-I', '-S', '-c', _START.format(module=module), home, *arguments)

@@ -48,14 +48,11 @@ NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
 
 
 class Choice(NamedTuple):
-    """The engine that measures and the path of its program; engine is None and program '' where none can.
-
-    skipped: for every engine that was preferred, one sentence why it does not measure.
-    """
+    """The engine that measures and the path of its program; engine is None and program '' where none can."""
 
     engine: Optional[Engine]
     program: str
-    skipped: Tuple[str, ...]
+    skipped: Tuple[str, ...]  # for every engine that was preferred, one sentence why it does not measure
 
 
 def engines_called(name: str) -> List[Engine]:
@@ -66,10 +63,7 @@ def engines_called(name: str) -> List[Engine]:
 
 
 def by_name(name: str, kind: str) -> Optional[Engine]:
-    """The engine of that name for this kind of workload, or None where it is none for it.
-
-    Raises ValueError with the known names.
-    """
+    """The engine of that name for this kind of workload, or None. Raises ValueError with the known names."""
     return next((engine for engine in engines_called(name) if kind in engine.kinds), None)
 
 
@@ -84,9 +78,8 @@ def choose(
     which: Callable[[str], Optional[str]],
     unfit: Callable[[Engine], Optional[str]] = lambda engine: None,
 ) -> Choice:
-    """The first candidate that is installed and can carry every point out exactly, so that one engine
-    measures the whole case. `which` gives the path of a program or None; `unfit` says why an engine is none for this
-    file system. An unknown name raises ValueError."""
+    """The first candidate that is installed and can carry every point out exactly. `which`: the path of a program or
+    None; `unfit`: why an engine is none for this file system. Raises ValueError for an unknown name."""
     kind = points[0].kind
     skipped: List[str] = []
     for candidate in candidates:

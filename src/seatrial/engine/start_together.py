@@ -1,8 +1,5 @@
-"""A wrapper that starts an ordinary program together with those of all other tasks of the launch.
-
-It joins the barrier, waits for the moment that is agreed on, runs the program as its child, with its own streams, and
-tells the coordinator when it ran. So the skew of the starts on many nodes is known, and not hoped for.
-"""
+"""A wrapper that starts an ordinary program together with those of all other tasks: it joins the barrier, waits for
+the agreed moment, runs the program as its child, and tells the coordinator when it ran."""
 
 import contextlib
 import os
@@ -21,18 +18,15 @@ ALONE, NOT_STARTED = 75, 127  # exit statuses: EX_TEMPFAIL of sysexits.h, and th
 
 
 class Ran(NamedTuple):
-    """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC.
-
-    called_s, started_s: before and after the start of the process, in between of which it began
-    began: the same by this node's wall clock, in seconds since 1970; uncertainty_s: of the others, to either side
-    """
+    """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC."""
 
     host: str
+    # called_s, started_s: before and after the start of the process, in between of which it began
     called_s: float
     started_s: float
     ended_s: float
-    began: float
-    uncertainty_s: float
+    began: float  # by this node's wall clock, in seconds since 1970
+    uncertainty_s: float  # of the others, to either side
 
 
 def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> Tuple[str, ...]:
@@ -41,10 +35,7 @@ def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> 
 
 
 def main(arguments: List[str]) -> int:
-    """Its exit status is the program's, and a signal that ended the program ends it too.
-
-    75 if the barrier failed, so that the program was not started; 127 if it cannot be started.
-    """
+    """Ends as the program ended; 75 if the barrier failed and it was not started, 127 if it cannot be started."""
     rank, tasks, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
     host = socket.gethostname()
     try:

@@ -1,7 +1,4 @@
-"""What every file-system type offers. Only this room knows `lfs` and its like.
-
-Nothing here may hang: whatever asks a file system that may be dead asks through model/ask.py, with a deadline.
-"""
+"""What every file-system type offers. Only this room knows `lfs` and its like, and asks it with a deadline."""
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -28,14 +25,11 @@ class NoAnswer(Exception):
 
 
 class Capacity(NamedTuple):
-    """What an ordinary user may still use: bytes and inodes; None is unknown or unlimited.
-
-    narrowest: the target that limits it, as a clause; empty where none does
-    """
+    """What an ordinary user may still use: bytes and inodes; None is unknown or unlimited."""
 
     bytes: Optional[int]
     inodes: Optional[int]
-    narrowest: str = ''
+    narrowest: str = ''  # the target that limits it, as a clause; empty where none does
 
 
 def tightest(*left: Capacity) -> Capacity:
@@ -54,17 +48,13 @@ class Capability(NamedTuple):
 
 
 class Cold(NamedTuple):
-    """Whether this user can empty what this node has cached of the files under a path.
+    """Whether this user can empty what this node has cached of the files under a path."""
 
-    how:     what is emptied, and by what, for the record; empty where nothing can be
-    why_not: empty where it is possible; else a sentence with what forbids it
-    kept:    what this node answers from memory all the same, in a few words, or empty; what servers keep, P16 treats
-    forgets: whether caches.forget() reaches all that caches here; else only empty_client_cache() can make a read cold
-    """
-
-    how: str
-    why_not: str = ''
+    how: str  # what is emptied, and by what, for the record; empty where nothing can be
+    why_not: str = ''  # empty where it is possible; else a sentence with what forbids it
+    # what this node answers from memory all the same, in a few words, or empty; what servers keep, P16 treats
     kept: str = ''
+    # whether caches.forget() reaches all that caches here; else only empty_client_cache() can make a read cold
     forgets: bool = True
 
     @property
@@ -74,123 +64,88 @@ class Cold(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """What a file was given of the layout that was asked for.
+    """What a file was given of the layout that was asked for."""
 
-    said:       of all targets how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
-    everywhere: whether every target holds a part of it all the same, be it of another component
-    differs:    how its layout differs from the one that was asked for, both said; or None
-    """
-
-    said: str = ''
-    everywhere: bool = True
-    differs: Optional[str] = None
+    said: str = ''  # of all targets how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
+    everywhere: bool = True  # whether every target holds a part of it all the same, be it of another component
+    differs: Optional[str] = None  # how its layout differs from the one that was asked for, both said; or None
 
 
 class Targets(NamedTuple):
-    """The targets that files can be put on.
+    """The targets that files can be put on."""
 
-    rows:    with room and faults
-    servers: of each by its name (model.layout.target_name), as far as this node sees it
-    """
-
-    rows: Tuple[TargetRow, ...]
-    servers: Dict[str, str]
+    rows: Tuple[TargetRow, ...]  # with room and faults
+    servers: Dict[str, str]  # of each by its name (model.layout.target_name), as far as this node sees it
 
 
 class Lost(NamedTuple):
-    """Between two readings of connections.
+    """Between two readings of connections."""
 
-    said:   those that were lost, as a clause; empty if none, or if none is seen
-    unseen: why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
-    """
-
-    said: str = ''
+    said: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
+    # why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
     unseen: Optional[str] = None
 
 
 class Behaviour(NamedTuple):
-    """How I/O behaves on a mount.
+    """How I/O behaves on a mount."""
 
-    close_can_fail:    whether a write that was taken may be refused when the file is closed, as by a server
-    reads_are_counted: whether the kernel counts a process's reads from storage (rule P2)
-    allocates:         whether the blocks of a file that stat(2) counts are all that its synced data take
-    in_memory:         that its files lie in memory and nowhere else, as a clause: no read is cold; or empty
-    below:             what may answer reads from a cache that no counter here sees, as a clause; or empty
-    gives_up:          how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
-    """
-
+    # whether a write that was taken may be refused when the file is closed, as by a server
     close_can_fail: bool = True
-    reads_are_counted: bool = False
-    allocates: bool = False
+    reads_are_counted: bool = False  # whether the kernel counts a process's reads from storage (rule P2)
+    allocates: bool = False  # whether the blocks of a file that stat(2) counts are all that its synced data take
+    # that its files lie in memory and nowhere else, as a clause: no read is cold; or empty
     in_memory: str = ''
-    below: str = ''
-    gives_up: str = ''
+    below: str = ''  # what may answer reads from a cache that no counter here sees, as a clause; or empty
+    gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
 
 
 class Exchanged(NamedTuple):
-    """Bytes that this node has exchanged so far by its own counters, for all processes together; None is unknown.
+    """Bytes that this node has exchanged so far by its own counters, for all processes together; None is unknown."""
 
-    fetched: read from the servers: the difference over a timed region is the proof of a cold read where the kernel
-             does not count reads (rule P2)
-    sent:    to the storage, with all that is written and synced (rule T25); None too where data can go another way
-    contradiction: what shows that the counters are wrong, as a clause; or empty
-    """
-
+    # read from the servers: the difference over a timed region is the proof of a cold read where the kernel does not
+    # count reads (rule P2)
     fetched: Optional[int] = None
+    # to the storage, with all that is written and synced (rule T25); None too where data can go another way
     sent: Optional[int] = None
-    contradiction: str = ''
+    contradiction: str = ''  # what shows that the counters are wrong, as a clause; or empty
 
 
 class Meter(NamedTuple):
-    """This node's counters of its traffic with a file system: found once, read often, cleared never.
+    """This node's counters of its traffic with a file system: found once, read often, cleared never."""
 
-    what:    whose traffic they count, in words, for a caption; empty where nothing can be counted
-    why_not: why not, as a sentence; empty where it can be
-    look:    given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never
-             raises, and gives nothing if they do not answer in that time
-    """
-
-    what: str
-    why_not: str
+    what: str  # whose traffic they count, in words, for a caption; empty where nothing can be counted
+    why_not: str  # why not, as a sentence; empty where it can be
+    # given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never raises, and
+    # gives nothing if they do not answer in that time
     look: Callable[[float], Dict[str, int]]
 
 
 class Driver:
-    """What a type can do. It has no state; each method says what it does on a type that lacks it.
+    """What a type can do. It has no state; each method says what it does on a type that lacks it."""
 
-    name:            as a site writes it
-    kernel_types:    what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory,
-                     unless it takes any_mount
-    recovery_limit_s: seconds for which a healthy failover may block I/O; recovery_source: where that is written
-    can:             what the driver does beyond capacity, quota and settings, for docs/file-systems.md
-    tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
-                     untried
-    sources:         what the driver was written from
-    no_layout:       why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
-    pins:            the kinds of targets (model.layout.TARGETS) on which files can be put by choice; no_pinning: why
-                     on no others, where layouts can be set
-    alike:           the layout in which the files of all tasks lie on the same targets, where any user may give it
-    """
-
-    name = ''
+    name = ''  # as a site writes it
+    # what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory, unless it
+    # takes any_mount
     kernel_types: Tuple[str, ...] = ()
     any_mount = False
-    recovery_limit_s = 0.0
-    recovery_source = ''
-    can: Tuple[str, ...] = ()
+    recovery_limit_s = 0.0  # seconds for which a healthy failover may block I/O
+    recovery_source = ''  # where that is written
+    can: Tuple[str, ...] = ()  # what the driver does beyond capacity, quota and settings, for docs/file-systems.md
+    # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
+    # untried
     tried = ''
     tried_on = ''
-    sources = ''
+    sources = ''  # what the driver was written from
+    # why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
     no_layout = 'no layout: this type has none that a user could set'
-    pins: Tuple[str, ...] = ()
-    no_pinning = ''
+    pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
+    no_pinning = ''  # why on no others, where layouts can be set
+    # the layout in which the files of all tasks lie on the same targets, where any user may give it
     alike: Optional[Layout] = None
 
     def same_source(self, one: str, other: str) -> bool:
-        """Whether two mounts with these sources have one storage: a device, a server, a file system.
-
-        tmpfs and its like all have one source, which names nothing.
-        """
+        """Whether two mounts with these sources have one storage; tmpfs and its like all have one that names
+        nothing."""
         return one == other and (one.startswith('/') or ':' in one)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
@@ -202,10 +157,7 @@ class Driver:
         return Targets((), {})
 
     def placed(self, directory: str) -> str:
-        """Where a directory itself lies, and what new files in it get, where that is not the same for all.
-
-        Empty where the type has no choice. Never raises.
-        """
+        """Where a directory lies and what new files in it get; empty where the type has no choice. Never raises."""
         return ''
 
     def connections(self, path: str) -> Any:
@@ -240,10 +192,7 @@ class Driver:
         return layout if layout.type in ('', self.name) else None
 
     def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
-        """The layout that spreads files over exactly these targets; kind: one of `pins`.
-
-        like: a layout whose stripes it has, if any
-        """
+        """The layout of files over exactly these targets, of a kind of `pins`, with the stripes of `like` if any."""
         raise ValueError(self.no_layout)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
@@ -279,18 +228,13 @@ class Driver:
         return (Capability('emptying the cache of this client', cold.possible, cold.why_not),)
 
     def cold(self, path: str) -> Cold:
-        """Whether and how this user can empty this node's caches of files under the path. Changes nothing.
-
-        By permission alone: that the site allows it is the caller's to know, since it may concern the whole node.
-        """
+        """Whether and how this user, by permission alone, can empty this node's caches of files under the path."""
         return Cold('', f'it is not known how a client of type {self.name} empties its caches')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """Empty what this node has cached of the files under the path; what is not yet written is written first.
-
-        Returns None, or one sentence on what could not be done: the next read is then of unknown temperature, and
-        is labelled so. Never blocks for longer than about deadline_s seconds. Outside of timed regions.
-        """
+        """Write what is dirty, then empty what this node has cached of files under the path, within about deadline_s.
+        Returns None, or a sentence on what could not be done: the next read is then labelled as of unknown
+        temperature."""
         return self.cold(path).why_not or None
 
     def exchanged(self, path: str) -> Exchanged:

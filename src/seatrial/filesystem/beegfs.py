@@ -1,8 +1,5 @@
-"""BeeGFS: recognised by its mount. Untried: written by its public documentation ("Client Side Caching Modes").
-
-With tuneFileCacheType = native its data is in the kernel's page cache, which drop_caches empties; with buffered, the
-default, it is in a pool of small buffers of its client, a few hundred KiB a file.
-"""
+"""BeeGFS: recognised by its mount. Untried: written by its documentation ("Client Side Caching Modes"). With
+tuneFileCacheType = native drop_caches empties its cache; with buffered, the default, its client has small buffers."""
 
 import glob
 from typing import Dict, List, Optional, Tuple
@@ -15,8 +12,6 @@ CLIENTS = '/proc/fs/beegfs/*/config'
 
 
 class BeeGfs(Mounted):
-    """A mount of type beegfs."""
-
     name = 'beegfs'
     kernel_types = ('beegfs', 'beegfs_nodev', 'fuse.beegfs')
     recovery_limit_s = 300.0

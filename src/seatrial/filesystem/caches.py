@@ -1,8 +1,5 @@
-"""The kernel's caches of this node: pages, dentries and inodes, emptied by /proc/sys/vm/drop_caches (proc(5)).
-
-They are those of the whole machine: neighbours on a shared node lose theirs too, so a site must allow it. What is in
-use stays: pages that are not yet written, files that are open, directories that a process stands in.
-"""
+"""The kernel's caches of this node: pages, dentries and inodes, emptied by /proc/sys/vm/drop_caches (proc(5)) for the
+whole machine, so a site must allow it. What is in use stays: dirty pages, open files, working directories."""
 
 import os
 import time
@@ -16,10 +13,7 @@ HOW = 'sync of the file system, then 3 to /proc/sys/vm/drop_caches: pages, dentr
 
 
 def why_not() -> str:
-    """Why this user cannot have the kernel's caches dropped, as a sentence; '' if they can. Nothing is dropped.
-
-    Opening is where the kernel decides: a container can refuse root, and a capability can allow another user.
-    """
+    """Why this user cannot have the kernel's caches dropped, as a sentence, or ''. Only opening the file tells."""
     try:
         os.close(os.open(DROP_CACHES, os.O_WRONLY))
     except OSError as error:
@@ -29,10 +23,7 @@ def why_not() -> str:
 
 
 def forget(path: str) -> None:
-    """Ask this node to drop what it has cached of a file that is synced. Whether it did, only counters tell.
-
-    posix_fadvise(2) POSIX_FADV_DONTNEED over the whole file: any user may, and clean pages go. Raises OSError.
-    """
+    """Have this node drop a synced file from its cache (POSIX_FADV_DONTNEED). Only counters tell whether it did."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -41,11 +32,7 @@ def forget(path: str) -> None:
 
 
 def empty(path: str, deadline_s: float) -> Optional[str]:
-    """Write what is dirty on the file system of the path, then drop. What went wrong, as a sentence, or None.
-
-    Each in a process that can be left behind: a sync waits for a server that is away, and the kernel takes a lock of
-    every mounted file system before it drops.
-    """
+    """Write what is dirty, then drop, in processes that can be left behind. What went wrong, or None."""
     end = time.monotonic() + deadline_s
     for argv in (['sync', '--file-system', '--', path], ['sh', '-c', f'echo 3 > {DROP_CACHES}']):
         answer = ask(argv, max(0.0, end - time.monotonic()))

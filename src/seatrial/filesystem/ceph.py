@@ -1,16 +1,12 @@
 """CephFS, through ceph-fuse or the kernel's client: layouts and quotas by extended attributes, the client's counters.
 
-Layouts: docs.ceph.com, "File layouts", and file_layout_t::is_valid: what is asked of a directory goes to the files
-that are made in it. ceph.dir.layout sets all of it at once; one by one, what is wrong for a moment would be refused.
+Layouts: docs.ceph.com, "File layouts", and file_layout_t::is_valid. ceph.dir.layout sets all of it at once.
 
-Caches (ceph-fuse 16.2.15, 64 MiB written, then read): after posix_fadvise and after drop_caches nothing was fetched,
-and 200 stats asked nobody. ceph-fuse keeps objects with the inodes, and inodes with the names that it remembers. With
-client_cache_size 0 it forgets at its next tick what the kernel has forgotten before: then all 64 MiB were fetched,
-and every stat asked the metadata server. The kernel's client has its pages in the page cache alone (fs/ceph/addr.c):
-after drop_caches all of a file was fetched (Linux 6.1).
+Caches (ceph-fuse 16.2.15, 64 MiB): posix_fadvise and drop_caches alone left all cached. ceph-fuse keeps objects with
+the inodes, and inodes with names; with client_cache_size 0 it forgets at its next tick what the kernel has forgotten:
+then all 64 MiB were fetched. The kernel's client has the page cache alone (fs/ceph/addr.c; Linux 6.1).
 
-Counters: ceph-fuse has them for who may ask its admin socket (root); the kernel's client in debugfs, by
-fs/ceph/debugfs.c: untried, for the kernel that the client was tried on has no debugfs.
+Counters: ceph-fuse's by its admin socket (root), the kernel's client's in debugfs (fs/ceph/debugfs.c): untried.
 """
 
 import glob
@@ -90,18 +86,13 @@ _POOL = re.compile(r'[A-Za-z0-9_-]+\Z', re.ASCII)
 
 
 class CephLayout(NamedTuple):
-    """What is asked; a field that is None stays as the directory has it.
+    """What is asked; a field that is None stays as the directory has it."""
 
-    stripe_count: objects that a file is spread over at a time; the next come when these are full
-    stripe_unit:  bytes in one object before the next
-    object_size:  bytes at which an object is full
-    pool:         the data pool that the objects lie in
-    """
-
+    # objects that a file is spread over at a time; the next come when these are full
     stripe_count: Optional[int] = None
-    stripe_unit: Optional[int] = None
-    object_size: Optional[int] = None
-    pool: Optional[str] = None
+    stripe_unit: Optional[int] = None  # bytes in one object before the next
+    object_size: Optional[int] = None  # bytes at which an object is full
+    pool: Optional[str] = None  # the data pool that the objects lie in
 
     @property
     def words(self) -> Tuple[str, ...]:
@@ -224,10 +215,8 @@ class CephFs(Mounted):
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def _cold(self, path: str, mount: Mount) -> Cold:
-        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers.
-
-        posix_fadvise reaches the kernel's pages, and not ceph-fuse's objects.
-        """
+        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers: posix_fadvise
+        leaves that."""
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel
@@ -300,9 +289,7 @@ def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]
 
 def traffic_of(counters: Dict[str, Any]) -> Dict[str, int]:
     """Of `perf dump` the bytes of all messages received, and of what was sent to OSDs; empty if it has another form.
-
-    The messages' own counter of bytes sent misses what had to wait for a full socket: 8.1 MB for 8.4 MB (seen).
-    """
+    The messages' own counter of bytes sent misses what waits for a full socket (seen)."""
     workers = [each for name, each in counters.items() if name.startswith('AsyncMessenger::Worker')]
     try:
         received = sum(int(each['msgr_recv_bytes']) for each in workers)
@@ -346,7 +333,6 @@ def _cluster(source: str) -> FrozenSet[str]:
 
 
 def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
-    """The attributes ceph.NAME that each of the paths has."""
     answer = ask([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S)
     if answer is None or answer.exit_status is None:
         raise NoAnswer(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
@@ -365,10 +351,7 @@ def _client(path: str) -> Dict[str, str]:
 
 
 def _socket_of(path: str) -> str:
-    """The admin socket of the ceph-fuse whose number is that of the mount.
-
-    Each cluster numbers its own clients: two that have one number (seen) are told apart by their mounts.
-    """
+    """The admin socket of the ceph-fuse with the mount's number; two of one number are told apart by their mounts."""
     own = _client(path)['client_id'].replace('client', '')
     folder = os.path.dirname(SOCKETS)
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -430,10 +413,7 @@ def _kernel_counters(file: str) -> Dict[str, int]:
 
 
 def _forgotten(place: str) -> Optional[str]:
-    """Have ceph-fuse forget all that the kernel has forgotten. What went wrong, or None.
-
-    Names go first, then their inodes with the objects; those of open files stay.
-    """
+    """Have ceph-fuse forget names, then inodes with objects, as the kernel has. What went wrong, or None."""
     before = str(_told(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))
     end = time.monotonic() + FORGOTTEN_S
     _told(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=['0'])

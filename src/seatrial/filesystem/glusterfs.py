@@ -1,17 +1,12 @@
-"""GlusterFS through its FUSE client: what is cached twice, in the kernel and in the client, and its own counters.
+"""GlusterFS through its FUSE client, which shows itself below `.meta` in the root of the mount, to every user.
 
-The client shows itself below `.meta` in the root of the mount, to every user. Reading it asks no brick.
+Caches (10.3, and its sources): the client's translators keep what they cache with the inode, and drop it when the
+kernel forgets the inode (FUSE_FORGET), as drop_caches makes it do; posix_fadvise drops the kernel's pages alone.
+Measured with 64 MiB, io-cache on: after posix_fadvise the bricks sent 608 B, after drop_caches all of it.
 
-Caches (10.3, and its sources: inode.c, io-cache.c, md-cache.c, quick-read.c, nl-cache.c): the translators of the
-client keep what they cache with the inode, and drop it when the kernel forgets the inode (FUSE_FORGET). drop_caches
-makes the kernel forget all that nobody holds open. So it empties both, and no remount is needed; posix_fadvise drops
-the kernel's pages alone, and io-cache answers the next read. Measured with 64 MiB, io-cache on and all timeouts at
-600 s: after posix_fadvise the bricks sent 608 B, after drop_caches all of it.
-
-A brick of choice (10.3, and dht_filter_loc_subvol_key of dht-helper.c): a file that any user creates as
-NAME@DISTRIBUTION:SUBVOLUME is NAME on that subvolume. Where its hash points to another one, a link is left there,
-which costs a lookup when it is opened. The kernel remembers the long name for a while, and would take it for a file
-that is there. So each has a name of its own first, and gets the wanted one by rename(2), which moves no data.
+A brick of choice (10.3, dht_filter_loc_subvol_key of dht-helper.c): a file created as NAME@DISTRIBUTION:SUBVOLUME is
+NAME on that subvolume. Its hash may leave a link elsewhere, a lookup more. The kernel remembers the long name, so
+each has a name of its own first, and gets the wanted one by rename(2), which moves no data.
 """
 
 import os
@@ -67,15 +62,11 @@ _MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
 
 
 class Subvolume(NamedTuple):
-    """What the distribution puts a file on: a brick, or a set of them that holds it together.
+    """What the distribution puts a file on: a brick, or a set of them that holds it together."""
 
-    key:    what a name ends in that is to be created on it
-    bricks: the host and directory of each; connected: of each, whether the client reaches it
-    """
-
-    key: str
-    bricks: Tuple[Tuple[str, str], ...]
-    connected: Tuple[bool, ...]
+    key: str  # what a name ends in that is to be created on it
+    bricks: Tuple[Tuple[str, str], ...]  # the host and directory of each
+    connected: Tuple[bool, ...]  # of each, whether the client reaches it
 
     @property
     def name(self) -> str:
@@ -107,19 +98,13 @@ class GlusterFS(Mounted):
         return kernel_cold('' if seen else 'what the client has not yet forgotten: it shows no .meta to see it by')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """drop_caches, then a wait until the client has worked off what it was told to forget.
-
-        Before that an inode can be found again with all that is cached of it.
-        """
+        """drop_caches, then a wait until the client has forgotten the inodes with all that is cached of them."""
         fault = super().empty_client_cache(path, deadline_s)
         mount = look(path)[0] if fault is None else None
         return fault if mount is None else _wait_until_forgotten(mount)
 
     def targets(self, path: str) -> Targets:
-        """The bricks, in the order in which the distribution has them; how full each is, the client does not show.
-
-        The servers are the hosts of the bricks; of a set of bricks none.
-        """
+        """The bricks, in the distribution's order, with their hosts as servers; how full they are is not shown."""
         rows, servers = [], {}
         for number, each in enumerate(_subvolumes(path)):
             away = [':'.join(brick) for brick, there in zip(each.bricks, each.connected) if not there]
@@ -255,10 +240,7 @@ def traffic_of(text: str) -> Dict[str, int]:
 
 
 def inodes_of(files: Dict[str, str]) -> Optional[int]:
-    """How many inodes the client keeps, by the memory of the distribution, which has a note on each; None if unseen.
-
-    A kind of memory of which there is none is not listed.
-    """
+    """How many inodes the client keeps, by the memory of the distribution: a note for each. None if unseen."""
     if not files:
         return None
     kept = re.compile(r'gf_dht_mt_inode_ctx_t memusage\]\nnum_allocs = (\d+)')
@@ -296,10 +278,7 @@ def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume],
 
 
 def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolume]) -> bool:
-    """Whether a brick that tells this directory, and its host's own name, is one of those that are wanted.
-
-    The volume may call the host otherwise; that matters only where other bricks have the same directory.
-    """
+    """Whether a brick's directory, and host as it names itself, is one of the wanted; another name is no matter."""
     hosts = [own for own, directory in wanted.bricks if directory == place]
     if not any(directory == place for each in known if each != wanted for _, directory in each.bricks):
         return bool(hosts)

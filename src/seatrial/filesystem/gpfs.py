@@ -1,9 +1,5 @@
-"""GPFS (IBM Storage Scale): recognised by its mount. Untried: written by IBM's public documentation.
-
-It caches data in its pagepool, which is pinned memory of its own ("GPFS and memory", "Cache usage"), and inodes in a
-cache of its own: drop_caches reaches neither. What would empty them ends the mount for all users, or works file by
-file through its library (gpfs_fcntl, GPFS_CLEAR_FILE_CACHE), which nobody has tried here.
-"""
+"""GPFS (IBM Storage Scale): recognised by its mount. Untried: written by IBM's documentation. Its pagepool and its
+cache of inodes ("GPFS and memory") are its own: drop_caches reaches neither, and what would empties them for all."""
 
 from typing import Dict
 
@@ -20,8 +16,6 @@ PACKAGE_QUERIES = (
 
 
 class Gpfs(Mounted):
-    """A mount of type gpfs."""
-
     name = 'gpfs'
     kernel_types = ('gpfs',)
     recovery_limit_s = 300.0

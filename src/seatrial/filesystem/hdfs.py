@@ -1,9 +1,6 @@
-"""HDFS through FUSE, by rclone: the client of it that distributions package.
-
-A file is written once, from its beginning to its end. What opens one to write it again, or to read and write at once
-as fio does, gets EPERM. With --vfs-cache-mode writes it does not, but then fsync(2) and close(2) return before
-anything is in HDFS (seen with rclone 1.60): what is measured so is the client's own disk.
-"""
+"""HDFS through FUSE, by rclone. A file is written once, from beginning to end: to open one to write it again, or to
+read and write as fio does, is EPERM. With --vfs-cache-mode writes it is not, but then fsync(2) and close(2) return
+before anything is in HDFS (seen with rclone 1.60)."""
 
 from typing import Optional
 
@@ -25,8 +22,5 @@ class Hdfs(Mounted):
     no_layout = 'no layout: replicas and block size are the settings of its name node'
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """Bytes of all data nodes together, of which a file takes one share a replica. Inodes are not known.
-
-        rclone 1.60 says that none is free.
-        """
+        """Bytes of all data nodes, of which a file takes one share a replica; rclone 1.60 knows no inodes."""
         return super().capacity(path, layout, files)._replace(inodes=None)

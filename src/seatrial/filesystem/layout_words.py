@@ -1,7 +1,4 @@
-"""What all types with layouts share: how settings are read, and the words of plain stripes ('c4', 'S1M').
-
-A layout of nothing but plain stripes means the same on every type, so a check declares it once for all of them.
-"""
+"""What all types with layouts share: reading settings, and the words of plain stripes ('c4', 'S1M')."""
 
 import re
 from typing import Any, Callable, Dict, NamedTuple, Optional

@@ -21,10 +21,7 @@ class Mount(NamedTuple):
 
 
 def mount_of(path: str, mounts: Optional[Iterable[Mount]] = None) -> Optional[Mount]:
-    """The mount that the path lies on; None where it is not seen. Touches no file system but /proc.
-
-    The path must be real (os.path.realpath). Of mounts over each other the last one is seen.
-    """
+    """The mount that a real path lies on, the last of several; None where it is not seen. Reads /proc alone."""
     best: Optional[Mount] = None
     for mount in read_mounts() if mounts is None else mounts:
         lies_below = mount.point == '/' or path == mount.point or path.startswith(mount.point + '/')

@@ -1,9 +1,6 @@
-"""NFS: the kernel's client, by nfs(5), proc(5) and the kernel's documentation.
-
-Its pages, and with the inodes its attributes, are in the kernel's caches alone (nfs(5), "Attribute caching"), so
-drop_caches empties them, except for a cache on a local disk (mount option fsc). What it fetched is counted in
-/proc/self/mountstats, for every user to read.
-"""
+"""NFS: the kernel's client (nfs(5), proc(5)). Its pages and attributes are in the kernel's caches alone, which
+drop_caches empties, except for a cache on a local disk (fsc). /proc/self/mountstats counts what it fetched, for every
+user."""
 
 import re
 from typing import Dict
@@ -20,8 +17,6 @@ RPC_SETTINGS = ('tcp_slot_table_entries', 'tcp_max_slot_table_entries')
 
 
 class Nfs(Mounted):
-    """A mount of type nfs or nfs4."""
-
     name = 'nfs'
     kernel_types = ('nfs', 'nfs4')
     recovery_limit_s = 300.0
@@ -54,10 +49,7 @@ class Nfs(Mounted):
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
     def exchanged(self, path: str) -> Exchanged:
-        """Of all mounts of this export: they are one client.
-
-        With pNFS too: writes to data servers end in nfs_writeback_done (fs/nfs/write.c).
-        """
+        """Of all mounts of this export, which are one client, with pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
         mount, _ = look(path)
         found = traffic(section_of(_mountstats(), mount.point)) if mount else {}
         return Exchanged(found.get(READ), found.get(WRITTEN))
@@ -87,10 +79,8 @@ def section_of(text: str, mount_point: str) -> str:
 
 
 def traffic(section: str) -> Dict[str, int]:
-    """Bytes by READ and WRITE calls, and how many calls those were; empty where the bytes are not shown.
-
-    The first number of a call's own line is how many were made (nfsiostat(8) reads it so too).
-    """
+    """Bytes by READ and WRITE calls, and how many those were: the first number of a call's own line (nfsiostat(8)).
+    Empty where the bytes are not shown."""
     match = re.search(r'^\s*bytes:((?:\s+\d+){8})\s*$', section, flags=re.MULTILINE)
     if match is None:
         return {}

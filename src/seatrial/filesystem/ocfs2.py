@@ -1,9 +1,6 @@
-"""OCFS2: a disk that several nodes have at once, with the kernel's lock manager between them (Linux: fs/ocfs2).
-
-Its pages, names and attributes are in the kernel's caches alone, under a lock; who wants to write has the others drop
-theirs. So another node reads cold what this one wrote, and drop_caches makes its own reads cold. Proof is the disk's
-own counter on the node that reads: 16 MiB that another node wrote fetched 16.8 MB, and nothing the second time.
-"""
+"""OCFS2: a disk that several nodes have at once, with the kernel's lock manager between them (Linux: fs/ocfs2). What
+it caches is in the kernel's caches, under locks: another node reads cold what this one wrote, and drop_caches makes
+its own reads cold. Proof is the disk's counter: 16 MiB of another node fetched 16.8 MB, then nothing."""
 
 from typing import Dict
 
@@ -17,8 +14,6 @@ ANSWER_S = 1.0  # sysfs asks nobody
 
 
 class Ocfs2(Mounted):
-    """A mount of type ocfs2, whether or not other nodes have it too."""
-
     name = 'ocfs2'
     kernel_types = ('ocfs2',)
     recovery_limit_s = 300.0

@@ -1,7 +1,4 @@
-"""Any file system with POSIX semantics: no layouts, space from statvfs, quota from quota(1), the kernel's caches.
-
-The drivers of the other types build on Mounted, each with what it knows better.
-"""
+"""Any file system with POSIX semantics: statvfs, quota(1), the kernel's caches. Other types build on Mounted."""
 
 import os
 import re
@@ -52,20 +49,15 @@ class Mounted(Driver):
     """What the kernel tells of any mount."""
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """From statvfs(3): f_bavail and f_favail.
-
-        A file system that counts no inodes (f_files 0) or gives all ones for those that are free has no limit.
-        """
+        """From statvfs(3): f_bavail and f_favail; no limit where it counts no inodes, or all ones are free."""
         seen = os.statvfs(path)
         counted = seen.f_files and seen.f_favail not in ALL_ONES
         return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)
 
     def quota(self, path: str) -> Capacity:
-        """From quota(1): of the user, and of the group that new files get. Of a directory's project statvfs(3) tells.
-
-        Root may exceed all quotas (quotactl(2), CAP_SYS_RESOURCE), on XFS those of the ids 0 alone. A missing or
-        unresponsive quota(1) leaves them unknown.
-        """
+        """From quota(1): of the user, and of the group of new files; of a directory's project statvfs(3) tells. Root
+        may exceed all (quotactl(2), CAP_SYS_RESOURCE), on XFS those of the ids 0 alone. Unknown if quota(1) does not
+        answer."""
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
@@ -115,11 +107,8 @@ class Mounted(Driver):
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
     def behaviour(self, path: str) -> Behaviour:
-        """By the kernel's type of the mount: one that writes by itself gives close(2) nothing to tell.
-
-        Reads are counted on a block device (getrusage(2), ru_inblock); network file systems have an anonymous one,
-        major 0.
-        """
+        """By the kernel's type of the mount. Reads are counted on a block device (getrusage(2), ru_inblock); network
+        file systems have an anonymous one, major 0."""
         mount, _ = look(path)
         type_ = mount.type if mount else ''
         try:
@@ -208,13 +197,9 @@ def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str
 
 
 def parse_quota(text: str, user: int, group: int) -> Capacity:
-    """What the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones.
-
-    Without -v it leaves out who has no file yet. A row is: file system, blocks, quota, limit, grace, files, quota,
-    limit, grace; 0 is no limit and an asterisk marks one that is exceeded. Anything else is not a row. grace: when
-    it ends, in seconds since 1970; 0 is no grace. Past that a soft limit is a hard one: nothing more is written
-    (quotactl(2), dqb_btime).
-    """
+    """What the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones. A row
+    is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit, an asterisk an exceeded
+    one. Past its grace, seconds since 1970, a soft limit is a hard one (quotactl(2), dqb_btime)."""
     wanted, of, now = {('user', user), ('group', group)} - UNLIMITED, ('', -1), time.time()
     found = []
     for line in text.splitlines():

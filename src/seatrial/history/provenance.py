@@ -41,16 +41,11 @@ _Values = tuple[str | None, ...]
 _Facts = Mapping[str, _Values]
 """By name the values that the sessions of one side had, in the order in which they came."""
 
-Facts = Mapping[tuple[object, ...], _Facts]
-"""By case."""
+Facts = Mapping[tuple[object, ...], _Facts]  # by case
 
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """What is not the same in two sessions, or in two sets of them, each once: 'kernel: 5.14.0 against 5.15.0'.
-
-    The file system comes first: its type, what is mounted with which options, and its other settings. Only cases that
-    began on both sides are looked at.
-    """
+    """Each once: 'kernel: 5.14.0 against 5.15.0', the file system first; only of cases that began on both sides."""
     return differing(facts_of(before), facts_of(after))
 
 

@@ -111,11 +111,9 @@ def columns_of(version: int) -> dict[str, Any]:
 
 
 def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
-    """Rows of an earlier schema with the columns, units and labels of this one.
-
-    So a metric reads on over the change: MiB/s, ops/s and entries/s become B/s and op/s, '2clients' is '2tasks'. Only
-    sweeps over numbers of transfers go on under other labels, because they are sweeps over the transfer size now.
-    """
+    """Rows of an earlier schema with the columns, units and labels of this one, so that a metric reads on: MiB/s,
+    ops/s and entries/s become B/s and op/s, '2clients' is '2tasks'. Sweeps over numbers of transfers have other
+    labels now."""
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}
         factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
@@ -163,10 +161,7 @@ def needed_by(columns: Sequence[str]) -> list[str]:
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
-    """One row a metric of each session: what a list and a trend need, in a sixth of the rows and less.
-
-    columns: only these; without a part of OF_METRIC, metrics that differ in it alone are one row
-    """
+    """One row a metric of each session. columns: only these; what is alike in the rest of OF_METRIC is one row."""
     key = [name for name in ('session', *OF_METRIC) if name in columns]
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     alike = [name for name in columns if name not in ('value', 'launches')]
@@ -191,11 +186,7 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
 
 @dataclass(frozen=True)
 class Kept:
-    """What the history keeps of one case.
-
-    samples: the measured launches that count, by metric; verdict, metrics: the verdict words of the case and of each
-    of its metrics, the latter with the reason
-    """
+    """Of one case: measured launches that count, by metric; verdict words, of metrics with their reasons."""
 
     plan: TrialPlan
     records: Records
@@ -213,12 +204,9 @@ def table(
     only: Sequence[str] = (),
     label: str = '',
 ) -> pl.DataFrame:
-    """The rows of a session; started: its beginning, with a time zone; verdict: the session's.
-
-    only: the names of checks or families that it was restricted to; empty: it asked for all that the profile has.
-    label: what it was called
-    A planned metric without a launch has one row without figures, so that what is missing is seen here too.
-    """
+    """The rows of a session; started: its beginning, with a time zone; verdict: the session's; label: its name; only:
+    the checks or families that it was restricted to. A planned metric without a launch has one row without
+    figures."""
     common = {
         'schema': SCHEMA,
         'session': session,

@@ -1,11 +1,6 @@
-"""The folder of the history. Safe on a shared file system without a server or a lock.
-
-A file is written whole under another name and renamed into place (rename(2) is atomic), and never changed afterwards:
-who reads while another session is written sees all of it or nothing. A file is of one session.
-
-Seatrial 0.1 merged old ones into archives: files of many sessions, named after their year and a digest. They are read
-too; of a session that several files have, its own file counts, or else the first archive.
-"""
+"""The folder of the history. Safe on a shared file system without a server or a lock: a file is written whole under
+another name, renamed into place and never changed, so that a reader sees all of it or nothing. It is of one session.
+Archives of Seatrial 0.1, many sessions in a file, are read too; a session's own file counts before them."""
 
 import hashlib
 import io
@@ -69,23 +64,29 @@ def folder_of(state: str | Path) -> Path:
 
 
 def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None = None) -> Path:
-    """Write the rows of one session into the folder, which is made; returns the file. Raises OSError.
-
-    ended: when the session had measured, judged and reported; None: it is not known
-    """
+    """Write the rows of one session into the folder, which is made; returns the file. ended: when the session had
+    measured, judged and reported. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}
     rows.write_parquet(content, metadata={**UNSEALED, **known})
-    return _put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
+    file = folder / f'{session}{SUFFIX}'
+    temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
+    try:
+        with temporary.open('wb') as stream:
+            stream.write(sealed(content.getvalue()))
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(file)) from None
+    return file
 
 
 def remove(folder: Path, sessions: Collection[str]) -> None:
-    """Remove these sessions, and no others, from the history. Raises OSError.
-
-    An archive that has one is taken apart: what else it has comes into files of their own first, which count before
-    it, so that nothing is lost wherever this is ended.
-    """
+    """Remove these sessions, and no others, from the history. What else an archive has comes into files of their own
+    first, so that nothing is lost wherever this is ended. Raises OSError."""
     gone = _removed_from(folder)
     for file in files_in(folder):
         if not is_archive(file):
@@ -110,20 +111,6 @@ def _removed_from(folder: Path) -> set[str]:
     there = folder.iterdir() if folder.is_dir() else ()
     files = [file for file in there if file.suffix == REMOVED_SUFFIX and file.is_file()]
     return {name for file in files for name in file.read_text(errors='replace').splitlines()}
-
-
-def _put_whole(file: Path, content: bytes) -> Path:
-    temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
-    try:
-        with temporary.open('wb') as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(file)) from None
-    return file
 
 
 def ended(folder: Path, session: str) -> datetime | None:
@@ -161,11 +148,8 @@ def read(
     kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
     columns: Sequence[str] | None = None,
 ) -> History:
-    """The sessions in the folder; one that is not there is empty. Raises OSError where it may not be read.
-
-    newest: how many of them, the last ones; 0: all; named: only these sessions; columns: only these
-    kept: what of the rows of a session is to stay in memory
-    """
+    """The sessions in the folder; one that is not there is empty. newest: how many of them, the last ones, 0 all;
+    named, columns: only these; kept: what of the rows is to stay in memory. OSError where it may not be read."""
     skipped: list[Skipped] = []
     tables = list(map(kept, readable(_several(folder, newest, named, columns), skipped)))
     return History(pl.concat(tables) if tables else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))
@@ -191,10 +175,7 @@ def one_by_one(
 def summaries(
     folder: Path, newest: int = 0, columns: Collection[str] = tuple(SUMMARY)
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """Of the sessions that `read` would read, the summaries, those of TOGETHER files at a time.
-
-    columns: only these, with 'session'; a row can then stand for several metrics that are alike in them
-    """
+    """The summaries of what `read` would read, TOGETHER files at a time; columns: only these, with 'session'."""
     columns = [name for name in SUMMARY if name in columns]
     for rows in _several(folder, newest, columns=needed_by(columns)):
         yield rows if isinstance(rows, Skipped) else summary(rows, columns)
@@ -388,10 +369,8 @@ UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file
 
 
 def sealed(content: bytes) -> bytes:
-    """The file with its digest in it: the SHA-256 of all the rest, where the digest is counted as zeros.
-
-    Polars ends the whole process at some kinds of damage; a file that was sealed is compared with its digest first.
-    """
+    """The file with its digest in it: the SHA-256 of all the rest, the digest counted as zeros. Polars ends the whole
+    process at some kinds of damage, so it is compared first."""
     place = content.rfind(_SEAL) + len(_SEAL)
     return content[:place] + _digest(content, place) + content[place + len(_NO_DIGEST) :]
 

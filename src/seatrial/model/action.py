@@ -1,8 +1,4 @@
-"""Actions: commands of the site that take servers away, or burden them, and bring them back; and what came of them.
-
-A scenario says when (`Planned`), the site how (`Action`). Whoever carries one out writes a transcript (`Step`), which
-lies among the raw output of the launch.
-"""
+"""Commands of the site that take servers away and back (Action), when (Planned), and what came of it (Step)."""
 
 import json
 from typing import NamedTuple, Optional, Tuple
@@ -10,26 +6,23 @@ from typing import NamedTuple, Optional, Tuple
 from seatrial.model.codec import from_json, to_json
 
 START, UNDO, COUNT = 'start', 'undo', 'count'
-MAX_STEPS = 360
-"""Of a course: more than a drawing has room for would be of no use in the record."""
+MAX_STEPS = 360  # of a course: more than a drawing has room for would be of no use in the record
 
 BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
 """Behind the name of a launch's raw output: that its load has begun, and the transcript of its actions."""
 
 
 class Action(NamedTuple):
-    """What the site has under `actions` in trial.yaml.
-
-    start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
-    timeout_s: after which a start or a check is killed, with its whole process group; an undo is given as long
-    counting: an argv that changes nothing; its last line is a whole number that only rises, of messages in a log, say
-    """
+    """What the site has under `actions` in trial.yaml."""
 
     name: str
+    # start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
     start: Tuple[str, ...]
     undo: Tuple[str, ...]
     check: Tuple[str, ...]
+    # after which a start or a check is killed, with its whole process group; an undo is given as long
     timeout_s: float
+    # an argv that changes nothing; its last line is a whole number that only rises, of messages in a log, say
     counting: Tuple[str, ...] = ()
 
 
@@ -49,58 +42,46 @@ class Begun(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A start, an undo or a count that has ended. begun_s, ended_s: since the load began, by the clock that conducts.
-
-    why: what went wrong, as a clause; empty where it exited with 0
-    counted: of a count, by how much it rose since before the start; None where nobody knows
-    """
+    """A start, an undo or a count that has ended, in seconds since the load began, by the clock that conducts."""
 
     action: str
     step: str
     begun_s: float
     ended_s: float
-    why: str
-    counted: Optional[int] = None
+    why: str  # what went wrong, as a clause; empty where it exited with 0
+    counted: Optional[int] = None  # of a count, by how much it rose since before the start; None where nobody knows
 
 
 class Transcript(NamedTuple):
-    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart.
-
-    complete: whether whoever conducts has said that all of them are over
-    """
+    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart"""
 
     skew_s: float
     steps: Tuple[Step, ...]
-    complete: bool
+    complete: bool  # whether whoever conducts has said that all of them are over
 
 
 class Window(NamedTuple):
-    """An action as it took place: from the beginning of its start to the end of its undo.
-
-    back_s: when throughput was back, all in seconds since the load began; None where nobody saw that
-    counted: by how much its count rose; uncounted: why nobody knows that; neither where it has none
-    """
+    """An action as it took place: from the beginning of its start to the end of its undo."""
 
     name: str
     start_s: float
     end_s: float
+    # when throughput was back, all in seconds since the load began; None where nobody saw that
     back_s: Optional[float] = None
-    counted: Optional[int] = None
-    uncounted: str = ''
+    counted: Optional[int] = None  # by how much its count rose
+    uncounted: str = ''  # why nobody knows that; neither where it has none
 
 
 class Course(NamedTuple):
-    """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds.
-
-    mean, lowest: B/s of each step, and of the lowest second in it (in a minute without rows for its seconds: of that)
-    failed: steps in which calls failed, by their numbers; wanted: B/s at which it counts as back
-    """
+    """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds."""
 
     step_s: int
+    # mean, lowest: B/s of each step, and of the lowest second in it (in a minute without rows for its seconds: of
+    # that)
     mean: Tuple[int, ...]
     lowest: Tuple[int, ...]
-    failed: Tuple[int, ...]
-    wanted: float
+    failed: Tuple[int, ...]  # steps in which calls failed, by their numbers
+    wanted: float  # B/s at which it counts as back
     windows: Tuple[Window, ...]
 
 

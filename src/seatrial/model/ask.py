@@ -27,10 +27,7 @@ _OPENED = 'stat --file-system -- "$1"; for each; do true <"$each/."; done'
 
 
 def unresponsive(path: str, *below: str) -> Optional[str]:
-    """Why nothing should be asked of the file system of this path: it does not answer in ANSWER_S; or None.
-
-    below: directories that are opened too. What is merely missing answers. A process that can be left behind asks.
-    """
+    """Why nothing should be asked of this path, or of the directories `below`: no answer within ANSWER_S; or None."""
     answer = ask(['sh', '-c', _OPENED, 'sh', path, *below], ANSWER_S)
     if answer is not None and answer.exit_status is None:
         return f'{path}: the file system does not answer within {ANSWER_S:.0f} s; is a server down?'
@@ -38,10 +35,7 @@ def unresponsive(path: str, *below: str) -> Optional[str]:
 
 
 def free_room(path: str) -> Optional[Tuple[int, int]]:
-    """Bytes and inodes that an ordinary user may still use on the file system of this path; None if it does not tell.
-
-    Asked as `unresponsive` asks. A file system that makes inodes as it needs them counts none, and has enough.
-    """
+    """Bytes and inodes that an ordinary user may still use there; None: no answer, or inodes are not counted."""
     answer = ask(['stat', '--file-system', '--format=%S %a %c %d', '--', path], ANSWER_S)
     if answer is None or answer.exit_status != 0:
         return None
@@ -55,8 +49,7 @@ MANY = 2**63
 def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
     """Run a command in a session of its own, its messages in English; None if it is not installed.
 
-    A process that waits for a dead target can ignore SIGKILL, so it is polled and, past the deadline, left. What its
-    own children print after its end is not waited for either.
+    Past the deadline it is left behind, for a process that waits for a dead target can ignore SIGKILL.
     """
     try:
         process = subprocess.Popen(

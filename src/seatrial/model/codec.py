@@ -1,8 +1,5 @@
-"""The JSON form of the plain values: a NamedTuple is an object whose keys are its fields.
-
-A field that is as its class has it by default can be left out. A class that was written otherwise once has
-`from_earlier`, which makes JSON of that form into today's.
-"""
+"""The JSON form of the plain values: a NamedTuple is an object of its fields, without those that have their default.
+A class of an earlier form has `from_earlier`, which makes JSON of that form into today's."""
 
 from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
@@ -15,10 +12,7 @@ class FormError(ValueError):
 
 
 def to_json(value: Any) -> Any:
-    """The value ready for json.dumps: a NamedTuple as a dict, without the fields that are as by default.
-
-    What it gives for a value stays the same when its class gets another field later.
-    """
+    """The value for json.dumps: a NamedTuple as a dict without the fields that have their default."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -44,17 +38,12 @@ _NO_DEFAULT = object()
 
 
 class _Form(NamedTuple):
-    """What of a class is asked for by every line of a record.
+    """What of a class is asked for by every line of a record."""
 
-    readers: of each field its type, and what reads it
-    defaults: of each field, in their order
-    from_earlier: the function that makes JSON of an earlier form into today's; None where there was none
-    """
-
-    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]
-    defaults: Tuple[Any, ...]
+    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # of each field its type, and what reads it
+    defaults: Tuple[Any, ...]  # of each field, in their order
     needed: FrozenSet[str]
-    from_earlier: Any
+    from_earlier: Any  # the function that makes JSON of an earlier form into today's; None where there was none
 
 
 _FORMS: Dict[Any, _Form] = {}
@@ -72,10 +61,7 @@ def _form_of(kind: Any) -> _Form:
 
 @lru_cache(maxsize=None)
 def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
-    """What makes the value of a type from data and their place; made once, because typing's answers take long.
-
-    A place is a pair of the place that the data stand in and their key there; () is none.
-    """
+    """What reads data of a type, given them and their place: (outer place, key), or () at the top."""
     if kind is Any:
         return lambda data, where: data
     if hasattr(kind, '_fields'):

@@ -1,7 +1,4 @@
-"""The one reader of files that somebody else may have made: records, plans, sessions and bundles.
-
-It waits for no pipe, reads no more than a limit, and gives of JSON only what programs can calculate with and print.
-"""
+"""The one reader of files that others may have made: it waits for no pipe, and bounds sizes, nesting and numbers."""
 
 import json
 import math
@@ -11,16 +8,13 @@ import stat
 import zlib
 from typing import IO, Any, Iterator
 
-LARGEST = 32 << 20
-"""Bytes of a file that is read whole, and of one line of a record."""
+LARGEST = 32 << 20  # bytes of a file that is read whole, and of one line of a record
 
-MAX_RATIO = 32
-"""Bytes that a byte of packed output may stand for, where they are more than LARGEST."""
+MAX_RATIO = 32  # bytes that a byte of packed output may stand for, where they are more than LARGEST
 
 CHUNK = 1 << 16
 
-MAX_VALUES = 1 << 20
-"""In a JSON text, where a value of three characters can take 70 bytes of memory."""
+MAX_VALUES = 1 << 20  # in a JSON text, where a value of three characters can take 70 bytes of memory
 
 MAX_DEPTH = 64
 MAX_DIGITS = 20  # of an integer: 64 bits

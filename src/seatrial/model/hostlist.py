@@ -3,15 +3,11 @@
 import re
 from typing import Iterator, List, Tuple
 
-MOST = 65_533
-"""Nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)."""
+MOST = 65_533  # nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)
 
 
 def expanded(hostlist: str) -> Tuple[str, ...]:
-    """('n1', 'n2', 'm07') from 'n[1-2],m07', Slurm's notation (scontrol(1), show hostnames).
-
-    Not asked of scontrol: a thousand jobs that begin need no answer of slurmctld for it. Raises ValueError.
-    """
+    """('n1', 'n2', 'm07') from 'n[1-2],m07', Slurm's notation; without asking slurmctld. Raises ValueError."""
     return tuple(name for piece in _pieces(hostlist) for name in _names(piece))
 
 

@@ -16,54 +16,38 @@ class Share(NamedTuple):
 
 
 class Done(NamedTuple):
-    """One operation over all files of the launch.
-
-    order:       'contiguous', 'strided' or 'random' as in DataPart; 'mixed' for none of them; empty where undecided
-    transitions: how many transfers had one of the same task before them in the same file; only these have an order
-    following:   the share of these that began where that one had ended
-    forward:     the share of these that began anywhere behind it
-    """
+    """One operation over all files of the launch."""
 
     operation: str
     bytes_moved: int
     transfers: int
-    order: str
+    order: str  # 'contiguous', 'strided' or 'random' as in DataPart; 'mixed' for none of them; empty where undecided
+    # how many transfers had one of the same task before them in the same file; only these have an order
     transitions: int
-    following: float
-    forward: float
+    following: float  # the share of these that began where that one had ended
+    forward: float  # the share of these that began anywhere behind it
 
 
 class Issued(NamedTuple):
-    """What was done to the files in which bytes were moved.
+    """What was done to the files in which bytes were moved."""
 
-    processes:  of the launch; tasks: those that moved bytes, all of them where only their sum is known
-    opened:     files that were opened, bytes moved in them or not
-    files:      those in which bytes were moved
-    sharing:    'single' for one file of several tasks, 'multiple' where every file has one task, 'mixed' for
-                neither; empty where no bytes were moved
-    extent:     'whole' or 'segment' as in DataPart; empty for neither
-    size:       bytes of the files together, up to the last byte that was touched
-    sizes:      of the transfers, the most frequent first
-    alignment:  bytes, of the file system; 0 is unknown; misaligned: the share of transfers that began off it
-    partial:    Darshan has not seen everything, and says so itself
-    syncs:      calls of fsync and fdatasync; None in records of before they were counted
-    """
-
-    processes: int
-    tasks: int
-    opened: int
-    files: int
+    processes: int  # of the launch
+    tasks: int  # those that moved bytes, all of them where only their sum is known
+    opened: int  # files that were opened, bytes moved in them or not
+    files: int  # those in which bytes were moved
+    # 'single' for one file of several tasks, 'multiple' where every file has one task, 'mixed' for neither; empty
+    # where no bytes were moved
     sharing: str
-    extent: str
+    extent: str  # 'whole' or 'segment' as in DataPart; empty for neither
     interface: str
     collective: bool
-    size: int
+    size: int  # bytes of the files together, up to the last byte that was touched
     done: Tuple[Done, ...]
-    sizes: Tuple[Share, ...]
-    alignment: int
-    misaligned: float
-    partial: bool
-    syncs: Optional[int] = None
+    sizes: Tuple[Share, ...]  # of the transfers, the most frequent first
+    alignment: int  # bytes, of the file system; 0 is unknown
+    misaligned: float  # the share of transfers that began off it
+    partial: bool  # Darshan has not seen everything, and says so itself
+    syncs: Optional[int] = None  # calls of fsync and fdatasync; None in records of before they were counted
 
     @property
     def order(self) -> str:
@@ -73,13 +57,10 @@ class Issued(NamedTuple):
 
 
 class DarshanLaunch(NamedTuple):
-    """One launch of the Darshan repetition. issued: None where it could not be seen; why says the reason.
-
-    point: as in its Sample
-    """
+    """One launch of the Darshan repetition. issued: None where it could not be seen; why says the reason."""
 
     phase: str
-    point: Point
+    point: Point  # as in its Sample
     issued: Optional[Issued]
     why: str = ''
 

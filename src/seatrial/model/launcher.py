@@ -1,25 +1,16 @@
-"""The launchers that a site may name, and by which words each is asked for nodes and tasks.
-
-One rank that dies ends the others, which would wait for it in MPI: srun has to be asked for it, Hydra and Open MPI do
-it by themselves. Sources: srun(1); mpiexec of Hydra: -n, -ppn, -hosts; mpirun(1): --map-by, --host, --bind-to.
-"""
+"""The launchers that a site may name, and by which words each is asked for nodes and tasks: srun(1); mpiexec of
+Hydra; mpirun(1). When one rank dies srun has to be asked to end the others, which the others do by themselves."""
 
 from typing import Dict, NamedTuple
 
 
 class Words(NamedTuple):
-    """The words of one launcher, apart by blanks.
+    """The words of one launcher, apart by blanks."""
 
-    start:   with the fields {nodes}, {tasks} and {per_node}
-    pin:     to nodes: {names} of them, or {slots}, each with its tasks
-    unbound: a process is not bound to the core of one task
-    exports: the processes get the whole environment, also where the site has jobs begin with an empty one
-    """
-
-    start: str
-    pin: str = ''
-    unbound: str = ''
-    exports: str = ''
+    start: str  # with the fields {nodes}, {tasks} and {per_node}
+    pin: str = ''  # to nodes: {names} of them, or {slots}, each with its tasks
+    unbound: str = ''  # a process is not bound to the core of one task
+    exports: str = ''  # the processes get the whole environment, also where the site has jobs begin with an empty one
 
 
 LAUNCHERS: Dict[str, Words] = {

@@ -7,20 +7,13 @@ TARGETS = ('OST', 'MDT', 'brick')
 
 
 class Layout(NamedTuple):
-    """By default it asks for nothing beyond what the file system gives by itself.
+    """By default it asks for nothing beyond what the file system gives by itself."""
 
-    name:           as the site or the check calls it
-    type:           the file-system type whose driver made it, and reads `asks` back
-    asks:           what is asked, in that type's own words, each safe in a file's name: ('c4', 'S1M')
-    targets_needed: how many data targets there must be, at least, for the layout to be what it says
-    places_file:    whether something is asked of the file itself, and not of its directory alone
-    """
-
-    name: str = 'default'
-    type: str = ''
-    asks: Tuple[str, ...] = ()
-    targets_needed: int = 1
-    places_file: bool = False
+    name: str = 'default'  # as the site or the check calls it
+    type: str = ''  # the file-system type whose driver made it, and reads `asks` back
+    asks: Tuple[str, ...] = ()  # what is asked, in that type's own words, each safe in a file's name: ('c4', 'S1M')
+    targets_needed: int = 1  # how many data targets there must be, at least, for the layout to be what it says
+    places_file: bool = False  # whether something is asked of the file itself, and not of its directory alone
 
     @property
     def is_default(self) -> bool:

@@ -35,10 +35,7 @@ class Chain:
         return f'{line[:-2]},"chain":"{self.link}"}}\n'
 
     def checked(self, lines: Iterable[str]) -> Iterator[str]:
-        """The lines without their links. `broken` stands when all are read.
-
-        A file of which no line has a link has no chain, and a line that is cut short has lost its link.
-        """
+        """The lines without their links; `broken` stands when all are read. A file without any link has no chain."""
         for line in lines:
             self.number += 1
             found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))

@@ -1,8 +1,5 @@
-"""What an engine measured in one launch: metrics, and the evidence beside them. Values are in base units.
-
-A metric is a bandwidth (B/s), a rate (op/s), a time (s), a ratio or a count (no unit); whoever comes later knows no
-other distinction between them.
-"""
+"""What an engine measured in one launch: metrics, and the evidence beside them, in base units. A metric is a
+bandwidth (B/s), a rate (op/s), a time (s), a ratio or a count (no unit)."""
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
@@ -10,43 +7,33 @@ from seatrial.model.action import Course
 
 HIGHER, LOWER = 'higher', 'lower'
 
-PERCENTILES = (0.50, 0.95, 0.99)
-"""Of single operations, where nothing else is said."""
+PERCENTILES = (0.50, 0.95, 0.99)  # of single operations, where nothing else is said
 
 
 class MetricType(NamedTuple):
-    """A metric that a launch gives. unit: the base unit of its dimension; better: HIGHER or LOWER.
-
-    steers: whether repetitions go on until it is precise; of a tail latency its interval alone decides
-    """
+    """A metric that a launch gives. unit: the base unit of its dimension; better: HIGHER or LOWER."""
 
     name: str
     unit: str
     better: str = HIGHER
-    steers: bool = True
+    steers: bool = True  # whether repetitions go on until it is precise; of a tail latency its interval alone decides
 
 
 class Metric(NamedTuple):
-    """One metric of one launch.
-
-    value:       in the base unit
-    seconds:     of its timed region, from the first task's start to the last one's end; only a count has none
-    operations:  by all tasks together; 0: they were not counted
-    figure:      the engine's own figure, verbatim
-    percentiles_s: seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
-    task_seconds: how long each task took, by rank; empty where the engine does not tell
-    censored:    the launch ended before what was timed did: the true value is above this one, which is no figure
-    """
+    """One metric of one launch."""
 
     name: str
-    value: float
+    value: float  # in the base unit
     unit: str
     better: str = HIGHER
+    # of its timed region, from the first task's start to the last one's end; only a count has none
     seconds: float = 0.0
-    operations: int = 0
-    figure: str = ''
+    operations: int = 0  # by all tasks together; 0: they were not counted
+    figure: str = ''  # the engine's own figure, verbatim
+    # seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
-    task_seconds: Tuple[float, ...] = ()
+    task_seconds: Tuple[float, ...] = ()  # how long each task took, by rank; empty where the engine does not tell
+    # the launch ended before what was timed did: the true value is above this one, which is no figure
     censored: bool = False
 
     @property
@@ -70,14 +57,12 @@ class TaskTime(NamedTuple):
 
 
 class NodeTime(NamedTuple):
-    """What the tasks of one node did in a launch, reduced from their TaskTimes. Host names are without a domain.
-
-    median_s, longest_s: of the seconds that its tasks took
-    """
+    """What the tasks of one node did in a launch, reduced from their TaskTimes. Host names are without a domain."""
 
     host: str
     tasks: int
     bytes_moved: int
+    # median_s, longest_s: of the seconds that its tasks took
     median_s: float
     longest_s: float
 
@@ -96,50 +81,37 @@ class Fact(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """How much was found in each class, beside what was meant.
-
-    unit:  of what is classed, 'B' or none; ends: the upper end of each class, which belongs to it
-    found: how many lie in it; targets: their share in the distribution that was meant, as a fraction
-    """
+    """How much was found in each class, beside what was meant."""
 
     name: str
-    unit: str
-    ends: Tuple[int, ...]
-    found: Tuple[int, ...]
-    targets: Tuple[float, ...]
+    unit: str  # of what is classed, 'B' or none
+    ends: Tuple[int, ...]  # the upper end of each class, which belongs to it
+    found: Tuple[int, ...]  # how many lie in it
+    targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
 
 
 QUANTA = 100
 """Ticks of the engine's clock in a timed region, at least: one is then 1 %."""
 LONG_S = 0.5
 """Seconds that are enough for any clock."""
-
-UNNAMED = 'unnamed-'
-"""How the names of hosts begin that an engine counted and did not name."""
+UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and did not name
 
 
 class Measurement(NamedTuple):
-    """What an engine said of one launch, typed.
-
-    clock_s:     the resolution of the engine's clock, and what clocks of several nodes can be apart
-    bytes_moved: by all tasks; 0 of metadata
-    tasks:       each of them, where the engine tells of each; nodes: in a node sweep in place of them
-    course:      of a scenario; histograms: of what an ageing has filled in
-    fsync:       whether a write's sync lies inside the timed region; direct: whether O_DIRECT was in effect
-    """
+    """What an engine said of one launch, typed."""
 
     metrics: Tuple[Metric, ...]
     world_size: int
     hosts: Tuple[str, ...]
-    clock_s: float = 0.0
-    bytes_moved: int = 0
-    tasks: Tuple[TaskTime, ...] = ()
-    nodes: Tuple[NodeTime, ...] = ()
-    fsync: bool = False
-    direct: bool = False
+    clock_s: float = 0.0  # the resolution of the engine's clock, and what clocks of several nodes can be apart
+    bytes_moved: int = 0  # by all tasks; 0 of metadata
+    tasks: Tuple[TaskTime, ...] = ()  # each of them, where the engine tells of each
+    nodes: Tuple[NodeTime, ...] = ()  # in a node sweep in place of them
+    fsync: bool = False  # whether a write's sync lies inside the timed region
+    direct: bool = False  # whether O_DIRECT was in effect
     facts: Tuple[Fact, ...] = ()
-    course: Optional[Course] = None
-    histograms: Tuple[Histogram, ...] = ()
+    course: Optional[Course] = None  # of a scenario
+    histograms: Tuple[Histogram, ...] = ()  # of what an ageing has filled in
 
     @property
     def seconds(self) -> float:
@@ -154,7 +126,6 @@ class Measurement(NamedTuple):
 
     @property
     def censored(self) -> Dict[str, Metric]:
-        """Metrics whose end nobody saw, by their names."""
         return {metric.name: metric for metric in self.metrics if metric.censored}
 
     def sharp(self, name: str) -> bool:

@@ -14,25 +14,18 @@ _MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 
 
 class Shared(NamedTuple):
-    """A directory, link or file that lets somebody else change what is used.
-
-    why: a clause; remedy: the command by which this user can end it, empty where there is none
-    """
+    """A directory, link or file that lets somebody else change what is used."""
 
     path: str
-    why: str
-    remedy: Tuple[str, ...]
+    why: str  # a clause
+    remedy: Tuple[str, ...]  # the command by which this user can end it, empty where there is none
 
 
 def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[Shared]:
-    """Where others than the user and root may change what a path leads to: empty if nowhere.
-
-    Every directory and link from / on must belong to the user or to root, or to the user `trusted`. To a directory
-    above it others may write only where its sticky bit is set: what is not theirs they can then neither rename nor
-    remove (unlink(2), EPERM). To what it leads to they may not, or with is_sticky_enough as to one above. An ACL
-    shows as the mode of the group, and a group in which a user is alone is no other. What is not there is nobody's.
-    Raises OSError.
-    """
+    """Where others than the user, root and `trusted` may change what a path leads to: every directory and link from /
+    on must belong to one of these. To a directory above it others may write only with the sticky bit (unlink(2),
+    EPERM), to itself not, or with is_sticky_enough likewise. An ACL shows as the mode of the group; a group of one
+    user is no other. What is not there is nobody's. Raises OSError."""
     found = []
     way, itself = _way_to(os.path.join(os.getcwd(), path))
     for each in way:
@@ -68,10 +61,7 @@ def shared_in(folder: str, paths: Iterable[str], trusted: int = 0) -> List[Share
 
 
 def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], trusted: int = 0) -> str:
-    """Why nothing is run from a folder and paths in it, with what to type; empty where nobody else can change it.
-
-    otherwise: makes the remedy where this user has no command that would end it
-    """
+    """Why nothing is run from a folder and paths in it, with a command or `otherwise` as remedy; or empty."""
     # What no command of this user can end comes first: its remedy is that for all.
     faults = sorted(shared_in(folder, paths, trusted), key=lambda each: bool(each.remedy))
     if not faults:

@@ -11,8 +11,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.point import Axis, Point
 
 SCHEMA = 3
-ALL_IN_ONE = 2
-"""The schema of plans whose points have no parts: all parameters stand beside each other."""
+ALL_IN_ONE = 2  # the schema of plans whose points have no parts: all parameters stand beside each other
 
 
 class Case(NamedTuple):
@@ -107,14 +106,12 @@ class EngineChoice(NamedTuple):
 
 
 class StoppingRule(NamedTuple):
-    """When a point has been repeated enough (Boito et al. 2009, slide "90 % confidence, 10 % error, 4 runs").
-
-    Stop when the two-sided t interval at `confidence` is within `max_relative_error` of the mean, after at least
-    `minimum` and at most `maximum` repetitions; then `extra` fixed ones, because an interval that was short enough
-    to stop at covers too seldom. budget_s: seconds after which no new launch starts. fixed: no interval is
-    asked for (smoke tests). between: by which share nights differ, where that is what a figure is compared with; what
-    a night's own error adds little to is repeated no more (rules/stopping.py). 0: precision alone decides.
-    """
+    """When a point has been repeated enough (Boito et al. 2009, "90 % confidence, 10 % error, 4 runs"): the two-sided
+    t interval at `confidence` is within `max_relative_error` of the mean, after `minimum` to `maximum` repetitions;
+    then `extra` fixed ones, for intervals short enough to stop at cover too seldom. budget_s: no launch starts after
+    it. fixed: no interval is asked for (smoke tests). between: by which share
+    nights differ, where a figure is compared with those: what a night's own error adds little to is repeated no more
+    (rules/stopping.py); 0: precision alone decides."""
 
     max_relative_error: float
     minimum: int = 4
@@ -132,22 +129,14 @@ class StoppingRule(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """How much a task does, decided on the node before the first measured launch: bytes, or files of a flat tree.
+    """How much a task does, decided on the node before the first measured launch: bytes, or files of a flat tree."""
 
-    first:        a task's share of the first warm-up
-    granule:      a task's share is a multiple of it
-    target_s:     seconds that the shortest timed region should last; 0: `first` is used as it is
-    min_s:        a timed region shorter than this is not valid (rule T19, P16)
-    working_set:  whether twice the nodes' memory and the declared caches must be exceeded (P16)
-    pinned:       a task's share where the site has fixed it, or None
-    """
-
-    first: int
-    granule: int
-    target_s: float
-    min_s: float
-    working_set: bool = False
-    pinned: Optional[int] = None
+    first: int  # a task's share of the first warm-up
+    granule: int  # a task's share is a multiple of it
+    target_s: float  # seconds that the shortest timed region should last; 0: `first` is used as it is
+    min_s: float  # a timed region shorter than this is not valid (rule T19, P16)
+    working_set: bool = False  # whether twice the nodes' memory and the declared caches must be exceeded (P16)
+    pinned: Optional[int] = None  # a task's share where the site has fixed it, or None
 
     @property
     def fixed(self) -> bool:
@@ -156,19 +145,7 @@ class Sizing(NamedTuple):
 
 
 class TrialPlan(NamedTuple):
-    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper.
-
-    points:   all of one kind, with the same phases
-    left_out: the values of the sweep that give no point in this allocation, as people read them
-    commit: of the checkout that Seatrial runs from, or empty; reframe: its version.
-    node_memory: bytes of a node of the partition as the site declares them; 0 is undeclared
-    darshan:  the library that the Darshan repetition is made with (P15); empty: none is made
-    floors:   the least that the site's references allow, by metric, in base units: what is surely less is searched
-              for its cause
-    contract: SHA-256 of the procedure of a contract that its session was begun for; empty: none
-    actions:  of the site, those that the points name
-    groups:   of the partition's nodes, as the site has them
-    """
+    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper."""
 
     schema: int
     seatrial: str
@@ -176,7 +153,7 @@ class TrialPlan(NamedTuple):
     case: Case
     profile: str
     axis: Axis
-    points: Tuple[Point, ...]
+    points: Tuple[Point, ...]  # all of one kind, with the same phases
     engines: Tuple[EngineChoice, ...]
     launcher: Launcher
     target: Target
@@ -186,15 +163,18 @@ class TrialPlan(NamedTuple):
     sizing: Sizing
     launch_limit_s: float
     seed: int
+    # the values of the sweep that give no point in this allocation, as people read them
     left_out: Tuple[str, ...] = ()
-    commit: str = ''
-    reframe: str = ''
-    darshan: str = ''
+    commit: str = ''  # of the checkout that Seatrial runs from, or empty
+    reframe: str = ''  # its version
+    darshan: str = ''  # the library that the Darshan repetition is made with (P15); empty: none is made
+    # the least that the site's references allow, by metric, in base units: what is surely less is searched for its
+    # cause
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
-    node_memory: int = 0
-    contract: str = ''
-    actions: Tuple[Action, ...] = ()
-    groups: Tuple[NodeGroup, ...] = ()
+    node_memory: int = 0  # bytes of a node of the partition as the site declares them; 0 is undeclared
+    contract: str = ''  # SHA-256 of the procedure of a contract that its session was begun for; empty: none
+    actions: Tuple[Action, ...] = ()  # of the site, those that the points name
+    groups: Tuple[NodeGroup, ...] = ()  # of the partition's nodes, as the site has them
 
     @property
     def kind(self) -> str:

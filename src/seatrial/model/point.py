@@ -1,8 +1,4 @@
-"""A point: one concrete parameter set of a check, everything in full, as it is launched.
-
-A check declares one as a template and a sweep over one of its parameters; what is launched, recorded, judged and
-reported afterwards is a point and nothing else. Its `kind` names the file in workload/ that knows what it means.
-"""
+"""A point: one concrete parameter set in full, launched, recorded, judged. Its `kind` names the file in workload/."""
 
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
@@ -11,21 +7,14 @@ from seatrial.model.layout import Layout
 
 
 class Axis(NamedTuple):
-    """The parameter that a sweep varies.
+    """The parameter that a sweep varies."""
 
-    name:   'transfer_size', 'tasks', 'layout', ...
-    plural: as people read it: 'transfer sizes'
-    label:  of the axis of a plot: 'bytes per transfer'; empty where points have names and no order
-    unit:   of the value at a point: 'B', or empty for a number
-    each:   how its points differ where they have names of their own: 'in each layout'
-    equals: what is compared with its equals to find a slow one: 'OST', 'MDT', 'brick' or 'node'; empty for any other
-    """
-
-    name: str
-    plural: str
-    label: str = ''
-    unit: str = ''
-    each: str = ''
+    name: str  # 'transfer_size', 'tasks', 'layout',
+    plural: str  # as people read it: 'transfer sizes'
+    label: str = ''  # of the axis of a plot: 'bytes per transfer'; empty where points have names and no order
+    unit: str = ''  # of the value at a point: 'B', or empty for a number
+    each: str = ''  # how its points differ where they have names of their own: 'in each layout'
+    # what is compared with its equals to find a slow one: 'OST', 'MDT', 'brick' or 'node'; empty for any other
     equals: str = ''
 
     @property
@@ -46,37 +35,26 @@ class Allocation(NamedTuple):
 
 
 class DataPart(NamedTuple):
-    """What is moved, and how it lies in the files. Sizes in bytes.
+    """What is moved, and how it lies in the files. Sizes in bytes."""
 
-    files:    one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
-    extent:   every task touches the whole file, or only a segment of its own
-    order:    of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
-    interface, collective: 'posix', 'mpiio', 'hdf5' or 'netcdf', and MPI-IO's collective calls; also 'mmap'
-              where a kind has it
-    direct:   O_DIRECT
-    opening:  whether the share of opening in the time is a metric, beside the bandwidth of a node
-    transfer_size:  of one read or write call
-    bytes_per_task: what a task moves in one phase; of a time-based workload its share of the working set
-    passes:   how often a task reads its bytes_per_task in one phase, from their beginning each time
-    working_set:    of all files together, where it is declared apart from what is moved; 0: it is what is moved
-    queue_depth:    transfers in flight for each task
-    devices:        raw devices, by their paths on the node
-    read_share:     reads in a mixed phase, as a fraction
-    """
-
+    # one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
     files: str = ''
-    extent: str = ''
-    order: str = ''
+    extent: str = ''  # every task touches the whole file, or only a segment of its own
+    order: str = ''  # of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
+    # interface, collective: 'posix', 'mpiio', 'hdf5' or 'netcdf', and MPI-IO's collective calls; also 'mmap' where a
+    # kind has it
     interface: str = ''
     collective: bool = False
-    direct: bool = False
-    opening: bool = False
-    transfer_size: int = 0
-    bytes_per_task: int = 0
+    direct: bool = False  # O_DIRECT
+    opening: bool = False  # whether the share of opening in the time is a metric, beside the bandwidth of a node
+    transfer_size: int = 0  # of one read or write call
+    bytes_per_task: int = 0  # what a task moves in one phase; of a time-based workload its share of the working set
+    # working_set: of all files together, where it is declared apart from what is moved; 0: it is what is moved
     working_set: int = 0
-    queue_depth: int = 1
-    devices: Tuple[str, ...] = ()
-    read_share: float = 0.0
+    queue_depth: int = 1  # transfers in flight for each task
+    devices: Tuple[str, ...] = ()  # raw devices, by their paths on the node
+    read_share: float = 0.0  # reads in a mixed phase, as a fraction
+    # how often a task reads its bytes_per_task in one phase, from their beginning each time
     passes: int = 1
 
     @property
@@ -96,68 +74,47 @@ class DataPart(NamedTuple):
 
 
 class TreePart(NamedTuple):
-    """Directories and what lies in them; of an ageing depth and files_per_directory are the most that are drawn.
+    """Directories and what lies in them; of an ageing depth and files_per_directory are the most that are drawn."""
 
-    depth:    levels of directories below the root of a tree; 0 is the root alone
-    branching: directories in each directory above the last level
-    files_per_directory, empties_per_directory: what each task puts into every directory: files, and directories
-              that stay empty
-    bytes_per_file: written when a file is created, read in the phase 'read'; 0: it is only opened and closed
-    subtrees: all tasks work in one tree ('shared') or each in one of its own ('private')
-    fsync:    whether each file is synced before it is closed
-    """
-
-    depth: int = 0
-    branching: int = 1
+    depth: int = 0  # levels of directories below the root of a tree; 0 is the root alone
+    branching: int = 1  # directories in each directory above the last level
+    # files_per_directory, empties_per_directory: what each task puts into every directory: files, and directories
+    # that stay empty
     files_per_directory: int = 0
     empties_per_directory: int = 0
+    # bytes_per_file: written when a file is created, read in the phase 'read'; 0: it is only opened and closed
     bytes_per_file: int = 0
-    subtrees: str = ''
-    fsync: bool = False
+    subtrees: str = ''  # all tasks work in one tree ('shared') or each in one of its own ('private')
+    fsync: bool = False  # whether each file is synced before it is closed
 
 
 class TimePart(NamedTuple):
-    """What of a workload is given in seconds.
+    """What of a workload is given in seconds."""
 
-    duration_s: of a time-based workload; 0: it ends with its bytes
-    interval_s: of training between two checkpoints
-    think_s:    that a task does nothing after each transfer; of a training the time of a batch on its accelerator
-    pauses_s:   of a listing: times without any call, each before one more listing
-    actions:    of a scenario, in their order
-    """
-
-    duration_s: float = 0.0
-    interval_s: float = 0.0
+    duration_s: float = 0.0  # of a time-based workload; 0: it ends with its bytes
+    interval_s: float = 0.0  # of training between two checkpoints
+    # that a task does nothing after each transfer; of a training the time of a batch on its accelerator
     think_s: float = 0.0
-    pauses_s: Tuple[float, ...] = ()
-    actions: Tuple[Planned, ...] = ()
+    pauses_s: Tuple[float, ...] = ()  # of a listing: times without any call, each before one more listing
+    actions: Tuple[Planned, ...] = ()  # of a scenario, in their order
 
 
 class TrainingPart(NamedTuple):
-    """How the samples of a training, of transfer_size each, lie in files and are read.
+    """How the samples of a training, of transfer_size each, lie in files and are read."""
 
-    samples_per_file, batch: samples in a file and in a full batch
-    prefetch: batches that are read ahead of the one that the accelerator works on
-    """
-
+    # samples_per_file, batch: samples in a file and in a full batch
     samples_per_file: int = 0
     batch: int = 0
-    prefetch: int = 0
+    prefetch: int = 0  # batches that are read ahead of the one that the accelerator works on
 
 
 class FillPart(NamedTuple):
-    """What a file system is filled with, by an ageing or up to a limit.
+    """What a file system is filled with, by an ageing or up to a limit."""
 
-    inodes:   of all tasks together
-    sizes:    of files in bytes, each as likely as any other
-    seed:     what the trees are drawn from
-    fullness: the share of the file system's bytes up to which the trees fill it; 0: to its inodes
-    """
-
-    inodes: int = 0
-    sizes: Tuple[int, ...] = ()
-    seed: int = 0
-    fullness: float = 0.0
+    inodes: int = 0  # of all tasks together
+    sizes: Tuple[int, ...] = ()  # of files in bytes, each as likely as any other
+    seed: int = 0  # what the trees are drawn from
+    fullness: float = 0.0  # the share of the file system's bytes up to which the trees fill it; 0: to its inodes
 
 
 PARTS: Dict[str, Any] = {
@@ -174,28 +131,19 @@ PART_OF = {field: part for part, form in PARTS.items() for field in form._fields
 
 
 class Point(NamedTuple):
-    """Where a workload runs, which every kind has, and the parts that its own kind has; the others are None.
+    """Where a workload runs, which every kind has, and the parts that its own kind has; the others are None."""
 
-    kind:     the kind of workload, by its name in workload/registry.py
-    label:    its name in the sweep, the part of a metric's name behind the @: '64KiB'
-    at:       where it lies on the axis of its sweep; its place where points have names
-    phases:   the launches of one repetition, in their order
-    nodes, tasks, tasks_per_node: tasks are the processes (ranks) of all nodes together
-    first_node: the nodes are those of the allocation, in their order, from this one on
-    layout:   of its own files, in place of the case's; None: the case's
-    scales:   whether profile and site choose how much each task does; else it does exactly this
-    """
-
-    kind: str
-    phases: Tuple[str, ...]
-    label: str = ''
-    at: float = 0.0
+    kind: str  # the kind of workload, by its name in workload/registry.py
+    phases: Tuple[str, ...]  # the launches of one repetition, in their order
+    label: str = ''  # its name in the sweep, the part of a metric's name behind the @: '64KiB'
+    at: float = 0.0  # where it lies on the axis of its sweep; its place where points have names
+    # nodes, tasks, tasks_per_node: tasks are the processes (ranks) of all nodes together
     nodes: int = 1
     tasks: int = 0
     tasks_per_node: int = 0
-    first_node: int = 0
-    layout: Optional[Layout] = None
-    scales: bool = True
+    first_node: int = 0  # the nodes are those of the allocation, in their order, from this one on
+    layout: Optional[Layout] = None  # of its own files, in place of the case's; None: the case's
+    scales: bool = True  # whether profile and site choose how much each task does; else it does exactly this
     # Typed as if every part were there: who reads one knows that its kind has it, or has asked whether it is None.
     data: DataPart = None  # type: ignore[assignment]
     tree: TreePart = None  # type: ignore[assignment]
@@ -234,10 +182,7 @@ class Point(NamedTuple):
         return None if part is None else getattr(part, name)
 
     def changed(self, **values: Any) -> 'Point':
-        """The point with other values of fields and parameters, whichever part has each.
-
-        A part that it lacks is made for a value that is not as by default.
-        """
+        """The point with other values of fields and parameters, in whichever part; a part that it lacks is made."""
         own = {name: value for name, value in values.items() if name not in PART_OF}
         for name in values.keys() - own.keys():
             part = PART_OF[name]

@@ -1,8 +1,6 @@
-"""What a job leaves behind: one JSON object a line in samples.jsonl, each with a key 'record' that names its kind.
-
-The kinds in their order: start, sizing, sample (one a launch, with its stage), drill (where there was one), end,
-removal. Each line is linked to the one before it (lines.Chain); the first has the digest of the plan.
-"""
+"""What a job leaves behind: one JSON object a line in samples.jsonl, whose key 'record' names its kind: start,
+sizing, sample (one a launch), drill, end, removal. Each line is linked to the one before it (lines.Chain), the first
+to the plan."""
 
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -16,19 +14,16 @@ PLAN = 'plan.json'
 
 
 class Finding(NamedTuple):
-    """What a validity rule found.
-
-    effect: 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
-    evidence: of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known;
-              of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
-    metric: of the launch, that alone it is about; empty: all of them
-    """
+    """What a validity rule found."""
 
     rule: str
+    # 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
     effect: str
     sentence: str
+    # of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known; of data
+    # that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
     evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    metric: str = ''
+    metric: str = ''  # of the launch, that alone it is about; empty: all of them
 
 
 class NotTested(NamedTuple):
@@ -40,47 +35,35 @@ class NotTested(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time.
+    """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time."""
 
-    stage:  'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
-    point:  as it was launched, resized and with everything in full
-    block:  the randomised block that it belongs to
-    sizing: the number of the Sized record that it follows; only samples of the last one count
-    command: the lines of a POSIX shell that the runner started, complete but for the comparison of the directory that
-             the ranks of an MPI program begin with; environment: 'NAME=value' of what it set
-    directory: that they were started in; barrier: how many tasks the runner let begin together
-    inputs:  files among the raw output that were there before; links: symbolic links that stood in the directory,
-             each with what it points to; directories: that were made in it before
-    cache:  'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
-    storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
-    measurement: None where the engine gave none; a finding then says why
-    raw_digest: SHA-256 of the file with the engine's output that it was made of; empty where it gave none
-    directory_bytes: that directories and the run directory's own entries took on the device after it; None where
-             entries were not counted
-    """
-
-    stage: str
+    stage: str  # 'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
     phase: str
-    point: Point
+    point: Point  # as it was launched, resized and with everything in full
     repetition: int
-    block: int
-    sizing: int
+    block: int  # the randomised block that it belongs to
+    sizing: int  # the number of the Sized record that it follows; only samples of the last one count
     started: float
     elapsed_s: float
+    # the lines of a POSIX shell that the runner started, complete but for the comparison of the directory that the
+    # ranks of an MPI program begin with
     command: Tuple[str, ...]
     exit_status: int
     raw: str
-    measurement: Optional[Measurement]
-    cache: str
+    measurement: Optional[Measurement]  # None where the engine gave none; a finding then says why
+    cache: str  # 'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
+    # bytes that the node's block layer fetched for this launch; None where it cannot be seen
     storage_read_bytes: Optional[int]
     findings: Tuple[Finding, ...]
-    environment: Tuple[str, ...] = ()
-    directory: str = ''
-    barrier: int = 0
-    inputs: Tuple[str, ...] = ()
-    links: Tuple[Tuple[str, ...], ...] = ()
-    directories: Tuple[str, ...] = ()
-    raw_digest: str = ''
+    environment: Tuple[str, ...] = ()  # 'NAME=value' of what it set
+    directory: str = ''  # that the commands were started in
+    barrier: int = 0  # how many tasks the runner let begin together
+    inputs: Tuple[str, ...] = ()  # files among the raw output that were there before
+    links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links that stood in the directory, each with what it points to
+    directories: Tuple[str, ...] = ()  # that were made in the data directory before
+    raw_digest: str = ''  # SHA-256 of the file with the engine's output that it was made of; empty where it gave none
+    # that directories and the run directory's own entries took on the device after it; None where entries were not
+    # counted
     directory_bytes: Optional[int] = None
 
     @property
@@ -108,20 +91,14 @@ class Sample(NamedTuple):
 
     @property
     def censored(self) -> Dict[str, Metric]:
-        """Metrics of the launch whose end nobody saw (A2)."""
         return self.measurement.censored if self.measurement else {}
 
 
-FLASH = 'flash'
-"""The flag of a target that is no rotating disk."""
+FLASH = 'flash'  # the flag of a target that is no rotating disk
 
 
 class TargetRow(NamedTuple):
-    """One target of a file system: sizes in bytes, None where it did not tell; flags in words.
-
-    fault: why it cannot be used, or empty
-    takes_objects: whether new objects can be made on it; None is not known
-    """
+    """One target of a file system: sizes in bytes, None where it did not tell; flags in words."""
 
     kind: str
     number: int
@@ -132,8 +109,8 @@ class TargetRow(NamedTuple):
     inodes_total: Optional[int] = None
     inodes_free: Optional[int] = None
     flags: Tuple[str, ...] = ()
-    fault: str = ''
-    takes_objects: Optional[bool] = None
+    fault: str = ''  # why it cannot be used, or empty
+    takes_objects: Optional[bool] = None  # whether new objects can be made on it; None is not known
 
     @property
     def takes_files(self) -> bool:
@@ -142,36 +119,22 @@ class TargetRow(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """With what a job measured, beside the engine's own version. Each is empty where there is none, or it is unknown.
+    """With what a job measured, beside the engine's own version; empty where there is none, or it is unknown."""
 
-    build:    of the engine's program: 'spack:HASH' of its installation, or 'sha256:HEX' of the file
-    mpi:      the MPI library that the ranks load, with its version; launcher: what starts them, with its version
-    modules:  that were loaded, in their order
-    environment: 'NAME=value' of what changes a rank's I/O unseen, in order; a long value is left out, 'NAME'
-    """
-
-    build: str = ''
-    mpi: str = ''
-    launcher: str = ''
-    modules: Tuple[str, ...] = ()
+    build: str = ''  # of the engine's program: 'spack:HASH' of its installation, or 'sha256:HEX' of the file
+    mpi: str = ''  # the MPI library that the ranks load, with its version
+    launcher: str = ''  # what starts them, with its version
+    modules: Tuple[str, ...] = ()  # that were loaded, in their order
+    # 'NAME=value' of what changes a rank's I/O unseen, in order; a long value is left out, 'NAME'
     environment: Tuple[str, ...] = ()
 
 
 class Start(NamedTuple):
-    """The job began: where, when, with what. skipped: why engines that were preferred do not measure.
-
-    plan: the digest of the plan that is carried out. mount: type, source and options of the target's mount.
-    capacity: free 'bytes' and 'inodes', and the 'used_percent' of all bytes; without what is not known
-    state: the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
-    not_tested: in a node sweep, what the partition has and the job was not given
-    servers: of each target by its name (model.layout.target_name), as far as this node sees them
-    oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: nobody asked, or
-    Slurm gave no answer
-    """
+    """The job began: where, when, with what. skipped: why engines that were preferred do not measure."""
 
     session: str
     case: str
-    plan: str
+    plan: str  # the digest of the plan that is carried out. mount: type, source and options of the target's mount.
     mount: str
     host: str
     pid: int
@@ -186,49 +149,45 @@ class Start(NamedTuple):
     seed: int
     run_directory: str
     memory_bytes: int
+    # free 'bytes' and 'inodes', and the 'used_percent' of all bytes; without what is not known
     capacity: Dict[str, int]
     findings: Tuple[Finding, ...]
+    # the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     targets: Tuple[TargetRow, ...] = ()
+    # of each target by its name (model.layout.target_name), as far as this node sees them
     servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    not_tested: Tuple[NotTested, ...] = ()
+    not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, what the partition has and the job was not given
     provenance: Provenance = Provenance()
+    # oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: nobody asked, or
+    # Slurm gave no answer
     oversubscribe: str = ''
 
 
 class Sized(NamedTuple):
-    """How much each task does at every point of the case, and why; what is to be said of the warm-up.
+    """How much each task does at every point of the case, and why; what is to be said of the warm-up."""
 
-    per_task: bytes; of a flat tree files; 0 where the plan fixes everything.
-    number: 1 for the first; a later one takes its place, because launches were too short to be valid.
-    """
-
-    number: int
-    per_task: int
+    number: int  # 1 for the first; a later one takes its place, because launches were too short to be valid
+    per_task: int  # bytes; of a flat tree files; 0 where the plan fixes everything
     reason: str
     findings: Tuple[Finding, ...] = ()
 
 
 class End(NamedTuple):
-    """The job ended by itself. reason: 'finished', 'refused', 'interrupted' or 'failed'; why is a sentence.
-
-    stopped: for every point the reason its repetitions ended: converged, settled, exhausted, budget,
-             invalid or fixed
-    state:   as in Start, once every launch has been made; empty where it did not come so far
-    findings: of what failed between two launches, and so is in no sample
-    background: bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's
-             command prints them (rule P8)
-    placed:  where the run directory lay, as far as its type has a choice (filesystem.base)
-    """
+    """The job ended by itself. reason: 'finished', 'refused', 'interrupted' or 'failed'; why is a sentence."""
 
     reason: str
     why: str
     ended: float
+    # for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
     stopped: Dict[str, str]
+    # as in Start, once every launch has been made; empty where it did not come so far
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    findings: Tuple[Finding, ...] = ()
+    findings: Tuple[Finding, ...] = ()  # of what failed between two launches, and so is in no sample
+    # bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's command
+    # prints them (rule P8)
     background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
-    placed: str = ''
+    placed: str = ''  # where the run directory lay, as far as its type has a choice (filesystem.base)
 
 
 class Removal(NamedTuple):
@@ -249,11 +208,10 @@ class DrillGroup(NamedTuple):
 
 
 class Drill(NamedTuple):
-    """The drill-down after a figure that is surely below its bound: evidence of what is slow, and never a figure.
+    """The drill-down after a figure that is surely below its bound: evidence of what is slow, and never a figure."""
 
-    metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: what it comes to
-    """
-
+    # metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: what it comes
+    # to
     metric: str
     bound: float
     rounds: Tuple[Tuple[DrillGroup, ...], ...]
@@ -264,25 +222,15 @@ KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'drill': Drill, 'end
 
 
 class Lines(NamedTuple):
-    """The lines of a file that records were read from, by their numbers from 1.
+    """The lines of a file that records were read from, by their numbers from 1."""
 
-    last: how many were read; samples: the line of each; bare: the first whole line without a link, in words
-    """
-
-    last: int = 0
-    samples: Tuple[int, ...] = ()
-    bare: str = ''
+    last: int = 0  # how many were read
+    samples: Tuple[int, ...] = ()  # the line of each
+    bare: str = ''  # the first whole line without a link, in words
 
 
 class Records(NamedTuple):
-    """All records of one job. truncated: how many lines were cut short or are not records.
-
-    job_state: what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
-    issued: what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
-    drill: what a search for slow targets came to; None where there was none
-    chain: the link of the last line; empty where no line has one, None where these were read from no file
-    broken: the first line that does not follow from the one before it, in words; empty where all do
-    """
+    """All records of one job. truncated: how many lines were cut short or are not records."""
 
     start: Optional[Start]
     sized: Optional[Sized]
@@ -290,30 +238,29 @@ class Records(NamedTuple):
     end: Optional[End]
     removal: Optional[Removal]
     truncated: int
+    # what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
     job_state: str = ''
+    # what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
     issued: Tuple[DarshanLaunch, ...] = ()
-    drill: Optional[Drill] = None
+    drill: Optional[Drill] = None  # what a search for slow targets came to; None where there was none
+    # the link of the last line; empty where no line has one, None where these were read from no file
     chain: Optional[str] = None
-    broken: str = ''
+    broken: str = ''  # the first line that does not follow from the one before it, in words; empty where all do
     lines: Lines = Lines()
 
 
-NOTHING = Records(None, None, [], None, None, 0, chain='')
-"""Read from a file without a line."""
+NOTHING = Records(None, None, [], None, None, 0, chain='')  # read from a file without a line
 
 
 def line_of(value: Any) -> str:
-    """The line of samples.jsonl that says this record."""
     return lines.line_of(value, KINDS)
 
 
 def read_records(
     written: Iterable[str], known: Records = NOTHING, impossible: Callable[[Any], bool] = lambda value: False
 ) -> Records:
-    """The records in these lines, which follow those of `known`; of each kind but the samples the last one counts.
-
-    impossible: of a value, whether no job writes such a one; its line is not used, and breaks the chain
-    """
+    """The records in these lines, which follow those of `known`; of each kind but samples the last one counts. A line
+    whose value `impossible` refuses, because no job writes it, is not used and breaks the chain."""
     chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
     found: List[Tuple[int, Any]] = []
     forged = ''

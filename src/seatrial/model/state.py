@@ -11,8 +11,7 @@ class Change(NamedTuple):
     after: Optional[str]
 
 
-REMEMBERED = 'evictions'
-"""What a node remembers of late, separated by semicolons: what it forgets is no change."""
+REMEMBERED = 'evictions'  # what a node remembers of late, separated by semicolons: what it forgets is no change
 
 NONE_REMEMBERED = 'none remembered'
 

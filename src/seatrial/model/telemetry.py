@@ -1,7 +1,5 @@
 """What was counted while a case ran: telemetry.jsonl, beside the record. It explains figures; no verdict rests on it.
-
-Every counter only grows; what passed between two readings is their difference. None is cleared: others read them too.
-"""
+Every counter only grows, and none is cleared, for others read them too."""
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -16,29 +14,21 @@ BEFORE, AFTER = 'before', 'after'
 
 
 class Watch(NamedTuple):
-    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two readings.
-
-    what:    whose traffic they count, in words; empty where nothing can be counted
-    why_not: why not, as a sentence; empty where it can be
-    """
+    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two readings."""
 
     time: float
     host: str
-    what: str
-    why_not: str
+    what: str  # whose traffic they count, in words; empty where nothing can be counted
+    why_not: str  # why not, as a sentence; empty where it can be
     interval_s: float
 
 
 class Look(NamedTuple):
-    """The counters at a time.
+    """The counters at a time."""
 
-    time:    in Unix time, in the middle of the reading; clock_s: the same by a clock that is never set
-    cost_s:  how long the reading took
-    """
-
-    time: float
-    clock_s: float
-    cost_s: float
+    time: float  # in Unix time, in the middle of the reading
+    clock_s: float  # the time by a clock that is never set
+    cost_s: float  # how long the reading took
     counters: Dict[str, int]
 
 
@@ -76,48 +66,36 @@ class RpcSizes(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What a server counts of one job, or of all jobs together: number of events, and their sum in the unit, if any.
+    """What a server counts of one job, or of all together: number of events, and their sum in the unit, if any."""
 
-    target: what the counter is of ('lustre-OST0001'); name: of the counter ('write_bytes')
-    """
-
-    target: str
-    name: str
+    target: str  # what the counter is of ('lustre-OST0001')
+    name: str  # of the counter ('write_bytes')
     samples: int
     total: int
     unit: str
 
 
 class Servers(NamedTuple):
-    """What the site's command to the servers said before or after the case.
-
-    exit_status: None where it did not end in time, or could not be started; raw: the name of its output in raw/
-    job:         the Slurm job that `own` is of, empty where there is none; own: what the servers count of it
-    why_not:     what went wrong with the command or its output, or empty
-    """
+    """What the site's command to the servers said before or after the case."""
 
     when: str
     time: float
-    exit_status: Optional[int]
-    raw: str
-    job: str
-    own: Tuple[Served, ...]
-    why_not: str = ''
+    exit_status: Optional[int]  # None where it did not end in time, or could not be started
+    raw: str  # the name of its output in raw/
+    job: str  # the Slurm job that `own` is of, empty where there is none
+    own: Tuple[Served, ...]  # what the servers count of it
+    why_not: str = ''  # what went wrong with the command or its output, or empty
 
 
 class ServerLook(NamedTuple):
-    """What a server did in length_s seconds until then, of which so many samples were taken a second apart.
+    """What a server did in length_s seconds until then, of which so many samples were taken a second apart."""
 
-    time:    in Unix time, of the node that asked; busy: the largest share of a second in which a disk had work, and
-    disk: which one. Else the mean of each second: bytes of all disks, bytes and packets of all network cards
-    """
-
-    time: float
+    time: float  # in Unix time, of the node that asked
     server: str
     length_s: float
     samples: int
-    busy: float
-    disk: str
+    busy: float  # the largest share of a second in which a disk had work, and
+    disk: str  # which one. Else the mean of each second: bytes of all disks, bytes and packets of all network cards
     read: float
     written: float
     received: float
@@ -169,12 +147,10 @@ class Telemetry(NamedTuple):
 
 
 def line_of(value: Any) -> str:
-    """The line of telemetry.jsonl that says this."""
     return lines.line_of(value, KINDS)
 
 
 def read_telemetry(written: Iterable[str]) -> Telemetry:
-    """What these lines say."""
     values, truncated = lines.values_in(written, KINDS)
     found: Dict[Any, List[Any]] = {kind: [] for kind in KINDS.values()}
     for value in values:

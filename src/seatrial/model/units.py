@@ -1,7 +1,4 @@
-"""Quantities as people write and read them: sizes in bytes, durations, metrics in the base units B/s, op/s and s.
-
-KiB is 1024 B and kB is 1000 B (IEC 80000-13).
-"""
+"""Sizes, durations and metrics as people write them; base units are B/s, op/s and s. KiB is 1024 B, kB 1000 B."""
 
 import math
 import re
@@ -69,8 +66,7 @@ def approximate_size(size: float) -> str:
 
 
 BINARY, DECIMAL = 'binary', 'decimal'
-SYSTEMS = (BINARY, DECIMAL)
-"""Of the units that a site shows: 1 GiB/s or 1.07 GB/s."""
+SYSTEMS = (BINARY, DECIMAL)  # of the units that a site shows: 1 GiB/s or 1.07 GB/s
 
 
 def _units() -> Dict[str, Tuple[str, Fraction]]:
@@ -101,11 +97,8 @@ class Quantity(NamedTuple):
 
 
 def in_base(value: float, unit: str) -> Quantity:
-    """The value in the base unit of its dimension, exact to the digit that was written.
-
-    The value stands for the shortest decimal that it is printed as: 1.07 GB/s are 1070000000 B/s. Raises ValueError:
-    there is no such unit, or the value is no finite number.
-    """
+    """The value in the base unit of its dimension, exact to the shortest decimal that it is printed as: 1.07 GB/s are
+    1070000000 B/s. Raises ValueError: there is no such unit, or the value is no finite number."""
     base, factor = _unit(unit)
     try:
         return Quantity(float(Fraction(str(value)) * factor), base)
@@ -150,8 +143,7 @@ def _unit(unit: str) -> Tuple[str, Fraction]:
     return UNITS[unit]
 
 
-EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')
-"""Units as a message names them."""
+EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')  # units as a message names them
 
 
 def duration(seconds: float) -> str:

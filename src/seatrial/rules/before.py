@@ -21,54 +21,36 @@ MEMORY_TOLERANCE = 0.1  # the kernel and firmware keep some for themselves; Slur
 
 
 class Environment(NamedTuple):
-    """What the node sees of the target before the run. Sizes in bytes.
-
-    lock_held:    who holds the storage system, as a sentence, or None
-    outside:      why the run directory would not lie where the site says, or None
-    free_bytes, free_inodes: what an ordinary user may still use; None is unknown or unlimited
-    quota_bytes, quota_inodes: what the quotas of the user leave; None is no quota or unknown
-    needed_bytes, needed_inodes: the most that the case has on the target at one time
-    same_device:  whether records and target lie on one file system
-    raw_inside:   whether the engines' own output files would lie under the target's path
-    layout_fault: why the layout cannot be set or proved, or None
-    no_engine:    why no engine can measure here, or None
-    wrong_type:   why what is mounted is not what the site says, or None
-    still_working: which process still works in an earlier run directory, or None
-    narrowest:    the target that limits free_bytes, as a clause, or empty
-    unseen:       why this node's connections to the servers are not seen; empty if they are, None if there are none
-    preloaded:    the LD_PRELOAD that every rank inherits, or empty
-    open_to:      which other user could replace the run directory, or None
-    gives_up:     how I/O fails while a server is away, as a clause; empty where it waits
-    memory_bytes: of this node; 0 is unknown
-    used_percent: of the file system's bytes, or None
-    device_fault: why a raw device cannot be read here, or None
-    beneath:      of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free,
-                  and all
-    """
+    """What the node sees of the target before the run. Sizes in bytes."""
 
     plan: TrialPlan
-    lock_held: Optional[str]
-    outside: Optional[str]
+    lock_held: Optional[str]  # who holds the storage system, as a sentence, or None
+    outside: Optional[str]  # why the run directory would not lie where the site says, or None
+    # free_bytes, free_inodes: what an ordinary user may still use; None is unknown or unlimited
     free_bytes: Optional[int]
     free_inodes: Optional[int]
+    # quota_bytes, quota_inodes: what the quotas of the user leave; None is no quota or unknown
     quota_bytes: Optional[int]
     quota_inodes: Optional[int]
+    # needed_bytes, needed_inodes: the most that the case has on the target at one time
     needed_bytes: int
     needed_inodes: int
-    same_device: bool
-    raw_inside: bool
-    layout_fault: Optional[str]
-    no_engine: Optional[str]
-    wrong_type: Optional[str]
-    still_working: Optional[str]
-    narrowest: str = ''
+    same_device: bool  # whether records and target lie on one file system
+    raw_inside: bool  # whether the engines' own output files would lie under the target's path
+    layout_fault: Optional[str]  # why the layout cannot be set or proved, or None
+    no_engine: Optional[str]  # why no engine can measure here, or None
+    wrong_type: Optional[str]  # why what is mounted is not what the site says, or None
+    still_working: Optional[str]  # which process still works in an earlier run directory, or None
+    narrowest: str = ''  # the target that limits free_bytes, as a clause, or empty
+    # why this node's connections to the servers are not seen; empty if they are, None if there are none
     unseen: Optional[str] = None
-    preloaded: str = ''
-    open_to: Optional[str] = None
-    gives_up: str = ''
-    memory_bytes: int = 0
-    used_percent: Optional[int] = None
-    device_fault: Optional[str] = None
+    preloaded: str = ''  # the LD_PRELOAD that every rank inherits, or empty
+    open_to: Optional[str] = None  # which other user could replace the run directory, or None
+    gives_up: str = ''  # how I/O fails while a server is away, as a clause; empty where it waits
+    memory_bytes: int = 0  # of this node; 0 is unknown
+    used_percent: Optional[int] = None  # of the file system's bytes, or None
+    device_fault: Optional[str] = None  # why a raw device cannot be read here, or None
+    # of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free, and all
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 

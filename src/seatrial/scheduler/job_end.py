@@ -39,11 +39,9 @@ class Patience(NamedTuple):
 
 
 def limit_wait(job: Any, patience: Patience) -> None:
-    """Have ReFrame wait for a job of Slurm until it has ended or is overdue, whatever Slurm calls its state.
-
-    By itself ReFrame 4.10 waits for ever for a job that was preempted, also beyond max_pending_time (seen), and for
-    one in a state that it does not know. It asks finished() after each poll, and calls wait() at the end.
-    """
+    """Have ReFrame wait for a job of Slurm until it has ended or is overdue. By itself ReFrame 4.10 waits for ever
+    for a job that was preempted (seen), or in a state that it does not know. It asks finished() after each poll, and
+    calls wait() at the end."""
 
     def finished() -> bool:
         return bool(type(job).finished(job)) or job.state in ENDED or is_overdue(job, patience)
@@ -70,13 +68,9 @@ def job_limit_s(plan: TrialPlan) -> float:
 def ask_job_state(
     record: RecordReader, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
 ) -> JobState | None:
-    """Ask why a job was cut off and keep the answer; of one that came to its own end nobody is asked.
-
-    Where squeue has failed, because slurmctld or munge was away for a moment, ReFrame 4.10 takes a job to have ended
-    that waits or runs (seen): then its end is waited for here.
-    output: what the job has printed on its standard error; known: of its end, besides what Slurm knows, or empty
-    Returns Slurm's answer, None if it was not asked.
-    """
+    """Ask why a job was cut off and keep the answer; None where nobody was asked, for it came to its own end. Where
+    squeue has failed, ReFrame 4.10 takes a job to have ended that waits or runs (seen): its end is then waited for.
+    output: what the job has printed on stderr; known: of its end besides, or empty."""
     if scheduler not in SLURM or not job:
         return None
     asked = answered = time.time()

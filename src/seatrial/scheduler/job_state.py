@@ -1,10 +1,6 @@
-"""What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence.
-
-scontrol knows a job from its submission until MinJobAge (300 s by default) after its end. Who cancelled it only
-accounting knows, and slurmdbd learns it some seconds later; which node failed srun reports to the job. The states are
-those of squeue(1), the reasons those of https://slurm.schedmd.com/job_reason_codes.html. Seen with Slurm 22.05:
-tests/transcripts/slurm.
-"""
+"""What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence. scontrol knows a
+job until MinJobAge (300 s) after its end. Who cancelled it only accounting knows, some seconds later; which node
+failed srun reports to the job. States: squeue(1), reasons: job_reason_codes.html. Seen with Slurm 22.05."""
 
 import pwd
 import re
@@ -24,11 +20,7 @@ SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'Timelimit
 
 
 class SlurmState(str, Enum):
-    """How far a job came: the states of Slurm that a job can be seen in, and what else can be the answer.
-
-    UNKNOWN: it said something that cannot be read; NO_SUCH_JOB: it knows no such job; SILENT: it did not answer;
-    REFUSED: sbatch did not take the job
-    """
+    """How far a job came: the states of Slurm that a job can be seen in, and what else can be the answer."""
 
     PENDING = 'PENDING'
     RUNNING = 'RUNNING'
@@ -45,19 +37,14 @@ class SlurmState(str, Enum):
     OUT_OF_MEMORY = 'OUT_OF_MEMORY'
     PREEMPTED = 'PREEMPTED'
     REVOKED = 'REVOKED'
-    UNKNOWN = 'unknown'
-    NO_SUCH_JOB = 'no such job'
-    SILENT = 'silent'
-    REFUSED = 'refused'
+    UNKNOWN = 'unknown'  # it said something that cannot be read
+    NO_SUCH_JOB = 'no such job'  # it knows no such job
+    SILENT = 'silent'  # it did not answer
+    REFUSED = 'refused'  # sbatch did not take the job
 
 
 class JobState(NamedTuple):
-    """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed.
-
-    elapsed_s, limit_s: seconds, None if not said; nodes: those it had, in Slurm's notation, empty before it starts;
-    down: of them, those that are down now, where it is not said which one failed
-    restarts: None where it is not said (sacct); seven_bits: the exit code lacks its eighth bit (sacct)
-    """
+    """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed."""
 
     state: SlurmState
     exit_code: int | None = None
@@ -65,12 +52,13 @@ class JobState(NamedTuple):
     by: str = ''
     node: str = ''
     reason: str = ''
-    nodes: str = ''
+    nodes: str = ''  # those it had, in Slurm's notation, empty before it starts
+    # elapsed_s, limit_s: seconds, None if not said
     elapsed_s: int | None = None
     limit_s: int | None = None
-    restarts: int | None = None
-    seven_bits: bool = False
-    down: str = ''
+    restarts: int | None = None  # None where it is not said (sacct)
+    seven_bits: bool = False  # the exit code lacks its eighth bit (sacct)
+    down: str = ''  # of them, those that are down now, where it is not said which one failed
 
 
 UNREADABLE = JobState(SlurmState.UNKNOWN)
@@ -172,10 +160,7 @@ def of_silence(text: str) -> JobState:
 
 
 def with_output(known: JobState, output: str) -> JobState:
-    """With what Slurm's own programs have reported to the job: that its memory was exceeded, which node failed.
-
-    Where Slurm polls the memory, and has no cgroups, a job that exceeds it is FAILED by signal 9 (seen).
-    """
+    """With what Slurm told the job: memory exceeded (without cgroups only signal 9), or which node failed."""
     if known.state is SlurmState.FAILED and _MEMORY.search(output):
         return known._replace(state=SlurmState.OUT_OF_MEMORY)
     node = _NODE_FAILURE.search(output)

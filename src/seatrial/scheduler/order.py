@@ -44,11 +44,7 @@ class Order:
 
 
 def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
-    """The crontab with this block, where it was before or at the end; every other line stays as it is.
-
-    marks: the first and the last line of the block. An empty block takes it out. Raises ValueError where the marks
-    are not a pair.
-    """
+    """The crontab with this block (empty: without it) where it was, else last. ValueError: unpaired marks."""
     lines = crontab.splitlines(keepends=True)
     found = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
     if not found:
@@ -64,9 +60,7 @@ def order_of(
     site: Site, profile: str, plans: Sequence[TrialPlan], command: Sequence[str], form: str | None, at: str | None
 ) -> Order:
     """What runs these plans at the time of the schedule, or at another; in a form, or in the one that Slurm has.
-
-    command: that the job runs, without its deadline. Raises ValueError for what could never run, QueueError.
-    """
+    command: that the job runs, without its deadline. Raises ValueError for what could never run, QueueError."""
     entry, partitions = site.schedule(profile), partitions_of(site, profile)
     calendar = calendar_of(at, entry.days) if at else entry.calendar
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S

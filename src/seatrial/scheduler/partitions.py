@@ -25,12 +25,10 @@ _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
 
 
 class Partitions(NamedTuple):
-    """submit: whether ReFrame submits a job for a case, else it runs them all on the spot.
-
-    names, licences: that sbatch is asked for; exclusive: whether for whole nodes
-    """
+    """submit: whether ReFrame submits a job for a case. names, licences, exclusive: what sbatch is asked for."""
 
     submit: bool
+    # names, licences: that sbatch is asked for; exclusive: whether for whole nodes
     names: frozenset[str]
     licences: frozenset[str]
     exclusive: bool
@@ -43,15 +41,12 @@ class Partitions(NamedTuple):
 
 
 class SlurmPartition(NamedTuple):
-    """A partition of Slurm. Of unlike nodes the smallest; limit_s None where it has none.
-
-    memory: in bytes; None where Slurm was not given it, and says 1 MiB (slurm.conf(5), RealMemory)
-    """
+    """A partition of Slurm. Of unlike nodes the smallest; limit_s None where it has none."""
 
     name: str
     nodes: int
     cpus: int
-    memory: int | None
+    memory: int | None  # in bytes; None where Slurm was not given it, and says 1 MiB (slurm.conf(5), RealMemory)
     limit_s: float | None
 
 
@@ -102,10 +97,7 @@ def is_slurm(site: Site, partition: str) -> bool:
 
 
 def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
-    """After how many seconds Slurm ends a job in each of these, where it does. Raises QueueError.
-
-    A job that may go to several partitions of Slurm has the longest limit of them.
-    """
+    """After how many seconds Slurm ends a job in each of these, the longest of several. Raises QueueError."""
     settings = partitions_in(site.folder / SETTINGS_FILE)
     found = dict[str, float]()
     wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}
@@ -136,11 +128,8 @@ def named(site: Site, profile: str) -> set[str]:
 
 
 def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]], wanted: int) -> tuple[str, ...]:
-    """Of the nodes of earlier allocations, oldest first, as many as leave the wanted number: the latest ones.
-
-    Nodes that are down or drained are not counted. None without Slurm, or where it does not answer: to have different
-    nodes is no condition.
-    """
+    """Of the nodes of earlier allocations, oldest first, as many as leave the wanted number: the latest ones. Nodes
+    that are down or drained are not counted. None where Slurm does not answer: other nodes are no condition."""
     if not used or not is_slurm(site, partition):
         return ()
     said = partitions_in(site.folder / SETTINGS_FILE)[partition]

@@ -1,8 +1,5 @@
-"""What the scheduled trials ask of Slurm: who of them is in the queue, and the user's scrontab.
-
-Debian's and other packages lack scrontab, and a cluster may have it switched off. What scrontab 22.05 refuses in a
-#SCRON line, tried with its own client: --begin, --no-requeue, --signal=B:..., --export=NIL.
-"""
+"""What the scheduled trials ask of Slurm: who of them is in the queue, and the user's scrontab, which a cluster may
+lack. scrontab 22.05 refuses in a #SCRON line (tried): --begin, --no-requeue, --signal=B:..., --export=NIL."""
 
 import os
 import re
@@ -47,10 +44,7 @@ class QueuedJob(NamedTuple):
 
 
 def jobs_named(name: str) -> list[QueuedJob]:
-    """The jobs of this name that have not ended, of all users: anybody may give a job this name. Raises QueueError.
-
-    Nothing is asked for that a user has written: an argument may hold a line that looks like another job.
-    """
+    """Jobs of this name that have not ended, of all users, by nothing that a user can forge. Raises QueueError."""
     return _jobs(f'--name={name}', f'--format={_FORMAT}')
 
 

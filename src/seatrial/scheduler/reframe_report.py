@@ -21,13 +21,10 @@ _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by
 
 
 def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
-    """Write the state of every job that was cut off and has none yet, as ReFrame and Slurm say it.
-
-    Once Slurm does not answer it is not asked again: every question would last until its deadline.
-    folder: of the session
-    """
+    """Write the state of every job that was cut off and has none yet; once Slurm is silent it is not asked again."""
     tests = _tests(folder / REFRAME / REPORT)
-    stopped = _stopped(folder / OUTPUT)
+    gave_up = _STOPPED.findall(tail(folder / OUTPUT))
+    stopped = f'ReFrame says: {gave_up[-1]}' if gave_up else ''
     silence = ''
     for plan, records in cases:
         if not cut_off(records) or records.job_state:
@@ -65,11 +62,8 @@ def _tests_in(file: Path) -> list[Mapping[str, Any]]:
 
 
 def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
-    """The sessions of plain ReFrame in its report, each with the cases that never had a plan, and why.
-
-    One for each profile; without a name where none of its cases had a plan. Raises OSError, ValueError for what is
-    no report.
-    """
+    """The sessions of plain ReFrame in its report, one a profile, each with the cases that never had a plan, and why;
+    nameless where none had one. Raises OSError, ValueError for what is no report."""
     names, missing = dict[str, str](), dict[str, list[str]]()
     for test in _tests_in(file):
         profile, records = str(test.get('profile')), Path(str(test.get('records') or ''))
@@ -96,9 +90,3 @@ def _said_by_reframe(test: Mapping[str, Any]) -> str:
     if refused is not None:
         return said_by_slurm(refused)
     return f'ReFrame says: {reason.splitlines()[0].removeprefix("sanity error: INCOMPLETE: ")}'
-
-
-def _stopped(file: Path) -> str:
-    """Why ReFrame gave up all that was left, where nobody had asked it to: then its report has no reasons."""
-    said = _STOPPED.findall(tail(file))
-    return f'ReFrame says: {said[-1]}' if said else ''

@@ -91,10 +91,7 @@ def put(file: Path, text: str) -> None:
 
 @contextmanager
 def alone(file: Path) -> Iterator[None]:
-    """Wait until no other process is here with this file, ALONE_S at most.
-
-    Where a file system has no locks it goes on at once: what is done here must be done, if need be twice.
-    """
+    """Wait until no other process is here with this file, ALONE_S at most; without locks it goes on at once."""
     with ExitStack() as held:
         with suppress(OSError):
             file.parent.mkdir(exist_ok=True)

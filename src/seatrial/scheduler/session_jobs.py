@@ -30,16 +30,13 @@ _FORMAT = '%i|%U|%T|%N|%k'
 
 
 class SessionJob(NamedTuple):
-    """A job in the queue that a session of this user has submitted. nodes: in Slurm's notation, empty before it runs.
-
-    alive: why its session is taken to be alive, or None
-    """
+    """A job in the queue, submitted by a session of this user. nodes: in Slurm's notation, empty before it runs."""
 
     id: str
     session: str
     state: str
     nodes: str
-    alive: str | None
+    alive: str | None  # why its session is taken to be alive, or None
 
     @property
     def words(self) -> str:
@@ -96,10 +93,7 @@ def cancel(
     jobs: Sequence[SessionJob],
     on_cancelled: Callable[[Sequence[SessionJob]], None] | None = None,
 ) -> list[SessionJob]:
-    """Cancel jobs and wait for their end, END_S at most; those that are left. Raises QueueError.
-
-    on_cancelled: is called with those of which Slurm has just taken the cancellation
-    """
+    """Cancel jobs, tell on_cancelled, and wait END_S at most for their end; those left. Raises QueueError."""
     numbers = {job.id for job in jobs}
     left = list(jobs)
     sent = False
@@ -120,10 +114,7 @@ def cancel(
 
 
 def cancel_all(screen: Console, site: Site, session: str) -> None:
-    """Cancel what the session still has in the queue, and wait for its end: nothing of it works on unseen.
-
-    There is something where ReFrame has lost sight of a job or was killed, or the session was asked to stop.
-    """
+    """Cancel what the session still has in the queue, as where ReFrame lost sight of it, and wait for its end."""
     if not has_queue(site):
         return
     end = time.monotonic() + ASK_S

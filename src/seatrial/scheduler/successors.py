@@ -1,9 +1,6 @@
-"""The jobs that follow in a scheduled series.
-
-Without scrontab two jobs of the script wait in the queue at any time, each with the time that it is due as its
-argument: one that dies before it has submitted its successor does not end the series. Successors come before all
-else, from what is enabled alone: neither a fault of the site's files nor a full disk ends the series.
-"""
+"""The jobs that follow in a scheduled series. Without scrontab two jobs wait in the queue at any time, each with the
+time that it is due: one that dies does not end the series. Successors come before all else, from what is enabled
+alone: no fault of the site's files, and no full disk, ends the series."""
 
 from datetime import datetime
 from pathlib import Path

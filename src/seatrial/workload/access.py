@@ -1,8 +1,6 @@
-"""Data access: how tasks share files, over transfer sizes, tasks, layouts, targets and nodes.
-
-The classes SFWA (single file, whole access), MFWA (multiple files, whole access; file per process) and SFSA (single
-file, segmented access; single shared file) are those of Boito, Kassick and Navaux (WSPPD 2009), after Kotz and
-Nieuwejaar's CHARISMA study; "strided" and "non-strided" are LANL mpi_io_test's terms.
+"""Data access: how tasks share files, over transfer sizes, tasks, layouts, targets and nodes. SFWA (single file,
+whole access), MFWA (multiple files, whole access; file per process) and SFSA (single file, segmented access) are
+classes of Boito, Kassick and Navaux (WSPPD 2009), after CHARISMA; "strided" is LANL mpi_io_test's term.
 """
 
 from typing import List, Optional, Sequence, Tuple, Union
@@ -32,11 +30,9 @@ OPENING, OF_A_NODE = '_open_share', '_per_node'
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
 
-MIN_GRANULE = 16 * MIB
-"""Bytes. The share of a task is a multiple of it, so that it is a round figure."""
+MIN_GRANULE = 16 * MIB  # bytes. The share of a task is a multiple of it, so that it is a round figure.
 
-MAX_ROUNDED = 0.05
-"""Of a share that a site fixes: what a point may leave of it and still be compared with the others."""
+MAX_ROUNDED = 0.05  # of a share that a site fixes: what a point may leave of it and still be compared with the others
 
 
 def data_access(
@@ -55,10 +51,8 @@ def data_access(
     passes: int = 1,
 ) -> Point:
     """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in DataPart.
-
-    operations: measured in this order; a workload that only reads gets its files prepared first
-    bytes_per_task: the source's own value; unless `scales` is False, profiles and sites choose another
-    """
+    operations: in this order; files that are only read are prepared first. Without `scales`, bytes_per_task is
+    fixed."""
     return Point(
         'access',
         tuple(operations),
@@ -169,10 +163,8 @@ class Access(Kind):
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """Whether a task moves at least one transfer, and a fixed share divides into such transfers.
-
-        Where each point writes files of its own, MAX_ROUNDED of the share may be left over.
-        """
+        """Whether a task moves at least one transfer, and only whole ones; of files for each point MAX_ROUNDED of the
+        share may be left over."""
         chosen = (pinned or effort.first_bytes) if point.scales else 0
         share = chosen or point.data.bytes_per_task
         rest = 0 if chosen and not pinned else share % point.data.transfer_size
@@ -226,20 +218,15 @@ def name_of(point: Point) -> str:
     return f'{letters} {data.order} ({"single shared file" if data.files == "single" else "file per process"})'
 
 
-FILE_NAMES = (r'data(\.\d{8,})?',)
-"""Regular expressions of what file_name gives."""
+FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions of what file_name gives
 
 
 def file_name(point: Point, rank: int) -> str:
-    """The file that a rank works on."""
     return f'data.{rank:08d}' if point.data.files == 'multiple' else 'data'
 
 
 def writer_of(point: Point, rank: int) -> int:
-    """The task whose bytes this one reads: one of the next node, where the tasks fill node after node.
-
-    On one node every task reads its own, and there is no other way to read elsewhere.
-    """
+    """The task whose bytes this one reads: one of the next node; on one node its own, for there is no other way."""
     return (rank + point.tasks_per_node) % point.tasks if point.nodes > 1 else rank
 
 
@@ -249,10 +236,7 @@ def shared_whole(point: Point) -> bool:
 
 
 def writers(point: Point) -> Point:
-    """The point that writes the files of one that only reads; never measured.
-
-    A file that all tasks share is written in equal segments, or by one task where it does not divide.
-    """
+    """The point that writes the files of one that only reads: a shared file in equal segments, or by one task."""
     if not shared_whole(point):
         return point.changed(order='contiguous', phases=('write',), passes=1)
     size = point.data.bytes_per_task

@@ -1,8 +1,6 @@
-"""Ageing: trees as a file system has them after years, filled by all tasks in parallel, and removed again.
-
-The source (Dai et al. 2019) makes a directory of random depth, 1 to 10, puts 1 to 100 files into it, and begins anew
-until the inodes are there. It takes the sizes of files from Darshan logs and cuts what is larger than 8 MB.
-Every task has a tree of its own. A tree follows from the seed and the number of its task alone.
+"""Ageing: trees as a file system has them after years, filled by all tasks in parallel, and removed again. As in the
+source (Dai et al. 2019) a directory lies 1 to 10 levels deep and has 1 to 100 files, of sizes from Darshan logs up to
+8 MB. Every task has a tree of its own, which follows from the seed and the number of its task alone.
 """
 
 import heapq
@@ -23,21 +21,16 @@ from seatrial.workload.words import counted, grouped
 FILL = 'fill'
 FILES = 'fill_files'
 
-LARGEST = 8 * MIB
-"""To which the source cuts larger files: "1MB * 8"."""
+LARGEST = 8 * MIB  # to which the source cuts larger files: "1MB * 8"
 
-FULLEST = 0.9
-"""To which a file system can be filled: engine/posixops/ageing.py leaves some of it free."""
+FULLEST = 0.9  # to which a file system can be filled: engine/posixops/ageing.py leaves some of it free
 
 ENDLESS = 2**40
-LEAST = 3
-"""Inodes of a tree with one file."""
+LEAST = 3  # inodes of a tree with one file
 
-FIRST = 500
-"""Inodes of a task in the warm-up of a fullness, where the profile has no number."""
+FIRST = 500  # inodes of a task in the warm-up of a fullness, where the profile has no number
 
-LIKELY = 100
-"""Sizes by which a distribution is told, each as likely as any other."""
+LIKELY = 100  # sizes by which a distribution is told, each as likely as any other
 
 DEPTH, IN_DIRECTORY, SIZE = 'directories by depth', 'directories by files in them', 'files by size'
 
@@ -50,10 +43,7 @@ class Batch(NamedTuple):
 
 
 def pareto(shape: float = 0.6, least: int = KIB) -> Tuple[int, ...]:
-    """Sizes where there is no log: those of a Pareto distribution at LIKELY equal steps, cut to LARGEST.
-
-    The quantile function is least / (1 - p) ** (1 / shape). Shape and least are chosen, as no source has them.
-    """
+    """Sizes of a Pareto distribution at LIKELY equal steps, least / (1 - p) ** (1 / shape), cut to LARGEST."""
     shares = ((number + 0.5) / LIKELY for number in range(LIKELY))
     return tuple(min(LARGEST, int(least / (1 - share) ** (1 / shape))) for share in shares)
 
@@ -192,11 +182,8 @@ def of_task(point: Point, rank: int) -> Parameters:
 
 
 def batches(tree: Parameters) -> Iterator[Batch]:
-    """The directories of a task below its root, in the order in which they are filled.
-
-    Each has a way of its own from the root, whose directories are inodes too. The last one ends with the inodes;
-    of the last two, one inode may be left over.
-    """
+    """The directories of a task below its root, in the order in which they are filled; the way to each has inodes
+    too. The last one ends with the inodes; of the last two, one inode may be left over."""
     seed, rank, inodes, depth, files, sizes = tree
     # Of all that random.Random draws, Python promises only that random() stays the same over versions.
     draw, left = random.Random(f'{seed} {rank}').random, inodes - 1
@@ -225,10 +212,7 @@ def _tree(*tree: object) -> _Tree:
 
 
 def share_within(point: Point, room: int) -> int:
-    """The most inodes of a task with which all trees are within so many bytes, to a file of each task; LEAST or more.
-
-    Files take whole blocks, and a directory one.
-    """
+    """The most inodes of a task with which all trees are within so many bytes, in whole blocks; LEAST or more."""
     endless = point.changed(inodes=point.tasks * ENDLESS)
     for number, size in heapq.merge(*(_blocks(of_task(endless, rank)) for rank in range(point.tasks))):
         room -= size

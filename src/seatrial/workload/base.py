@@ -9,12 +9,10 @@ from seatrial.model.point import Point
 COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
 """What a read, a stat or a listing was (rules P2, P2a, T4); what writes is none of them."""
 
-LISTED_BEFORE = 'listed before'
-"""In place of these, where the same launch has listed the same directory before."""
+LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has listed the same directory before
 
 
-MAX_TASKS = 1_000_000
-"""That a check can ask for."""
+MAX_TASKS = 1_000_000  # that a check can ask for
 
 
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'
@@ -24,30 +22,20 @@ the storage when its time ends (P1); VERIFY reads what the same phase has writte
 
 
 class Phase(NamedTuple):
-    """One phase of a kind of workload: what a launch of it does, whichever engine carries it out.
+    """One phase of a kind of workload: what a launch of it does, whichever engine carries it out."""
 
-    name:    as points, samples and engines have it
-    does:    in this order, words of those above; another word is what none of the questions below asks for
-    words:   a task does it: 'reads once more'
-    metrics: all that it can measure; Kind.metrics leaves out what a point has not
-    in_turn: metrics that are timed one after the other; none: all are of one region
-    warm:    why caches are not emptied before it, as a clause; empty: they are, where they can be
-    fills:   what it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing
-    hurts:   what it does to others, before the name of a storage system: that must be typed. Empty: nothing
-    stays:   whether what it has made stays when the case ends with it, until `seatrial clean` removes it
-    title:   what a workload that begins with it is called; none: as its kind
-    """
-
-    name: str
+    name: str  # as points, samples and engines have it
+    # in this order, words of those above; another word is what none of the questions below asks for
     does: Tuple[str, ...]
-    words: str = ''
-    metrics: Tuple[MetricType, ...] = ()
-    in_turn: Tuple[str, ...] = ()
-    warm: str = ''
-    fills: str = ''
-    hurts: str = ''
+    words: str = ''  # a task does it: 'reads once more'
+    metrics: Tuple[MetricType, ...] = ()  # all that it can measure; Kind.metrics leaves out what a point has not
+    in_turn: Tuple[str, ...] = ()  # metrics that are timed one after the other; none: all are of one region
+    warm: str = ''  # why caches are not emptied before it, as a clause; empty: they are, where they can be
+    fills: str = ''  # what it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing
+    hurts: str = ''  # what it does to others, before the name of a storage system: that must be typed. Empty: nothing
+    # whether what it has made stays when the case ends with it, until `seatrial clean` removes it
     stays: bool = False
-    title: str = ''
+    title: str = ''  # what a workload that begins with it is called; none: as its kind
 
     @property
     def needs(self) -> bool:
@@ -133,31 +121,21 @@ class Footprint(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How much a profile wants measured. Times in seconds; 0 is no limit, or the source's own number.
+    """How much a profile wants measured. Times in seconds; 0 is no limit, or the source's own number."""
 
-    first_bytes:  of a task in the first warm-up, from which the measured launches are sized
-    target_s, min_s: what the shortest timed region should last, and what it must
-    working_set:  whether no cache may hold the data (rule P16)
-    files:        of a task in each flat tree, at first
-    phase_s:      what the shortest phase of a tree should last
-    tree_bytes:   a task's bytes in a tree at most: fewer files in each directory else
-    entries:      of a directory that is listed, at most; larger ones are left out
-    pause_s:      the longest pause before a listing; longer ones are left out
-    """
-
-    first_bytes: int = 0
+    first_bytes: int = 0  # of a task in the first warm-up, from which the measured launches are sized
+    # target_s, min_s: what the shortest timed region should last, and what it must
     target_s: float = 0.0
     min_s: float = 0.5
-    working_set: bool = False
-    files: int = 0
-    phase_s: float = 0.0
-    tree_bytes: int = 0
-    entries: int = 0
-    pause_s: float = 0.0
+    working_set: bool = False  # whether no cache may hold the data (rule P16)
+    files: int = 0  # of a task in each flat tree, at first
+    phase_s: float = 0.0  # what the shortest phase of a tree should last
+    tree_bytes: int = 0  # a task's bytes in a tree at most: fewer files in each directory else
+    entries: int = 0  # of a directory that is listed, at most; larger ones are left out
+    pause_s: float = 0.0  # the longest pause before a listing; longer ones are left out
 
 
 def rates(names: Iterable[str]) -> Tuple[MetricType, ...]:
-    """Metrics of operations a second."""
     return tuple(MetricType(name, 'op/s') for name in names)
 
 
@@ -166,49 +144,33 @@ class UnknownPhase(ValueError):
 
 
 class Kind:
-    """A kind of workload. It has no state; everything that it says is of the point that it is given.
+    """A kind of workload. It has no state; everything that it says is of the point that it is given."""
 
-    name:      as points and records have it
-    words:     as people read it, after 'no engine can measure'
-    title:     over the table of its cases in a report, which those of another kind with this title share
-    columns:   of that table, each with the metrics that can stand in it, of which the first that a case has does;
-               none: every metric has its own
-    parameters: those of a point's parts that it has, by their names; a sweep can vary no other
-    of_trial:  those of them that a trial of a site may fix, because no check is about them
-    moves_data: whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16)
-               are asked of it; else of entries (T4, T17a, P16a)
-    by_darshan: whether a Darshan log shows what was meant (P15)
-    compares_in_launch: whether one launch compares the cache with the servers, so that both are as meant
-    short_ok:  whether a launch may be short, which a label then says (T20a)
-    spaced:    whether people read the names of its metrics with blanks for underscores
-    once:      whether one launch decides, without warm-up: what it measures happens once
-    by_time:   whether its time ends a phase, not its bytes
-    bytes_known: whether the bytes that a launch moves are known before it
-    share_unit: what the share of a task is counted in: 'B', 'file' or 'inode'; empty: a limit leaves it
-    no_share:  people read this where the share is 0
-    heavier:   the parameter with which, at as many tasks, the shortest timed region of a point gets longer, or
-               shorter where it begins with '-'; none: they are equal
-    phases:    all that its points can have
-    """
-
-    name = ''
-    words = ''
-    title = ''
+    name = ''  # as points and records have it
+    words = ''  # as people read it, after 'no engine can measure'
+    title = ''  # over the table of its cases in a report, which those of another kind with this title share
+    # columns: of that table, each with the metrics that can stand in it, of which the first that a case has does;
+    # none: every metric has its own
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
+    # those of a point's parts that it has, by their names; a sweep can vary no other
     parameters: Tuple[str, ...] = ()
-    of_trial: Tuple[str, ...] = ()
+    of_trial: Tuple[str, ...] = ()  # those of them that a trial of a site may fix, because no check is about them
+    # whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16) are asked of
+    # it; else of entries (T4, T17a, P16a)
     moves_data = False
-    by_darshan = False
-    compares_in_launch = False
-    short_ok = False
-    spaced = False
-    once = False
-    by_time = False
-    bytes_known = True
-    share_unit = ''
-    no_share = 'what the check says'
+    by_darshan = False  # whether a Darshan log shows what was meant (P15)
+    compares_in_launch = False  # whether one launch compares the cache with the servers, so that both are as meant
+    short_ok = False  # whether a launch may be short, which a label then says (T20a)
+    spaced = False  # whether people read the names of its metrics with blanks for underscores
+    once = False  # whether one launch decides, without warm-up: what it measures happens once
+    by_time = False  # whether its time ends a phase, not its bytes
+    bytes_known = True  # whether the bytes that a launch moves are known before it
+    share_unit = ''  # what the share of a task is counted in: 'B', 'file' or 'inode'; empty: a limit leaves it
+    no_share = 'what the check says'  # people read this where the share is 0
+    # heavier: the parameter with which, at as many tasks, the shortest timed region of a point gets longer, or
+    # shorter where it begins with '-'; none: they are equal
     heavier = ''
-    phases: Tuple[Phase, ...] = ()
+    phases: Tuple[Phase, ...] = ()  # all that its points can have
 
     def phase(self, name: str) -> Phase:
         """The phase of that name. Raises UnknownPhase."""
@@ -249,17 +211,11 @@ class Kind:
         return point
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """How much each task does, or how that is found out; pinned: the site's own share. Here what the points have.
-
-        Raises ValueError for a share that the points cannot have.
-        """
+        """How much each task does; pinned: the site's own share. Raises ValueError for an impossible share."""
         return Sizing(0, 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:
-        """The point with another share of each task: bytes, or files. What it means stays the same.
-
-        A point that does not scale stays as it is. Raises ValueError for bytes that do not divide.
-        """
+        """The point with another share of each task, if it scales. Raises ValueError for bytes that do not divide."""
         return point
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:

@@ -1,8 +1,5 @@
-"""Bonnie's file: one task writes it, updates it in place, reads it and seeks in it, in one launch, and removes it.
-
-Nothing comes between the four: what is read was written right before by the same node. So no read is known to be
-cold, and the file must be larger than the node's memory (P16), as Bonnie++ asks for itself.
-"""
+"""Bonnie's file: one task writes it, updates it in place, reads it and seeks in it, in one launch, and removes it. No
+read is known to be cold, so the file must be larger than the node's memory (P16), as Bonnie++ asks for itself."""
 
 from typing import Optional, Sequence, Union
 
@@ -13,11 +10,9 @@ from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Footpri
 
 PHASE = 'bonnie'
 
-SEEKERS = 5
-"""Processes that seek, each with the file open for itself: DefaultSeekProcCount of bonnie.h."""
+SEEKERS = 5  # processes that seek, each with the file open for itself: DefaultSeekProcCount of bonnie.h
 
-UPDATED = 10
-"""One in so many seeks writes back what it has read: UpdateSeek of bonnie.h."""
+UPDATED = 10  # one in so many seeks writes back what it has read: UpdateSeek of bonnie.h
 
 
 def bonnie_file(transfer_size: Union[int, str] = '1MiB', bytes_per_task: Union[int, str] = '2GiB') -> Point:

@@ -8,18 +8,14 @@ from seatrial.workload.base import CREATE, READ, WRITE, Footprint, Phase
 from seatrial.workload.training import Training
 
 PHASE = 'burst'
-ALONE, BESIDE = '', '_beside'
-"""How the metrics end that are of one load by itself, and of both at once."""
+ALONE, BESIDE = '', '_beside'  # how the metrics end that are of one load by itself, and of both at once
 
 CHECKPOINT, TRAINING = 'checkpoint', 'training'
 LOSS = '_loss'
 
 
 def burst(training: Point) -> Point:
-    """The workload: the reads of this training by half of the tasks, and checkpoints by the others.
-
-    A checkpoint is of as many bytes a task as a task has of the data set: profiles and sites choose them.
-    """
+    """The workload: half of the tasks read as in training, the others write checkpoints of as many bytes each."""
     return training._replace(kind='burst', phases=('write', PHASE))
 
 
@@ -32,11 +28,8 @@ _METRICS = (
 
 
 class Burst(Training):
-    """The data set is written; then one launch has a checkpoint alone, the training alone, and both at once.
-
-    The training goes on for as long as a checkpoint takes, and counts while it does. What one loses is
-    1 - beside / alone, of the same launch, so that its interval is that of pairs.
-    """
+    """The data set is written; then one launch has a checkpoint alone, the training alone for as long, and both at
+    once. What one loses is 1 - beside / alone, of the same launch, so that its interval is that of pairs."""
 
     name = 'burst'
     words = 'checkpoints beside training reads'

@@ -37,11 +37,8 @@ def _metrics(name: str) -> Tuple[MetricType, ...]:
 
 
 class Checkpoint(Access):
-    """Data access, whose bandwidth is also given as the time that a state takes.
-
-    The whole state is written at the bandwidth that was measured with less of it. One checkpoint follows each
-    interval, and the training waits for its end: it loses time / (interval + time).
-    """
+    """Data access, whose bandwidth is also given as the time that the whole state takes. One checkpoint follows each
+    interval, and the training waits for its end: it loses time / (interval + time)."""
 
     name = 'checkpoint'
     words = 'checkpoints'

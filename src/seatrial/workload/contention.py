@@ -18,14 +18,12 @@ CALLS: Dict[str, Tuple[str, ...]] = {
 }
 """Of each phase, in their order; the engine says what each is."""
 
-ROUNDS = 4
-"""How often a task that holds files open writes to each."""
+ROUNDS = 4  # how often a task that holds files open writes to each
 
 LEAST = 100
 """Calls of each task, however many tasks share the calls between them: of fewer a 99th percentile is the slowest."""
 
-COUNTER = 8
-"""Bytes that are changed under one lock."""
+COUNTER = 8  # bytes that are changed under one lock
 
 
 def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_files: int = 0, tasks: int = 0) -> Point:
@@ -107,5 +105,4 @@ def calls_of(point: Point) -> int:
     return max(LEAST, point.data.working_set // point.data.transfer_size // max(1, point.tasks))
 
 
-HEAD = 32
-"""Bytes of a record that say whose it is, and which."""
+HEAD = 32  # bytes of a record that say whose it is, and which

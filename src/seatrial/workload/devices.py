@@ -1,8 +1,5 @@
-"""Raw devices: how much of what the devices under a file system read together its files read.
-
-An investigation of storage begins with reading the bare devices (hdparm -t; Garzoglio and Chadwick 2011, FN-18). As
-there, each is read from its beginning, where a disk is fastest. Nothing is ever written to one.
-"""
+"""Raw devices: how much of what the devices under a file system read together its files read. Each is read from its
+beginning (hdparm -t; Garzoglio and Chadwick 2011, FN-18). Nothing is ever written to one."""
 
 from typing import Dict, Optional, Sequence, Tuple
 

@@ -46,10 +46,7 @@ def interactive_use(
     does: str = TREES,
     tasks: int = 0,
 ) -> Point:
-    """The workload: a tree of each task, with so many files in every directory, made and gone in one launch.
-
-    does: what is done with it, one of STEPS
-    """
+    """The workload: each task makes a tree, does with it one of STEPS (`does`) and removes it, in one launch."""
     return Point(
         'interactive',
         (does,),

@@ -1,9 +1,6 @@
-"""IO500's phases in their order, in one launch of its own program, and its score where its rules were kept.
-
-The rules are those of io500.org and of the program's source: each phase that writes goes on until its stone wall at
-300 s, and then until every task has done as much as the fastest (wear-out); what it made is found, read, statted and
-removed. Shorter phases are measured too, and have no score. No score from here is a submission.
-"""
+"""IO500's phases in their order, in one launch of its own program, and its score where its rules were kept
+(io500.org): each phase that writes goes on to its stone wall at 300 s, and then until every task has done as much as
+the fastest. Shorter phases are measured too, and have no score. No score from here is a submission."""
 
 from math import exp, log, sqrt
 from typing import Optional, Sequence, Tuple, Union
@@ -28,8 +25,7 @@ RATES = (
     'mdtest_hard_read',
     'mdtest_hard_delete',
 )
-BESIDE = 'ior_rnd4k_easy_read'
-"""Random reads of 4 KiB, for the stone wall's time; not in the score."""
+BESIDE = 'ior_rnd4k_easy_read'  # random reads of 4 KiB, for the stone wall's time; not in the score
 
 BANDWIDTH, RATE, SCORE = 'io500_bandwidth', 'io500_iops', 'io500_score'
 
@@ -37,18 +33,14 @@ TRANSFER_SIZE = 2 * MIB  # of ior-easy
 HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
 
-STONE_WALL_S = 300
-"""That the rules ask for."""
+STONE_WALL_S = 300  # that the rules ask for
 
 WALLS = 16
 """The launch may last so many times its stone wall: four phases that write, with wear-out, and what follows."""
 
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
-    """The workload. bytes_per_task: the most that a task writes in each of ior-easy and ior-hard.
-
-    A phase that has done all before the stone wall is too short, and needs more bytes; so also one of mdtest.
-    """
+    """bytes_per_task: the most that a task writes in each IOR; one that ends before the stone wall needs more."""
     return Point(
         'io500',
         (PHASE,),
@@ -96,10 +88,7 @@ class Io500(Access):
         return tuple(each for each in self.phase(phase).metrics if each.name not in _OF_RULES or _by_rules(point))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        """The score: geometric means of the bandwidths and of the rates, and of both in GiB/s and kIOPS.
-
-        Source: calc_score of main.c. A launch with a phase that IO500 calls invalid has no figures at all.
-        """
+        """The score, as calc_score of main.c: geometric means in GiB/s and kIOPS; none if a phase was invalid."""
         if not _by_rules(point) or phase != PHASE:
             return ()
         of = {metric.name: metric for metric in measurement.metrics}

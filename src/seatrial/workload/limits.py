@@ -1,7 +1,4 @@
-"""Limits that are reached in the middle of a write: a quota, or all that a file system has.
-
-What a limit leaves is asked when the case begins, and stands in the point. One launch decides.
-"""
+"""Limits reached in the middle of a write: a quota's, or a file system's. What is left is asked before."""
 
 from typing import Dict, Sequence
 
@@ -21,8 +18,7 @@ WORDS = {
 
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
 
-FLOOR = 0.05
-"""Of bytes and of inodes of a file system that stay free for others, whatever a quota leaves."""
+FLOOR = 0.05  # of bytes and of inodes of a file system that stay free for others, whatever a quota leaves
 
 OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
 """That all tasks together try to take beyond the limit, before they give up: a limit that does not hold is found."""
@@ -35,7 +31,6 @@ def until(limit: str, within_s: float = 600.0) -> Point:
 
 
 def of_quota(phase: str) -> bool:
-    """Whether the limit is a quota; else it is that of the file system."""
     return phase in (QUOTA_BYTES, QUOTA_INODES)
 
 

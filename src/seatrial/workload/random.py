@@ -11,21 +11,17 @@ from seatrial.workload.access import FILES, Access, file_name, file_totals, writ
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
 
-PHASES = ('randread', 'randwrite', 'randrw')
-"""As fio calls them; the last one mixes both in the point's read_share."""
+PHASES = ('randread', 'randwrite', 'randrw')  # as fio calls them; the last one mixes both in the point's read_share
 
 DIRECTIONS = {'randread': ('read',), 'randwrite': ('write',), 'randrw': ('read', 'write')}
 
 PERCENTILES = (0.50, 0.95, 0.99, 0.999)
 
-ALIGNMENT = 4096
-"""Bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2))."""
+ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).
 
-WAITING = '_waiting'
-"""How the metric ends that is the share of time in which tasks waited for transfers."""
+WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
 
-INTERFACES = ('', 'mmap')
-"""Calls of read and write, or loads and stores of a mapped file (mmap(2))."""
+INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
 
 SEVERAL = 10
 """Files that a task goes through where it has several: those of a client in Fermilab's skims (Garzoglio 2011)."""
@@ -44,10 +40,7 @@ def random_access(
     think_s: float = 0.0,
     interface: str = '',
 ) -> Point:
-    """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in point.py.
-
-    working_set: of all tasks together; profiles and sites choose another, and another duration
-    """
+    """The workload; sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another."""
     return Point(
         'random',
         tuple(phases),
@@ -144,10 +137,8 @@ class Random(Kind):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Of each direction bandwidth, IOPS and latencies: their mean and percentiles.
-
-        With think time also the share of their time that the tasks waited for transfers: the rest is no storage's.
-        """
+        """Of each direction bandwidth, IOPS and latencies; with think time also the share of time waited for
+        transfers."""
         own = self.phase(phase).metrics
         return own if point.time.think_s else own[:-1]
 

@@ -70,7 +70,6 @@ def phase_of(point: Point, name: str) -> Phase:
 
 
 def phases_of(point: Point) -> Tuple[Phase, ...]:
-    """Those of the point, in their order."""
     return tuple(phase_of(point, name) for name in point.phases)
 
 

@@ -9,8 +9,7 @@ from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.base import CREATE, READ, WRITE, Phase
 from seatrial.workload.words import joined
 
-STONE_WALL = '_stonewall'
-"""How the metric ends that does not wait for the last task."""
+STONE_WALL = '_stonewall'  # how the metric ends that does not wait for the last task
 
 
 def file_reuse(
@@ -21,10 +20,7 @@ def file_reuse(
     scales: bool = True,
     direct: bool = False,
 ) -> Point:
-    """The workload of a check of files used again: one a task. Sizes as numbers of bytes or as '64KiB'.
-
-    phases: of those of Reuse, measured in this order; the first is 'write'
-    """
+    """The workload of files used again, one a task; phases: of those of Reuse, in this order, 'write' first."""
     own = data_access(
         'multiple', operations=phases, transfer_size=transfer_size, bytes_per_task=bytes_per_task, direct=direct
     )
@@ -69,11 +65,8 @@ class Reuse(Access):
         return self.phase(phase).metrics[: 2 if point.tasks > 1 else 1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        """The sum of what each task moves in its own time, which no waiting for the last one lessens.
-
-        It is IOzone's "Children see throughput". IOzone's stone wall stops all tasks at the first that ends and adds
-        up what each moved by then over its own time (iozone.c): the same, where tasks keep their pace.
-        """
+        """The sum of what each task moves in its own time, IOzone's "Children see throughput": what its stone wall
+        gives (iozone.c), where tasks keep their pace. No waiting for the last task lessens it."""
         own = measurement.metric(phase)
         if point.tasks < 2 or own is None or any(task.seconds <= 0 for task in measurement.tasks):
             return ()

@@ -1,7 +1,4 @@
-"""Scenarios: tasks write, sync and read back for a time, while actions of the site take servers away and back.
-
-What every task reads is verified as it goes. One launch decides: what is measured happens once.
-"""
+"""Scenarios: tasks write, sync and verify for a time, while actions take servers away. One launch decides."""
 
 from typing import Optional, Sequence, Union
 

@@ -8,11 +8,9 @@ from seatrial.model.point import PART_OF, Allocation, Axis, Point
 from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
-MAX_GROUPS = 8
-"""Of a node sweep: each node is judged by itself in any case, and every group costs launches."""
+MAX_GROUPS = 8  # of a node sweep: each node is judged by itself in any case, and every group costs launches
 
-ALL_NODES = 'all'
-"""The label of the point of a node sweep at which all groups work at once."""
+ALL_NODES = 'all'  # the label of the point of a node sweep at which all groups work at once
 
 AXES: Dict[str, Axis] = {
     axis.name: axis
@@ -69,15 +67,11 @@ class Sweep(_Sweep):
 
 
 class SweepSite(NamedTuple):
-    """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves.
+    """What a sweep must know of where it runs: for example the layouts that pin files to each target of its axis."""
 
-    pinned: of an axis over targets, in their order; fitting: of a sweep over layouts those that there are targets for
-    actions: of a sweep over actions or a tunable, by their names
-    """
-
-    pinned: Tuple[Layout, ...] = ()
-    fitting: Optional[Tuple[Layout, ...]] = None
-    actions: Tuple[str, ...] = ()
+    pinned: Tuple[Layout, ...] = ()  # of an axis over targets, in their order
+    fitting: Optional[Tuple[Layout, ...]] = None  # of a sweep over layouts those that there are targets for
+    actions: Tuple[str, ...] = ()  # of a sweep over actions or a tunable, by their names
 
 
 ANYWHERE = SweepSite()
@@ -111,7 +105,12 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
             strange = [field for field in value[1] if field not in _OF_TREES]
             if strange:
                 return f'{strange[0]!r} is nothing in which {AXES[sweep.axis].plural} can differ'
-    return _labels_fault([_labelled(sweep.axis, value)[0] for value in sweep.values])
+    own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
+    unfit = [label for label in own if type(label) is not str or not _LABEL.match(label)]
+    if unfit:
+        return f'{unfit[0]!r} cannot be a label; write letters, digits, _ . and -'
+    twice = [label for label in own if own.count(label) > 1]
+    return f"'{twice[0]}' stands twice" if twice else None
 
 
 def _size(value: Any) -> Any:
@@ -122,19 +121,8 @@ def _size(value: Any) -> Any:
         return value
 
 
-def _labels_fault(own: Sequence[Any]) -> Optional[str]:
-    unfit = [label for label in own if type(label) is not str or not _LABEL.match(label)]
-    if unfit:
-        return f'{unfit[0]!r} cannot be a label; write letters, digits, _ . and -'
-    twice = [label for label in own if own.count(label) > 1]
-    return f"'{twice[0]}' stands twice" if twice else None
-
-
 def examples(sweep: Sweep, template: Point) -> List[Point]:
-    """The points in an allocation that holds every number of tasks, as where they are on one node.
-
-    Of an axis whose values are those of a site one point, without a label of its own.
-    """
+    """The points in an allocation that holds every number of tasks; of an axis of the site's values one alone."""
     if sweep.axis in _OF_SITE:
         return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
     own = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
@@ -161,7 +149,6 @@ def labels(sweep: Sweep, site: SweepSite = ANYWHERE) -> List[str]:
 
 
 def layouts_in(sweep: Sweep) -> Tuple[Layout, ...]:
-    """The layouts that a sweep sets by itself."""
     return tuple(value for value in sweep.values if isinstance(value, Layout))
 
 
@@ -175,10 +162,7 @@ def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> S
 
 
 def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, ...]:
-    """first, 2 x first, 4 x first, ... up to and including last: numbers, or sizes such as '64KiB'.
-
-    None where the first is below 1, which no sweep can have.
-    """
+    """first, 2 x first, 4 x first, ... up to last: numbers, or sizes such as '64KiB'; None for a first below 1."""
     value, end = in_bytes(first), in_bytes(last)
     values = []
     while 0 < value <= end:
@@ -188,10 +172,7 @@ def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, .
 
 
 def surface(sizes: Sequence[Union[int, str]], transfers: Sequence[Union[int, str]]) -> Sweep:
-    """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'.
-
-    Both as numbers of bytes or as '64KiB', in the order of the rows and the columns of their map.
-    """
+    """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'."""
     return Sweep(
         'variant',
         tuple(
@@ -227,10 +208,7 @@ def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
 
 
 def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
-    """The widest even placement of the tasks inside an allocation; None where none fits.
-
-    Even, because srun -N4 -n8 without tasks a node places 4/2/1/1.
-    """
+    """The widest even placement of the tasks in an allocation, or None: srun -N4 -n8 alone places 4/2/1/1."""
     for nodes in range(min(tasks, largest.nodes), 0, -1):
         if tasks % nodes == 0 and tasks // nodes <= largest.tasks_per_node:
             return Allocation(nodes, tasks // nodes)

@@ -1,9 +1,7 @@
-"""The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead.
-
-Accelerators are simulated, as in MLPerf Storage: each is a task that does nothing for the time of a batch. Its
-utilisation is the share of its time in which it does that, from the end of its first batch on, as in DLIO 2.0.0
-(compute_metrics_train): 1 where it never waits for data. A last batch that is not full takes its part of the time.
-"""
+"""The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead. It is
+simulated, as in MLPerf Storage, by a task that does nothing for the time of a batch; utilisation is the share of its
+time in that, from the end of its first batch on (DLIO 2.0.0, compute_metrics_train). A last batch that is not full
+takes its part of the time."""
 
 from math import gcd, inf
 from typing import List, Optional, Sequence, Tuple, Union
@@ -25,8 +23,7 @@ SAMPLES, UTILISATION = '_samples', '_utilisation'
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')
 
-MIN_BATCHES = 2
-"""Of an epoch: the first one counts for no utilisation."""
+MIN_BATCHES = 2  # of an epoch: the first one counts for no utilisation
 
 
 def training(
@@ -152,7 +149,6 @@ class Training(Access):
 
 
 def file_size(point: Point) -> int:
-    """Bytes of each file."""
     return point.data.transfer_size * point.training.samples_per_file
 
 
@@ -174,10 +170,7 @@ def step(point: Point) -> int:
 
 
 def buffers(point: Point) -> int:
-    """Bytes of memory that the tasks of a node take for their data; 0: little, where no samples are read ahead.
-
-    A thread holds one sample; a writer one, and random bytes for it.
-    """
+    """Bytes that the tasks of a node take for their data: a sample a thread, two a writer; 0 without training."""
     return point.tasks_per_node * max(point.data.queue_depth, 2) * point.data.transfer_size if point.training else 0
 
 

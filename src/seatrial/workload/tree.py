@@ -1,8 +1,5 @@
-"""Metadata trees: tasks create, stat, read and remove files and directories.
-
-The shape is that of LLNL's fdtree (Seager and Loewe, 2004) and of mdtest: `branching` directories in every directory
-above the last level, and the same entries in all of them, the root's and the last level's included.
-"""
+"""Metadata trees: tasks create, stat, read and remove files and directories. The shape is fdtree's (LLNL; Seager and
+Loewe, 2004) and mdtest's: `branching` directories in every one above the last level, the same entries in all."""
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
@@ -22,8 +19,7 @@ MAX_DEPTH = 100
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
 """Of a tree: its paths stay far below the limit of Linux, 4096 bytes."""
 
-MIN_DIRECTORIES = 100
-"""Of a tree, for making and removing them to be a rate: a root alone says nothing about one."""
+MIN_DIRECTORIES = 100  # of a tree, for making and removing them to be a rate: a root alone says nothing about one
 
 
 def metadata_tree(
@@ -188,11 +184,8 @@ def levels_total(point: Point, tasks: int) -> Entries:
 
 
 def operations(point: Point, phase: str, tasks: Optional[int] = None) -> Dict[str, int]:
-    """The metrics of a phase, with the operations that all tasks together do for each: {'file_stat': 4686}.
-
-    'tree' are the directories of the tree itself, 'directory' those that stay empty. A tree of few directories is no
-    metric. tasks: in place of those of the point
-    """
+    """The metrics of a phase, with the operations of all tasks together: {'file_stat': 4686}. 'tree' are the tree's
+    own directories, no metric where they are few, 'directory' the empty ones. tasks: in place of the point's."""
     there = levels_total(point, point.tasks if tasks is None else tasks)
     is_a_rate = levels_total(point, 1).directories >= MIN_DIRECTORIES
     numbers = {
@@ -229,7 +222,6 @@ def things(points: Sequence[Point]) -> str:
 
 
 def places(points: Sequence[Point]) -> str:
-    """Where: 'in one shared directory or in a directory of its own'."""
     tasks = max(point.tasks for point in points)
     return joined(list(dict.fromkeys(_place(point, tasks) for point in points)), 'or')
 

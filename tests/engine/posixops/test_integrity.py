@@ -1,8 +1,5 @@
-"""Integrity: every pattern finds a storage that loses or changes data, and accuses none that keeps them.
-
-The tasks are threads here, and the storage lies by replacing what the patterns call. Real tasks, whose locks keep
-each other out: test_posixops_runs.py.
-"""
+"""Integrity: every pattern finds a storage that loses or changes data, and accuses none that keeps them (tasks are
+threads)."""
 
 import errno
 import fcntl

@@ -1,7 +1,5 @@
-"""Limits that are reached: what is said of a storage that keeps to one, and that each lie about one is found.
-
-The limit is made here by replacing what the tasks call. Real quotas: tests/integration/test_kernels.py.
-"""
+"""Limits that are reached, made by replacing what the tasks call: each lie about one is found (quotas:
+test_kernels.py)."""
 
 import errno
 import os
@@ -21,10 +19,8 @@ READ = limits.read_there
 
 
 class Limited:
-    """The module os of a file system with a limit, of bytes or of inodes, that lies as it is told.
-
-    at: what it really allows; name: the errno; frees: whether what is removed can be used again
-    """
+    """The module os where so many bytes or inodes fit; name: the errno; frees: whether what is removed can be used
+    again."""
 
     def __init__(self, at, name='EDQUOT', frees=True, lazy=False):
         self.left, self.error, self.frees, self.lazy = at, getattr(errno, name), frees, lazy

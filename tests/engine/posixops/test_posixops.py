@@ -40,23 +40,6 @@ LISTING = point(listing(10, (0.5, 10.0)), tasks=1)
 
 class TestWhatItCan:
     @pytest.mark.parametrize(
-        'at',
-        [
-            point(),
-            point(DEEP),
-            point(FILES, tasks=96, nodes=6),
-            point(metadata_tree(PHASES, 4, 5, 3, 0, 40 * KIB, 'private')),
-            point(OPERATIONS),
-            LISTING,
-            point(SEMANTICS, 2, 2),
-            point(SEMANTICS, 1),
-        ],
-    )
-    def test_all_four_kinds_on_any_number_of_nodes(self, at):
-        assert at.kind in PosixOps().kinds
-        assert PosixOps().cannot(at) is None
-
-    @pytest.mark.parametrize(
         ('at', 'why'),
         [
             (point(posix_operations(10, 0)), 'cannot write and read 0 bytes in one call'),
@@ -435,15 +418,3 @@ class TestFacts:
     def test_a_guarantee_that_was_left_out_is_missed(self):
         rule, sentence = refusal(**self.told(facts_of(count=3), facts_of(count=3)))
         assert (rule, sentence) == ('P15', f'3 of {len(GUARANTEES)} facts were tried')
-
-
-@pytest.mark.parametrize(
-    ('at', 'phase', 'left'),
-    [
-        *((at, phase, None) for at, phase in ((point(), 'create'), (LISTING, 'create'), (LISTING, 'list'))),
-        *((at, phase, (0, 0, 0)) for at, phase in ((point(), 'remove'), (point(OPERATIONS), 'fileop'))),
-        (point(SEMANTICS), 'probe', (0, 0, 0)),
-    ],
-)
-def test_it_leaves_the_plan_or_nothing(at, phase, left):
-    assert PosixOps().entries(at, phase) == (left or levels_total(at, at.tasks))

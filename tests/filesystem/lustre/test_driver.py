@@ -29,7 +29,7 @@ from seatrial.filesystem.lustre.striping import (
     parse_getstripe,
     setstripe_argv,
 )
-from seatrial.filesystem.lustre.targets import Space, in_use, parse_df, room
+from seatrial.filesystem.lustre.targets import Space, parse_df, room
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.posix import Mounted
 from seatrial.model.ask import Answer
@@ -76,32 +76,6 @@ def reached(layout: LustreLayout, size: int) -> list[LayoutComponent]:
         for start, piece in zip(starts, layout.pieces, strict=True)
         if not piece.on_mdt and (start == 0 or size > start)
     ]
-
-
-def digits_out(text: str) -> list[str]:
-    return [re.sub(r'0x[0-9a-f]+|-?\d+', 'N', line) for line in text.splitlines()]
-
-
-class TestTheStandIn:
-    @pytest.mark.parametrize('word', ['--json', '-J', '--stripe_count', '-y=1', '--no-such'])
-    def test_it_refuses_an_option_that_the_usage_text_does_not_have(self, stand, word):
-        said = run(['lfs', 'getstripe', word, str(stand.mount)])
-        assert (said.returncode, said.stderr) == (4, f"lfs: unrecognized option '{word}'\n") or word == '-y=1'
-        assert 'Usage: getstripe' in said.stdout
-
-    def test_its_yaml_has_the_lines_of_a_real_one(self, stand):
-        plain, composite = stand.directory('plain'), stand.directory('composite')
-        DRIVER.set_layout(plain, striped('x', ALL, 4 * MIB))
-        DRIVER.set_layout(composite, PROGRESSIVE)
-        for directory, name in ((plain, '039'), (composite, '043')):
-            said = run(['lfs', 'getstripe', '-y', stand.written(directory)])
-            assert digits_out(said.stdout) == digits_out(lustre_step(name).stdout)
-
-    def test_its_directory_stripes_are_those_of_a_real_one(self, stand):
-        path = str(stand.mount / 'dm2')
-        assert run(['lfs', 'mkdir', '-c', '2', path]).returncode == 0
-        shown = lustre_step('061').stdout.partition('lmv_stripe_count:  2')[0]
-        assert digits_out(run(['lfs', 'getdirstripe', path]).stdout) == digits_out(shown)
 
 
 sizes = st.none() | st.sampled_from([65536, MIB, 4 * MIB])
@@ -396,10 +370,6 @@ class TestRoom:
     def test_a_nearly_full_target_limits_what_cannot_go_round_it(self, layout, files, targets):
         free = [self.TIB // 1024, *[100 * self.TIB] * 499]
         assert self.room(layout, files, *free) == targets * free[0]
-
-    def test_the_target_that_limits_is_the_first_in_use(self):
-        there = Inventory((0, 1, 2), (), {})
-        assert [row.number for row in in_use(LustreLayout(ALL), 1, self.spaces(9, 5, 7), there)] == [1, 2, 0]
 
     def test_the_driver_names_the_target_that_limits(self, stand):
         assert DRIVER.capacity(str(stand.mount), striped('x', osts=(2,)), 1).narrowest == 'OST 2 has 5.28 GiB free'

@@ -1,8 +1,4 @@
-"""Every genuine output of a Lustre 2.17 is read as a typed value, or refused with the one typed error.
-
-SHOWN names, for each transcript, which part of it is the output of one command, the parser of that command, and a
-fact that the transcript shows. A transcript that neither SHOWN nor ELSEWHERE names fails a test.
-"""
+"""Every genuine output of a Lustre 2.17 is read as a typed value, or refused with the one typed error."""
 
 import fnmatch
 import re
@@ -56,10 +52,8 @@ MIB = 1 << 20
 
 
 class Shown(NamedTuple):
-    """What a part of a transcript shows: a fact of the value that the parser makes of it.
-
-    first, stop: the beginnings of the part's first line and of the line after it; all of the stream without them
-    """
+    """A fact of what the parser makes of a part of a transcript, from the line that begins with first to before
+    stop."""
 
     number: str
     parse: Callable[[str], Any]

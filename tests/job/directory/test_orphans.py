@@ -13,7 +13,7 @@ import pytest
 
 from fuse_lab import dead
 from seatrial.job.directory import lock, orphans
-from seatrial.job.directory.lock import MISSED_S, STALE_S
+from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of
 from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create
 
@@ -81,14 +81,6 @@ def test_a_process_that_can_be_left_behind_finds_the_same_and_sizes_it(parent, s
     made(parent)
     (orphan,) = orphans.look([parent], state, session=session).found
     assert orphan._replace(age_s=0.0) == the_one(parent, state)._replace(files=3, size_bytes=300, age_s=0.0)
-
-
-def test_a_directory_whose_files_no_server_sizes_is_found_without_their_size(parent, state, monkeypatch):
-    path = made(parent)
-    monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
-    with dead(Path(path, 'data')):
-        (orphan,) = orphans.look([parent], state).found
-    assert (orphan.path, orphan.files, orphan.size_bytes) == (path, None, None)
 
 
 def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other(parent, state, monkeypatch):
@@ -162,17 +154,6 @@ def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(
     assert os.path.join(parent, 'keep') not in opened
 
 
-@pytest.mark.parametrize('begin', ['', '{', '{"format": 1}', None])
-def test_a_run_directory_without_a_valid_marker_is_said(parent, state, begin):
-    path = made(parent)
-    marker = Path(path, MARKER)
-    marker.unlink() if begin is None else marker.write_text(begin)
-    found = orphans.find([parent], state)
-    assert found.found == ()
-    said = f'{path}: it has no {MARKER}' if begin is None else f'{path}: its {MARKER} '
-    assert [why.startswith(said) for why in found.unread] == [True]
-
-
 def test_one_that_cannot_be_statted_is_said(parent, state, monkeypatch):
     path = made(parent)
 
@@ -218,13 +199,6 @@ def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, sta
         find([parent], state)
 
 
-def test_looking_changes_nothing(parent, state):
-    made(parent, pid=ended_pid())
-    before = sorted((path, os.lstat(path).st_mtime_ns) for path in map(str, Path(parent).rglob('*')))
-    find([parent], state)
-    assert sorted((path, os.lstat(path).st_mtime_ns) for path in map(str, Path(parent).rglob('*'))) == before
-
-
 def leading(state, seconds_ago=0.0, **owner):
     """The leader of the session, who differs from this process."""
     become_leader(state, SESSION).stop()
@@ -233,45 +207,7 @@ def leading(state, seconds_ago=0.0, **owner):
     os.utime(path, (time.time() - seconds_ago,) * 2)
 
 
-def test_a_session_whose_leader_runs_is_alive(state):
-    leading(state)
-    assert leader_alive(state, SESSION) == f'process {os.getpid()} on this host leads its session'
-
-
-def test_a_session_whose_leader_has_ended_is_dead_though_a_job_beats_for_it(state):
-    leading(state, pid=ended_pid())
-    Path(heartbeat_of(state, SESSION)).touch()
-    assert leader_alive(state, SESSION) is None
-
-
-def test_a_leader_on_another_host_is_alive_until_it_has_been_silent_for_long(state):
-    leading(state, host='n9')
-    assert 'on n9, which leads its session, was heard of ' in leader_alive(state, SESSION)
-    leading(state, STALE_S + 1, host='n9')
-    assert leader_alive(state, SESSION) is None
-
-
-EARLIER = {'machine': '00000000-0000-4000-8000-000000000000 pid:[4026531836]'}
-
-
-@pytest.mark.parametrize('host', [os.uname().nodename, 'another'])
-def test_a_leader_of_an_earlier_boot_of_this_host_is_dead_as_soon_as_its_lock(state, host):
-    booted = {'host': host, **EARLIER}
-    leading(state, MISSED_S - 60, **booted)
-    assert 'was heard of ' in leader_alive(state, SESSION)
-    leading(state, MISSED_S + 60, **booted)
-    assert (leader_alive(state, SESSION) is None) is (host != 'another')
-
-
 ELSEWHERE = {'host': 'nid00001', 'job': '12'}
-
-
-def test_once_its_job_has_left_the_queue_and_its_leader_has_ended_it_is_dead(parent, state):
-    made(parent, **ELSEWHERE)
-    beat(state, 12)
-    leading(state, pid=ended_pid())
-    (orphan,) = find([parent], state, set())
-    assert (orphan.alive, orphan.over) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -333,41 +269,6 @@ def test_one_that_an_earlier_version_marked_is_judged_by_the_state_of_this_site(
     )
     leading(state)
     assert the_one(parent, state).alive == f'process {os.getpid()} on this host leads its session'
-
-
-@pytest.mark.parametrize(('silent_s', 'minutes'), [(5, 3), (65, 2), (125, 1)])
-def test_a_session_of_an_earlier_boot_of_this_host_is_over_at_once(parent, state, silent_s, minutes):
-    made(parent, **EARLIER)
-    beat(state, silent_s)
-    leading(state, silent_s, **EARLIER)
-    orphan = the_one(parent, state)
-    assert orphan.over and orphan.alive.endswith(f'; if it stays silent it counts as dead in {minutes} min')
-
-
-@pytest.mark.parametrize('silent_s', [MISSED_S + 60, STALE_S - 60])
-def test_after_three_missed_beats_it_is_dead_with_its_leader(parent, state, silent_s):
-    made(parent, **EARLIER)
-    beat(state, silent_s)
-    leading(state, silent_s, **EARLIER)
-    assert (the_one(parent, state).alive, leader_alive(state, SESSION)) == (None, None)
-
-
-@pytest.mark.parametrize('owner', [EARLIER, {'host': 'nid00001'}])
-def test_a_job_elsewhere_that_beats_keeps_it_alive_after_a_reboot(parent, state, owner):
-    made(parent, **owner)
-    beat(state, 30)
-    leading(state, STALE_S - 60, **EARLIER)
-    orphan = the_one(parent, state)
-    assert orphan.over and 'heard of 30 s ago' in (orphan.alive or '')
-
-
-@pytest.mark.parametrize(('silent_s', 'over'), [(MISSED_S - 60, False), (MISSED_S + 60, True)])
-def test_whether_a_leader_elsewhere_lives_is_known_until_it_misses_three_beats(parent, state, silent_s, over):
-    made(parent, **ELSEWHERE)
-    beat(state, silent_s)
-    leading(state, silent_s, host='n9')
-    orphan = the_one(parent, state)
-    assert (bool(orphan.alive), orphan.over) == (True, over)
 
 
 @pytest.fixture

@@ -872,27 +872,6 @@ def test_an_empty_directory_that_took_the_place_of_ours_is_not_removed(run, tmp_
     assert os.stat(run.path_of('data')).st_ino == theirs
 
 
-@pytest.mark.parametrize('moved', ['data', 'data/a', 'data/a/b'])
-def test_a_directory_that_is_moved_out_of_the_tree_keeps_what_is_in_it(run, tmp_path, monkeypatch, moved):
-    run.make('data')
-    os.makedirs(run.path_of('data/a/b'))
-    for number in range(50):
-        Path(run.path, 'data', 'a', 'b', str(number)).touch()
-    removed = []
-
-    def unlink(path, dir_fd):
-        removed.append(path)
-        os.unlink(path, dir_fd=dir_fd)
-        if len(removed) == 5:
-            os.rename(run.path_of(moved), tmp_path / 'rescued')
-
-    monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
-    (left,) = remove(run.path, SESSION).left
-    assert left.startswith(f'{moved}: it was moved')
-    run.verify()
-    assert sum(len(files) for _, _, files in os.walk(tmp_path / 'rescued')) == 45
-
-
 def test_a_directory_that_another_process_removes_meanwhile_is_not_reported(run, parent, monkeypatch):
     run.make('data')
     run.make('data/sub')

@@ -1,8 +1,5 @@
 """The surgeon's rule against hostile states: whatever lies in a run directory, its surroundings stay as they were.
-
-Seeded random states; a failure names its seed. In about half of them a directory is moved out of the tree while it is
-being removed, at a random system call, and something else takes its place.
-"""
+The states are seeded; in about half of them a directory is moved out and replaced during the removal."""
 
 import hashlib
 import json
@@ -160,10 +157,8 @@ def tamper(dice, run, around):
 
 
 class Swapping:
-    """The module os for rundir; before the n-th call a directory of the tree is moved out, and replaced.
-
-    Any directory, or, from the n-th call on, the first one that a call is just about.
-    """
+    """The module os for rundir: before the n-th call any directory of the tree, or from then on the one of a call, is
+    swapped."""
 
     def __init__(self, dice, run, around):
         self._dice, self._run, self._around = dice, run, around

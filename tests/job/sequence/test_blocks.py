@@ -1,7 +1,4 @@
-"""The blocks of a run: in which order points are measured, how often, and what the time budget leaves of them.
-
-A stand-in for fio is launched whose figures are exactly what a test wants (tests/stubs/fio.py).
-"""
+"""The blocks of a run: in which order points are measured, how often, and what the time budget leaves of them."""
 
 import time
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Every node forgets the files before it reads them, and counts what it fetches: the real task under a stand-in for
-srun."""
+"""Every node forgets the files before it reads them, and counts what it fetches (a stand-in for srun)."""
 
 import json
 import os

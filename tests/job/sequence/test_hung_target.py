@@ -1,5 +1,4 @@
-"""A file system that never answers again: a real FUSE client that is stopped in the middle of a run, and a directory
-that lies on another server than the one above it, which answers."""
+"""A file system that never answers again: a real FUSE client that is stopped, and a directory on another server."""
 
 import json
 import subprocess

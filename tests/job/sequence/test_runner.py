@@ -1,7 +1,4 @@
-"""The runner where nothing fails: what is launched, and what the command on the node does with a plan.
-
-A stand-in for fio is launched whose figures are exactly what a test wants (tests/stubs/fio.py).
-"""
+"""The runner where nothing fails: what is launched, and what the command on the node does with a plan."""
 
 import json
 import os

@@ -1,8 +1,4 @@
-"""The runner where something fails: one clear message, the right verdict, nothing touched that is not its own.
-
-A stand-in for fio fails as a test wants (tests/stubs/fio.py); file systems fail as small mounts in a mount namespace
-of their own.
-"""
+"""The runner where something fails: one clear message, the right verdict, nothing touched that is not its own."""
 
 import errno
 import json
@@ -26,16 +22,14 @@ from seatrial.filesystem.base import Capacity, Lost
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
-from seatrial.job.directory import lock, orphans, removal, rundir
-from seatrial.job.directory.owner import this_owner
+from seatrial.job.directory import orphans, removal, rundir
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence import blocks, sampling, start, survey
-from seatrial.job.sequence.recorder import Recorder
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits, TrialPlan
-from seatrial.model.record import SAMPLES, Start, read_records
+from seatrial.model.record import SAMPLES, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
 from stand_in import Altered, working_in
@@ -44,7 +38,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 SFWA = data_access('single', operations=('read',))
 KILLS, BATCH, INTERRUPTIONS = 50, 10, 12
-NOBODY = 65534  # as in the fixture nobodys
 
 # The command on the node, for which launches of milliseconds count.
 RUNNER = """
@@ -319,12 +312,6 @@ def test_a_data_directory_that_fails_as_a_launch_begins_is_the_storages_failure(
     assert_matches('F1: EIO of .*/data on ', said(ran))
 
 
-def test_tasks_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('measured-write@32KiB', {'fault': 'crash-with-client'}))))
-    assert_matches('fio died of signal 9', ran.result.reasons[-2])
-    assert working_in(lab.target) == []
-
-
 # The ground is not what the plan says
 
 REFUSALS = {
@@ -357,17 +344,6 @@ def test_nothing_is_written_where_a_rule_forbids_the_run(lab, stub_fio, case):
     check_aftermath(lab, plan, before)
 
 
-def test_a_storage_system_that_another_session_holds_is_left_alone(lab, stub_fio):
-    plan, before = lab.plan(stub_fio()), lab.surroundings()
-    with lock.acquire(str(lab.state), 'scratch', 'other-session'):
-        ran = lab.run(plan)
-        assert [held.holder.session for held in lock.list_locks(str(lab.state))] == ['other-session']
-    assert (ran.end.reason, ran.records.samples, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
-    owner = this_owner('').owner
-    assert_matches(f'P6: storage system scratch is held by session other-session of {owner}', said(ran))
-    check_aftermath(lab, plan, before)
-
-
 def test_a_lock_that_is_taken_away_ends_the_case_before_its_next_block(lab, stub_fio):
     taken = str(lab.state / 'locks' / 'scratch.json')
     plan, before = lab.plan(stub_fio(('0003', {'unlink': taken}))), lab.surroundings()
@@ -375,12 +351,6 @@ def test_a_lock_that_is_taken_away_ends_the_case_before_its_next_block(lab, stub
     assert (ran.end.reason, {sample.block for sample in ran.measured}) == ('refused', {0})
     assert_matches('the lock .* was removed or replaced by another session', said(ran))
     check_aftermath(lab, plan, before)
-
-
-def test_a_state_directory_that_the_node_does_not_have_refuses_the_run(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio())._replace(state=str(lab.base / 'elsewhere')))
-    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches('elsewhere: the state directory does not exist on .*; all nodes must share it', said(ran))
 
 
 def test_a_job_that_cannot_beat_does_not_leave_the_storage_system_locked(lab, stub_fio):
@@ -434,14 +404,6 @@ def tmpfs(folder, options):
     return f'mount -t tmpfs -o {options} none {folder}'
 
 
-def test_a_file_system_with_too_little_space_is_refused_with_the_arithmetic(lab, stub_fio, mounted):
-    plan = lab.plan(stub_fio())
-    output = mounted(lab.write(plan), tmpfs(lab.target, 'size=1m'), f'ls -A {lab.target}')
-    arithmetic = r'the case needs 1.12 MiB \(1179648 B\) on .*, more than free space: 1 MiB \(1048576 B\)'
-    assert_matches(f'P9: {arithmetic}', said(lab.ran(plan)))
-    assert output.splitlines()[1:] == ['exit 13']
-
-
 def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure(lab, stub_fio, mounted):
     plan = lab.plan(stub_fio(('measured-write', {'read_only': str(lab.target)})))
     mounted(lab.write(plan), tmpfs(lab.target, 'size=4m'))
@@ -492,15 +454,6 @@ def filled(lab, stub_fio, mounted, repository):
     return lab.ran(plan), output.splitlines()
 
 
-def test_a_file_system_that_others_fill_during_the_run_leaves_the_point_incomplete_with_the_arithmetic(filled):
-    ran, _ = filled
-    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
-    assert_matches(
-        r'P9a: .*ENOSPC of data.*; the case needs .*iB, .*B are left free, [\d.]+ MiB were before it began',
-        ' '.join(ran.result.reasons),
-    )
-
-
 def test_what_is_left_in_a_layout_is_compared_with_what_was_free_in_it(lab, stub_fio, monkeypatch):
     def capacity(driver, path, layout=None, files=None):
         return Capacity(3 * GIB if files is None else GIB, None)
@@ -539,19 +492,6 @@ def test_a_file_system_of_the_records_that_others_fill_ends_the_job(lab, stub_fi
     assert output.splitlines()[1:] == ['exit 13']
 
 
-def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab, stub_fio, monkeypatch, capfd):
-    def full(recorder, value):
-        if not isinstance(value, Start):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Recorder, 'write', full)
-    plan, before = lab.plan(stub_fio()), lab.surroundings()
-    assert command.main(['run', lab.write(plan)]) == 13
-    assert_matches(f'the records {re.escape(plan.records)} cannot be kept: .*No space left', capfd.readouterr().err)
-    assert (lab.locks(), lab.surroundings()) == ([], before)
-    assert lab.judged(plan).verdict is Verdict.INCOMPLETE
-
-
 @pytest.mark.parametrize(
     ('mode', 'end'), [(0o770, 'refused'), (0o707, 'refused'), (0o1777, 'finished'), (0o755, 'finished')]
 )
@@ -563,16 +503,6 @@ def test_a_target_where_others_could_replace_the_run_directory_is_refused(lab, s
 
 
 # An ordinary user
-
-
-def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys):
-    lab, plan = nobodys.lab, nobodys.plan()
-    os.chown(lab.target, NOBODY, NOBODY)
-    before = lab.surroundings()
-    assert nobodys.begin('run', plan).wait() == 0
-    assert nobodys.begin('remove', plan).wait() == 0
-    assert lab.left() == []
-    assert lab.surroundings() == before
 
 
 def test_records_are_kept_from_those_who_may_not_use_the_state_directory(lab, stub_fio):
@@ -614,12 +544,6 @@ def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, ca
     assert '`seatrial clean` shows and removes what it left' in capsys.readouterr().out
     assert len(lab.left()) == 1
     assert (lab.locks(), lab.surroundings()) == ([], before)
-
-
-def test_a_signal_ends_a_launch_that_would_last(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('0004', {'fault': 'interrupt-runner', 'seconds': 600.0}))))
-    assert (ran.end.reason, len(ran.records.samples)) == ('interrupted', 3)
-    assert working_in(lab.target) == []
 
 
 @pytest.mark.parametrize('first', ['kill -TERM $PPID $$', '{ sleep 0.2; kill -TERM $PPID; } & kill -TERM $$'])
@@ -718,30 +642,6 @@ def check_clean(lab, instant):
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():
         assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant
-
-
-def test_a_killed_job_is_incomplete_and_says_so(lab, stub_fio, repository):
-    plan = lab.plan(stub_fio(('0004', {'fault': 'kill-runner'})))
-    done = subprocess.run(runner_argv(repository, 'run', lab.write(plan)))
-    records = lab.records(plan)
-    assert (done.returncode, len(records.samples)) == (-signal.SIGKILL, 3)
-    result = lab.judged(plan)
-    assert result.verdict is Verdict.INCOMPLETE
-    assert_matches('T15: the job died: it left no end record; see', result.reasons[0])
-    assert command.main(['remove', lab.write(plan)]) == 13, 'its removal is left to seatrial clean'
-    assert len(lab.left()) == 1
-
-
-def test_a_killed_job_holds_its_storage_system_until_its_lock_is_stale(lab, stub_fio, repository):
-    killed = lab.plan(stub_fio(('0004', {'fault': 'kill-runner'})))
-    subprocess.run(runner_argv(repository, 'run', lab.write(killed)))
-    (lab.state / 'sessions' / 'next').mkdir()
-    following = lab.plan(stub_fio(), check='Next')._replace(session='next')
-    assert_matches('P6: storage system scratch is held by session', said(lab.run(following)))
-    (held,) = lock.list_locks(str(lab.state))
-    os.utime(held.path, (time.time() - lock.STALE_S - 1,) * 2)
-    assert [each.path for each in lock.break_stale(str(lab.state))] == [held.path]
-    assert lab.run(lab.plan(stub_fio(), check='After')._replace(session='next')).end.reason == 'finished'
 
 
 def stalls(monkeypatch, looks):

@@ -1,8 +1,4 @@
-"""The runner with metadata and random I/O: what is launched, how many files are found out, what the record has.
-
-Where figures must be exact, an engine stands in that is as fast as a test wants and touches nothing; elsewhere
-posixops does the work.
-"""
+"""The runner with metadata and random I/O: what is launched, how many files are found out, what the record has."""
 
 import os
 import shutil

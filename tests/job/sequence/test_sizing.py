@@ -1,8 +1,4 @@
-"""With how many bytes a task a run is made: fixed, found out by the warm-up, and enlarged where that was too few.
-
-A stand-in for fio is launched whose figures are exactly what a test wants (tests/stubs/fio.py). How many files are
-found out is in test_runner_kinds.py.
-"""
+"""With how many bytes a task a run is made: fixed, found out by the warm-up, and enlarged where that was too few."""
 
 import pytest
 from hypothesis import given

@@ -1,8 +1,5 @@
-"""Sweeps over targets and layouts through the runner, on a stand-in for Lustre and one for fio.
-
-The stand-in for lfs refuses what a real one refuses and says the layout of each file; that for fio is as slow as its
-orders say, by the label of the point.
-"""
+"""Sweeps over targets and layouts through the runner, on stand-ins for Lustre and for fio, as slow as its orders
+say."""
 
 import os
 import platform

@@ -14,18 +14,7 @@ from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import telemetry
 from seatrial.job.sequence.telemetry import Watching, observed, telemetry_in
 from seatrial.model.ask import ask
-from seatrial.model.telemetry import (
-    AFTER,
-    BEFORE,
-    READ,
-    WRITTEN,
-    Ended,
-    Gap,
-    Look,
-    Pace,
-    Served,
-    Watch,
-)
+from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Ended, Gap, Look, Pace, Served, Watch
 from stand_in import WAIT_S, Kept
 
 READY = Meter('a counter of the test', '', lambda deadline_s: {READ: 1, WRITTEN: 2})

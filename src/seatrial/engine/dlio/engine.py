@@ -1,12 +1,10 @@
 """DLIO: the benchmark under MLPerf Storage, as an engine of training reads by its PyTorch loader.
 
-It reads what posixops has written, in its format indexed_binary: a file of samples one after the other, and beside it
-two short ones with their offsets and their sizes. Both lie with links to the data beside the records (task.py), so
-that nothing of DLIO's is made on the file system under test. A sample that was read is thrown away there as here:
-what follows, an array of 1 B (record_length_resize), is the same for all.
-
-Figures are those of DLIO's own report of each rank: samples a second with the start of its loader's processes in the
-time, and utilisation from the end of the first batch on (compute_metrics_train of its statscounter.py; 2.0.0).
+It reads what posixops has written as its format indexed_binary: a file of samples, and beside it short ones with
+their offsets and sizes, which lie with links to the data beside the records (task.py). A sample that was read is
+thrown away there as here: what follows, an array of 1 B (record_length_resize), is the same for all. Figures are
+DLIO's own of each rank: samples a second with the start of its loader, and utilisation from the end of the first
+batch on (compute_metrics_train of its statscounter.py; 2.0.0).
 """
 
 import json

@@ -1,7 +1,4 @@
-"""What a rank is before it is DLIO's: it lays links to the data set where DLIO looks for it, and then becomes DLIO.
-
-Every rank does so, and whoever comes later finds all there: DLIO reads none of it before all ranks have met.
-"""
+"""What a rank is before it becomes DLIO: it lays links to the data set where DLIO looks for it."""
 
 import contextlib
 import json

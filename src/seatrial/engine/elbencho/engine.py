@@ -1,21 +1,16 @@
 """elbencho without its service: processes of one phase each, on one node or on many, and the JSON of each.
 
-What is said here of elbencho was read in the source of 3.1-10 and seen with strace and a program built from it.
+Read in the source of 3.1-10 and seen with strace. elbencho's own form for many nodes is a service whose port takes
+orders from everybody, unless there is a shared secret. So none is started: the site's launcher starts an elbencho a
+task, all together. Tasks on several nodes have files of their own (--rankoffset names those of a tree); one that all
+share is worked on by the threads of one process, on one node.
 
-elbencho's own form for many nodes is a service on each, whose port takes orders from everybody who reaches it, unless
-there is a shared secret (--svcpwfile). So none is started: the site's launcher starts an ordinary elbencho a task,
-all together. A thread of it cannot know of those on other nodes then (the number of all threads is an internal
-setting of the service): they have files of their own, and a file that all share is worked on by the threads of one
-process, on one node. --rankoffset gives the files of a tree their names.
+Its --sync is syncfs(2), a phase of its own. So a write is synced by the process around it (task.py), and lasts from
+the start of elbencho's phase to the end of that. The JSON has whole milliseconds, rounded down; here the end of the
+last one counts. Without a path results would go to /var/tmp.
 
-It has no fsync(2): --sync is syncfs(2), a phase of its own. So a write is synced by the process around it
-(task.py), and its time is from the start of elbencho's phase to the end of that, by the node's clock.
-
-The JSON has whole milliseconds, rounded down; here the end of the last one counts. What it calls "first done" is when
-the first thread had ended: nothing here is up to that. Where no path is given, results go to /var/tmp.
-
-The data are those of --blockvaralgo balanced, made in the timed region at about 5,000 MiB/s a core (medians of 9
-launches on tmpfs: 1,473 MiB/s with, and 2,083 without). The default, fast, leaves three bits of each 64 at zero.
+The data are those of --blockvaralgo balanced, made in the timed region at about 5,000 MiB/s a core (9 launches on
+tmpfs: 1,473 MiB/s with, 2,083 without). The default, fast, leaves three bits of each 64 at zero.
 """
 
 import datetime
@@ -134,12 +129,11 @@ class Elbencho(Engine):
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What the processes said. Raises EngineError: E1 one failed or its report is not whole, T8 it complained and
-        exited with 0, T9 other processes than planned, P15 other options than planned, T18 other bytes, T1 figures
-        that contradict each other or more time than there was, T12 no time.
+        exited with 0, T9 other processes than planned, P15 other options, T18 other bytes, T1 figures that contradict
+        each other or more time than there was, T12 no time.
 
-        The figure: bytes/s of every process, up to its last thread and without the fsync. On one node all began by
-        the same clock; on many a task's window begins with its process, and clock_s is how much later it can have
-        begun. That each thread moved its share follows from the total: none can move more.
+        The figure: bytes/s of every process, without the fsync. On one node all began by one clock; on many a task's
+        window begins with its process, and clock_s is how much later it can have begun.
         """
         writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads
@@ -172,11 +166,8 @@ class Elbencho(Engine):
 
 
 class ElbenchoFiles(Elbencho):
-    """elbencho as an engine of metadata: the files of a flat tree, by a process a task.
-
-    In the timed region are, for each file in turn (seen with strace): open(O_CREAT|O_RDWR), the writes and close; a
-    stat; open, the reads and close; an unlink. What is written is not synced. No name is looked up before.
-    """
+    """elbencho as an engine of metadata: the files of a flat tree, by a process a task. Timed are, for each file in
+    turn (strace): open(O_CREAT|O_RDWR), the writes and close; a stat; open, the reads and close; an unlink."""
 
     kinds = ('tree',)
     declines: Dict[str, str] = {}  # noqa: RUF012
@@ -223,10 +214,7 @@ class ElbenchoFiles(Elbencho):
         return made._replace(directories=tuple(sorted(set(trees)))) if own.makes else made
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the processes said. Raises EngineError as for data, with T1 for other files or bytes than planned.
-
-        The figure: entries/s of every process, which must not be added up: each is over its own time.
-        """
+        """As for data, and T1 for other files or bytes. Figures: entries/s, each over its own time."""
         processes = _processes(command, outcome, _NAMES[phase], point.tasks)
         files = point.tree.files_per_directory
         for rank, process in enumerate(processes):
@@ -291,7 +279,9 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
 
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
-        _refuse_failure(time, outcome.stderrs[rank])
+        said = _COMPLAINT.findall(outcome.stderrs[rank])
+        complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
+        refuse_failure('elbencho', time.exit_status, complaint)
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
     return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
@@ -301,16 +291,17 @@ def _which(rank: int, time: ProcessTime) -> str:
     return f'task {rank} on {time.host}:'
 
 
-def _refuse_failure(time: ProcessTime, stderr: str) -> None:
-    said = _COMPLAINT.findall(stderr)
-    complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
-    refuse_failure('elbencho', time.exit_status, complaint)
-
-
 def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
     """What one process said, if it is what it was told, and possible. Of a write its time ends with the fsync."""
     _check_config(argv, name, phase)
-    _check_figures(phase)
+    done = phase.last_done  # numbers a second are said too, divided as integers
+    for number, per_second, what in (
+        (done.bytes_moved, done.bytes_per_second, 'bytes'),
+        (done.entries, done.entries_per_second, 'entries'),
+    ):
+        low, high = (number * 1000 / ms if ms else float('inf') for ms in (done.elapsed_ms + 1, done.elapsed_ms))
+        if not low - 1 <= per_second <= high:
+            raise EngineError('T1', f'{number} {what} in {done.elapsed_ms} ms, and {per_second} a second')
     if not phase.last_done.elapsed_ms:
         raise EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
     seconds = (phase.last_done.elapsed_ms + 1) / 1000
@@ -347,18 +338,6 @@ def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> Non
         meant = words[words.index(option) + 1] if option in words else None
         if meant is not None and phase.config.get(key) != meant:
             raise EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
-
-
-def _check_figures(phase: ElbenchoPhase) -> None:
-    """What it says twice: numbers, and numbers a second, which it divides as integers."""
-    done = phase.last_done
-    for number, per_second, what in (
-        (done.bytes_moved, done.bytes_per_second, 'bytes'),
-        (done.entries, done.entries_per_second, 'entries'),
-    ):
-        low, high = (number * 1000 / ms if ms else float('inf') for ms in (done.elapsed_ms + 1, done.elapsed_ms))
-        if not low - 1 <= per_second <= high:
-            raise EngineError('T1', f'{number} {what} in {done.elapsed_ms} ms, and {per_second} a second')
 
 
 def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], float]:

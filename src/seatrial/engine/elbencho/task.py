@@ -1,8 +1,6 @@
 """What a process is around an elbencho that writes: elbencho has syncfs(2) alone, and here its file is synced.
-
-syncfs(2) asks for less on some file systems (Lustre writes to its servers, and does not wait for their disks), waits
-for what others write, and tells of no error before Linux 5.8. fsync(2) is about a file, whoever has written to it.
-"""
+syncfs(2) asks for less on some file systems (Lustre), waits for what others write, and tells of no error before Linux
+5.8."""
 
 import json
 import os
@@ -25,10 +23,7 @@ class Synced(NamedTuple):
 
 
 def main(arguments: List[str]) -> int:
-    """The arguments: the file, and the argv of elbencho, whose exit status this is where it failed.
-
-    The last line of the output is WORD and a Synced; 1 where the fsync failed, with the reason on stderr.
-    """
+    """The file, and elbencho's argv, whose status this is; 1 where the fsync failed. Last line: WORD and a Synced."""
     path, argv = arguments[0], arguments[1:]
     try:
         status = subprocess.call(argv)

@@ -1,18 +1,13 @@
 """fio: the engine of a machine without MPI. On one node a process whose jobs are the tasks; on many one each.
 
-The job file's forms give the offsets of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so.
+Offsets are those of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so. fio's own client/server mode is
+never used: its server listens without authentication, and a job file can name commands to execute.
 
-On many nodes every task is an ordinary fio process, with a job file and a report of its own, that the site's
-launcher starts. fio's client/server mode is never used: its server listens on a port without authentication, and a
-job file can name commands to execute (exec_prerun, exec_postrun), so that everybody who reaches the port can execute
-them as the user of the job.
-
-What is known then: when each process began and ended, on one clock, from process accounting; and how long its job
-ran, from its report. Before a job starts, fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms
-whether it has ended (run_threads in fio's backend.c; 3.33 was seen doing so with strace). Both take 0.2 to 0.3 s of a
-process's life, on a busy node 0.5 s, and where in it the job lay is unknown: 3.36 and later say when a job started,
-but by their node's own wall clock. So a task's window is taken to begin with its process. A start-up that is alike
-on all nodes does not change the figure; how unlike they can have been stands in Measurement.clock_s.
+On many nodes process accounting tells when each process began and ended, on one clock, and the report how long its
+job ran. Before that fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms whether it has ended
+(run_threads in backend.c; strace, 3.33): 0.2 to 0.5 s of a process's life. Where in it the job lay is unknown (3.36
+and later tell by their node's wall clock), so a task's window is taken to begin with its process. What is alike on
+all nodes changes no figure; how unlike they can have been stands in Measurement.clock_s.
 """
 
 import os
@@ -51,12 +46,9 @@ LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of ba
 
 
 class Region(NamedTuple):
-    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer.
-
-    size: how far from the offset the job goes before it begins again at its start. Where that is too short fio
-    reports no error (seen with 3.33): the task's own bytes as the size of a strided job fill half of the file,
-    some of it twice, with the right bytes counted if io_size is given and with too few if not (rule T18).
-    """
+    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer. size:
+    how far it goes before it begins again at its start; where that is too short fio moves some bytes twice without an
+    error (seen with 3.33; rule T18)."""
 
     offset: int
     size: int
@@ -65,8 +57,6 @@ class Region(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What a job moved, and the seconds that it ran."""
-
     bytes: int
     seconds: float
 
@@ -100,13 +90,9 @@ class Fio(FioProcess):
         return reads_of_next_node(point, phase) and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
-
-        On many a process a task, with raw + '.RANK.fio' and raw + '.RANK.json', and a task reads what one of the
-        next node has written (writer_of), as with IOR's -C: its own node has that in memory.
-
-        What is written is a function of `seed` and of the last part of `raw`: other data for every launch and
-        every task, and the same again for the same plan (rule P4).
+        """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'. On many
+        one a task, raw + '.RANK.fio' and '.RANK.json', which reads what one of the next node has written (writer_of),
+        as with IOR's -C. The data follow from `seed` and the last part of `raw` (rule P4).
         """
         if point.nodes == 1:
             text = self._job_file(phase, point, range(point.tasks), randseed_of(seed, raw))
@@ -122,12 +108,9 @@ class Fio(FioProcess):
         )
 
     def under_darshan(self, command: Command) -> Command:
-        """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps.
-
-        Its first read(2) is Darshan's too, whose lock it holds meanwhile; a job that is forked then waits for it for
-        ever (darshan_core_fork_child_cb of 3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay). The
-        thread sleeps for 250 ms at a time (wait_for_action of fio's helper_thread.c).
-        """
+        """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps, as it does for
+        250 ms at a time. Its first read(2) holds Darshan's lock, for which a job that is forked meanwhile waits for
+        ever (3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay)."""
         inputs = {
             path: text.replace('[global]\n', f'[global]\nstartdelay={QUIET}\n', 1)
             for path, text in command.inputs.items()
@@ -135,34 +118,36 @@ class Fio(FioProcess):
         return command._replace(inputs=inputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What fio said of its jobs. Raises EngineError: E1 fio failed or its report is not whole or not
-        possible, T9 wrong number of jobs, P15 other options than planned, T18 wrong bytes of a job, T12 a job without
-        a runtime.
+        """What fio said of its jobs. Raises EngineError: E1 fio failed or its report is not whole or not possible, T9
+        wrong number of jobs, P15 other options than planned, T18 wrong bytes of a job, T12 a job without a runtime.
 
-        The figure: fio's bw_bytes (B/s) of every job in the order of ranks. The JSON has no figure of the
-        group, and these must not be added up: each is over its own job's runtime, so that the sum is too
-        good where jobs end at different times. fio's own summary for people divides the sum of the bytes by
-        the longest runtime, as the bandwidth here does.
-        fsync, direct: fio counts no final fsync in its report; that the options were in effect is read from those
-        that fio echoes, and an fsync that fails is the job's error. fio takes the runtime after it.
+        The figure: fio's bw_bytes (B/s) of every job, which must not be added up, each being over its own runtime;
+        the bandwidth here is all bytes by the longest runtime, as in fio's summary for people. fsync, direct: by the
+        options that fio echoes; its runtime has the final fsync, whose failure is the job's error.
 
-        On many nodes a task's window begins with its process, and has the length of fio's runtime. clock_s is then
-        how much later than that a job can have begun, beyond LEAD_S, which all have: the longest part of a process's
-        life that its fio did not time. By that much the seconds can be wrong to either side, and no two jobs began
-        further apart than the first and the last window and clock_s together.
+        On many nodes clock_s is how much later than its process a job can have begun, beyond LEAD_S: the longest part
+        of a process's life that its fio did not time. By so much the seconds can be wrong to either side.
         """
         texts = list(command.inputs.values())
         if point.nodes == 1:
             jobs = jobs_of(report_of(outcome), texts[0])
             process = outcome.processes[0]
-            times = _task_times(self._moved_by(jobs, phase, point), starts_of(jobs), process.host)
+            moved = self._moved_by(jobs, phase, point)
+            # Where fio does not say when each job started, all are taken to have started together.
+            times = tuple(
+                TaskTime(rank, process.host, each.bytes, start_s, start_s + each.seconds)
+                for rank, (each, start_s) in enumerate(zip(moved, starts_of(jobs) or [0.0] * len(moved)))
+            )
             check_clock(max(t.end_s for t in times), process)
             clock_s = CLOCK_S
         else:
             reports = _reports_of_each(outcome, point)
             jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
-            clock_s = CLOCK_S + _unknown_s(times, outcome.processes)
+            untimed_s = [
+                process.end_s - process.start_s - time.seconds for time, process in zip(times, outcome.processes)
+            ]
+            clock_s = CLOCK_S + max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)
         return Measurement(
             metrics=self._metrics(jobs, phase, point, max(t.end_s for t in times)),
             world_size=len(times),
@@ -228,10 +213,7 @@ def common_options(point: Point, randseed: int) -> Dict[str, Any]:
 
 
 def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
-    """What a job moved in one direction, and how long that took; exact: the bytes that it was to move, if any.
-
-    Raises EngineError: E1 fio reports an error; T18 other bytes; T12 no time.
-    """
+    """What a job moved in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
     error, moved = field(job, 'error', int), field(done, 'io_bytes', int)
     if error:
         raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
@@ -264,14 +246,6 @@ def figure_of(done: List[Any]) -> str:
     return ' '.join(['bw_bytes', *(str(field(each, 'bw_bytes', int)) for each in done)])
 
 
-def _task_times(moved: List[Moved], starts_s: Optional[List[float]], host: str) -> Tuple[TaskTime, ...]:
-    """Where fio does not say when each job started, all are taken to have started together."""
-    return tuple(
-        TaskTime(rank, host, each.bytes, start_s, start_s + each.seconds)
-        for rank, (each, start_s) in enumerate(zip(moved, starts_s or [0.0] * len(moved)))
-    )
-
-
 def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
     """Those of all processes, in the order of ranks."""
     count = len(outcome.processes)
@@ -294,9 +268,3 @@ def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[Ta
         return TaskTime(rank, process.host, moved[rank].bytes, start_s, start_s + seconds)
 
     return tuple(of_all(processes, window, lambda sentence: 0))
-
-
-def _unknown_s(times: Tuple[TaskTime, ...], processes: Tuple[ProcessTime, ...]) -> float:
-    """The longest time that a process lived beside its job's runtime, without LEAD_S where all have slept so long."""
-    untimed_s = [process.end_s - process.start_s - time.seconds for time, process in zip(times, processes)]
-    return max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)

@@ -1,9 +1,6 @@
 """fio as an engine of Bonnie's file: its jobs follow each other in one process, each after the last (stonewall).
-
-Reads and writes of one transfer in turn are replays of logs of fio's, as in reuse.py. Where Bonnie++'s seekers take
-the places from one pipe, here each has its share of them from the start. The data do not compress. As in Bonnie++
-nothing empties a cache. The last job reads one transfer and removes the file.
-"""
+Reads and writes in turn are replays of fio's logs, as in reuse.py. Each seeker has its share of the places from the
+start. The data do not compress. Nothing empties a cache. The last job reads one transfer and removes the file."""
 
 import random
 from typing import Any, Dict, List, Optional

@@ -1,7 +1,5 @@
-"""fio as an engine of raw devices: it opens them to read and nothing else (seen with strace and fio 3.33).
-
-It is told not to invalidate their caches: the ioctl(2) BLKFLSBUF by which it does so writes what is dirty first.
-"""
+"""fio as an engine of raw devices, which it opens to read and nothing else (strace, fio 3.33). It does not invalidate
+their caches, for the ioctl(2) BLKFLSBUF writes what is dirty first."""
 
 from typing import Any, Dict, Iterable, List
 

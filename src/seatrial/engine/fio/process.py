@@ -1,7 +1,4 @@
-"""A process of fio: its job file, and the report that it leaves of its jobs, which are the tasks.
-
-The options come from fio's HOWTO.
-"""
+"""A process of fio: its job file (options by fio's HOWTO), and its report of the jobs, which are the tasks."""
 
 import hashlib
 import json
@@ -28,8 +25,6 @@ _EVERYWHERE: Dict[str, Any] = {
 
 
 class FioProcess(Engine):
-    """What every engine has that starts fio."""
-
     name = 'fio'
     programs = ('fio',)
     how_to_get = 'apt-get install fio, dnf install fio, or from spack-env/'
@@ -51,22 +46,15 @@ def job_file(options: Dict[str, Any], jobs: Dict[int, Dict[str, Any]]) -> str:
 
 
 def randseed_of(seed: int, raw: str) -> int:
-    """Other data for every launch and every task, and the same again for the same plan (rule P4).
-
-    fio multiplies its randseed by the number of the job. So 0 gives every file the same data, 3 gives the first job
-    what 1 gave to the third, and an even number loses bits.
-    """
+    """Other data for every launch and task, the same for the same plan (P4). Odd: fio loses bits of an even one."""
     launch = os.path.basename(raw)
     return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
 
 
 def report_of(outcome: Outcome) -> Any:
-    """fio's JSON. What fio says beside it stands on stderr and before the JSON; its errors begin with 'fio: '.
-
-    A job that is killed leaves exit status 0 and error 0, so an error line is a failure. Of a file that a job cannot
-    open fio says nothing: only its JSON has the error (both seen with 3.33).
-    Raises EngineError: T9 not one process; E1 fio failed, or its JSON is not whole.
-    """
+    """fio's JSON. A job that is killed leaves exit status 0 and error 0, so a line 'fio: ...' beside it is a failure;
+    of a file that a job cannot open only the JSON has the error (both seen with 3.33). Raises EngineError: T9 not one
+    process; E1 fio failed, or its JSON is not whole."""
     only_process('fio', outcome)
     text = outcome.outputs[0] or ''
     start = text.find('{\n')
@@ -103,11 +91,13 @@ def first_error(report: Any) -> Optional[Tuple[int, int]]:
 
 
 def jobs_of(report: Any, text: str) -> List[Any]:
-    """What the report says of each job of the job file, in their order.
-
-    Raises EngineError: T9 for other jobs; P15 where fio's own account of its options is not the job file.
-    """
-    names, options = zip(*_sections(text))
+    """What the report says of each job of the job file, in their order. Raises EngineError: T9 for other jobs; P15
+    where fio's own account of its options is not the job file."""
+    found = []
+    for section in text.split('[')[1:]:
+        head, *lines = section.splitlines()
+        found.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
+    names, options = zip(*found)
     jobs = field(report, 'jobs', list)
     if len(jobs) != len(names) - 1:
         raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {len(names) - 1}')
@@ -150,11 +140,8 @@ def runtime_of(done: Any, rank: int) -> float:
 
 
 def latencies_of(done: List[Any], key: str = 'clat_ns') -> Dict[int, int]:
-    """How many operations of all tasks took so many nanoseconds; a bin is named by its middle, within 0.8 %.
-
-    done: what the report has of each task in one direction, in the order of ranks; key: of fio's latencies those that
-    have bins. Raises EngineError E1, T1.
-    """
+    """How many operations of all tasks took so many nanoseconds, by the middle of a bin, within 0.8 %. done: what the
+    report has of each task in one direction; key: of the latencies that have bins. Raises EngineError E1, T1."""
     together: Dict[int, int] = {}
     for rank, each in enumerate(done):
         latency = field(each, key, dict)
@@ -174,14 +161,6 @@ def field(data: Any, key: str, kind: Type[T]) -> T:
     if type(value) is not kind:
         raise EngineError('E1', f"fio's JSON has no '{key}' where {kind.__name__} is expected")
     return value
-
-
-def _sections(text: str) -> List[Tuple[str, Dict[str, str]]]:
-    found = []
-    for section in text.split('[')[1:]:
-        head, *lines = section.splitlines()
-        found.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
-    return found
 
 
 def _in_report(text: str, said: List[str]) -> str:

@@ -1,11 +1,8 @@
 """fio as an engine of random I/O: jobs that read and write at random until their time is over, at a queue depth.
 
-One transfer in flight is pread(2) or pwrite(2), or a copy from or to a mapping of the whole file, which msync(2) ends
-where fsync(2) does else (seen with strace and 3.33). More are Linux's asynchronous I/O (libaio), which waits for each
-transfer unless O_DIRECT is on (io_submit(2)), so that a queue depth would be none.
-
-A latency is that of a transfer from before its submission to its completion (fio's lat), in the bins of its report:
-where io_submit(2) itself waits, as on file systems without asynchronous I/O, fio's clat leaves that time out.
+One transfer in flight is pread(2) or pwrite(2), or a copy from or to a mapping that msync(2) ends (strace, 3.33).
+More are libaio, which needs O_DIRECT, or each transfer is waited for (io_submit(2)). A latency is fio's lat, from
+before submission to completion, in the bins of its report: clat leaves out the time in io_submit(2).
 """
 
 from typing import Any, Dict, Iterable, List, Optional, Tuple

@@ -1,8 +1,4 @@
-"""fio as an engine of files used again: what is there stays, and is written over, updated or read in place.
-
-An update is a replay of a log of fio's (read_iolog): a read and a write of each transfer in turn, for fio's own mixed
-jobs have a place of their own for each direction. fio 3.33 was watched with strace doing so.
-"""
+"""fio as an engine of files used again in place. An update replays a log: read and write of each transfer."""
 
 from typing import Iterable, List, Optional
 
@@ -14,8 +10,7 @@ from seatrial.workload.access import file_name
 from seatrial.workload.base import READ, WRITE
 from seatrial.workload.registry import phase_of, phases_of
 
-MAX_LOGGED = 2**16
-"""Transfers of a task, each two lines of its log."""
+MAX_LOGGED = 2**16  # transfers of a task, each two lines of its log
 
 _LOG = 'read_iolog='
 

@@ -1,32 +1,21 @@
 """fio's file engines: the files of a flat tree, made, looked at, read and removed by the jobs of one node.
 
-What is said here was read in the source of fio 3.33 (filesetup.c, backend.c, engines/fileoperations.c) and seen with
-strace and timed system calls (3.28, 3.33, 3.42).
+Read in the source of fio 3.33 and seen with strace and timed system calls (3.28, 3.33, 3.42). Timed are, for each of
+a job's own files in turn and nothing else, but for the close of the last one:
 
-What a job does in the timed region, for each of its own files in turn and nothing else:
-    create   open(O_CREAT|O_RDWR) and close (filecreate); with bytes one pwrite of the whole file between (psync)
-    stat     stat (filestat)
-    read     open, one pread of the whole file, close (psync)
-    remove   unlink (filedelete)
-The close of a job's last file can come after its clock has stopped. Whether a file was there before it was created
-nobody says: there is no O_EXCL.
+create   open(O_CREAT|O_RDWR) and close (filecreate); with bytes one pwrite of the whole file between (psync)
+stat     stat (filestat)
+read     open, one pread of the whole file, close (psync)
+remove   unlink (filedelete)
 
-Rule T17: a job whose files are shorter than its filesize removes them and lays them out anew, even under filestat and
-filedelete. With create_on_open=1 it does not; so that stands in every job here, a file that is missing or short is an
-error, and neither stat nor read makes or removes any. What remains are mkdirs, before the clock, of the directories
-in the names.
+Rule T17: a job whose files are shorter than its filesize lays them out anew, but not with create_on_open=1, which
+every job here has: a file that is missing or short is an error. What remains are mkdirs, before the clock. Also
+before it fio looks every name up, so that names and attributes are always in the client's cache.
 
-Before the clock fio looks every name up, once for filecreate and twice for the others. So names and attributes are
-always in the client's cache, even where it was emptied before the launch: its rate of stat is that of the cache.
-
-The clock of a job runs from its first operation to its last, without start-up and layout, and is rounded up to whole
-milliseconds. When a job started fio tells from 3.36 on. Before, all are taken to have started together, and the
-phase comes out shorter than it was: with a job a core by up to 6 ms, with 4 by 18 ms, with 16 by 38 ms.
-
-A latency of fio is that of the stat or the unlink alone, within 0.3 us of what the call took by another clock. In
-'create' it leaves out the close, with bytes and in 'read' the open too: that is no latency of the operation.
-
-The data are random and other in every file and launch, and made in the timed region. fio takes 0.5 KB a file.
+A job's clock runs from its first operation to its last, rounded up to milliseconds. Up to 3.35, which do not tell
+when a job started, all are taken to have started together: the phase comes out shorter, with a job a core by up to 6
+ms, with 4 by 18 ms, with 16 by 38 ms. A latency is that of the stat or the unlink alone, within 0.3 us; of 'create'
+and 'read' it is none of the operation. The data are random, and made in the timed region; fio takes 0.5 KB a file.
 """
 
 import errno
@@ -71,8 +60,7 @@ class FioFiles(FioProcess):
     checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end, to
-        sync them a second time (both seen)."""
+        """fsync=1 leaves out each job's last file; fsync_on_close syncs all a second time at the end (both seen)."""
         tree = point.tree
         if tree.depth:
             directories = levels_total(point, point.tasks).directories
@@ -101,10 +89,7 @@ class FioFiles(FioProcess):
         return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One fio process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
-
-        Shared files lie in 'tree', those of a task alone in 'tree.RANK': made before 'create', never removed here.
-        """
+        """One process with a job a task: raw + '.fio' and '.json'; files in 'tree', or in 'tree.RANK' of a task."""
         pool_kib = max(MIN_POOL_KIB, levels_total(point, point.tasks).files // POOLS)
         more = [f'--alloc-size={pool_kib}'] if _moves_data(phase, point) else []
         directories = sorted({_directory(point, rank) for rank in range(point.tasks)})
@@ -124,15 +109,13 @@ class FioFiles(FioProcess):
         return flat_entries(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What fio said of its jobs. Raises EngineError:
+        """What fio said of its jobs. Raises EngineError: E1 it failed, or its report is not whole or not possible;
+        T17 a file was not there; T9 other jobs than planned; P15 other options; T1 other operations than those on its
+        files, or figures that contradict each other; T12 a job has no runtime.
 
-        E1 it failed, or its report is not whole or not possible; T17 a file was not there; T9 other jobs than
-        planned; P15 other options; T1 a job did other operations than its own files', or its figures contradict each
-        other; T12 a job has no runtime.
-
-        The figure: fio's iops of every job in the order of ranks; they must not be added up, each being over its own
-        runtime. The seconds: from the first job's start, as far as it is reported, to the last one's end. The
-        percentiles: of all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
+        The figure: fio's iops of every job, each over its own runtime. The seconds: first start, as far as it is
+        reported, to last end. Percentiles: of all operations together, to the 0.8 % of fio's bins; for `stat` and
+        `remove`.
         """
         ((_, text),) = command.inputs.items()
         jobs = jobs_of(_report(phase_of(point, phase), outcome), text)

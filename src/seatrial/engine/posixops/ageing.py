@@ -48,7 +48,7 @@ def _age(work: Work, point: Point, other: int) -> None:
 
 
 def look(size: int, inodes: int) -> None:
-    """Raises Failure P9a where with so many bytes and inodes more less than FLOOR would be free."""
+    """Raises Failure P9a where so many bytes and inodes more would leave less than FLOOR free."""
     there = os.statvfs('.')
     unit = there.f_frsize
     for what, needed, free, whole in (

@@ -2,16 +2,15 @@
 
 One launch, in which nothing ends before the other has been timed:
 
-    checkpoint          the others write a file each, in pieces of 1 MiB, sync and close it. Nobody trains
-    training            for as long as that took, the training reads alone
-    checkpoint_beside   a checkpoint once more, and the training goes on meanwhile
-    training_beside     the samples of that time
+checkpoint          the others write a file each, in pieces of 1 MiB, sync and close it. Nobody trains
+training            for as long as that took, the training reads alone
+checkpoint_beside   a checkpoint once more, and the training goes on meanwhile
+training_beside     the samples of that time
 
-The training begins before it counts, so that no accelerator waits for its first batch. Its samples are those on which
-the accelerators have worked in the time, in parts of a batch too. It goes through its data set again and again; the
-page cache is told to drop each sample that was read (posix_fadvise(2), POSIX_FADV_DONTNEED). Counters of the node
-show whether it does (P2). A task that trains reads what one of the others has written: where there are several nodes,
-of another one, and where the number of nodes is even no node does both.
+The training begins before it counts, so that no accelerator waits for its first batch; parts of a batch count too. It
+goes through its data set again and again, and has the page cache drop each sample (posix_fadvise(2)), which counters
+of the node prove (P2). A task that trains reads what a writer has written, where there are several nodes of another
+one.
 """
 
 import os

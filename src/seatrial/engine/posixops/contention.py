@@ -40,7 +40,6 @@ CONTENDED: Dict[str, Guarantee] = {
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
     shared = _SHARED.get(spec.phase)
     if shared is None:
         _hold_open(work, spec.point)

@@ -1,11 +1,8 @@
 """posixops: what neither IOR, mdtest nor fio knows, with no program but the node's own python3: metadata, trainings.
 
-One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
-a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
-waiting for the last one. What is done and what counts as an operation is said in the other
-files of this folder, one a kind of workload.
-The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less
-than some microseconds, it is the interpreter that is measured.
+One process a task; all meet at a barrier before each timed act (barrier.py), so that a rate is the operations of all
+tasks from the first one's start to the last one's end. What an operation is, the other files of this folder say. The
+interpreter adds to each what docs/benchmarks.md says of it.
 """
 
 import json
@@ -17,7 +14,7 @@ from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, 
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.part import ROW
 from seatrial.engine.posixops.table import PARTS
-from seatrial.engine.posixops.work import NANOSECOND, Report, Spec, Timed
+from seatrial.engine.posixops.work import NANOSECOND, Report, Spec
 from seatrial.model.action import TRANSCRIPT
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
@@ -40,7 +37,9 @@ class PosixOps(Engine):
     makes: Tuple[str, ...] = (*FILE_NAMES, *(name for part in PARTS.values() for name in part.makes))
 
     def cannot(self, point: Point) -> Optional[str]:
-        longest = _longest_path(point)
+        tree = point.tree or TreePart()
+        deepest = f'tree.{point.tasks}' + f'/d{tree.branching}' * tree.depth
+        longest = len(f'{deepest}/f.{point.tasks}.{max(tree.files_per_directory, tree.empties_per_directory)}')
         too_long = f'cannot handle paths of {longest} characters' if longest > MAX_PATH else None
         return PARTS[point.kind].cannot(point) or too_long
 
@@ -69,14 +68,10 @@ class PosixOps(Engine):
         return PARTS[point.kind].elsewhere(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the tasks said. Raises EngineError: E1 a task failed; T8 its report is damaged or it does not
-        agree with those of the others; T9, T10 other tasks or nodes than planned; T12 it took no time; T17 what an
-        earlier launch has made is not there; P15 other operations than planned, or another number of them; F2 data
-        are not read as they were written; of a scenario as figures().
-
-        clock_s: what times of two tasks can be apart, where their nodes have clocks of their own; else the clock's
-        nanosecond.
-        """
+        """What the tasks said. Raises EngineError: E1 a task failed; T8 its report is damaged or does not agree with
+        the others'; T9, T10 other tasks or nodes than planned; T12 no time; T17 what an earlier launch has made is
+        not there; P15 other operations, or another number of them; F2 data are not read as they were written; of a
+        scenario as figures(). clock_s: what times of two tasks on nodes with clocks of their own can be apart."""
         part = PARTS[point.kind]
         reports = _reports(outcome, point, part.course)
         _check_hosts(reports, point)
@@ -99,12 +94,6 @@ class PosixOps(Engine):
             facts=facts,
         )
         return part.measured(phase, point, reports, plain, outcome)
-
-
-def _longest_path(point: Point) -> int:
-    tree = point.tree or TreePart()
-    deepest = f'tree.{point.tasks}' + f'/d{tree.branching}' * tree.depth
-    return len(f'{deepest}/f.{point.tasks}.{max(tree.files_per_directory, tree.empties_per_directory)}')
 
 
 def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:
@@ -174,18 +163,13 @@ def _metric(name: str, planned: int, reports: List[Report]) -> Metric:
     shared_out = all(span for spans in rounds for span in spans)
     task_seconds = [sum(span.end_s - span.start_s for span in each.spans if span) for each in timed]
     own_s = tuple(task_seconds) if shared_out else ()
-    return rate(name, done, seconds, f'{done / seconds:.3f}', own_s, _percentiles(name, done, timed))
-
-
-def _percentiles(name: str, number: int, timed: List[Timed]) -> Dict[str, float]:
-    """Over the single calls of all tasks; empty where none was timed singly."""
     counts: Dict[int, int] = {}
     for each in timed:
         for key, times in each.nanoseconds.items():
             counts[int(key)] = counts.get(int(key), 0) + times
-    if counts and sum(counts.values()) != number:
-        raise EngineError('T8', f'{name}: {sum(counts.values())} of {number} calls have a time')
-    return percentiles_of(counts)
+    if counts and sum(counts.values()) != done:
+        raise EngineError('T8', f'{name}: {sum(counts.values())} of {done} calls have a time')
+    return rate(name, done, seconds, f'{done / seconds:.3f}', own_s, percentiles_of(counts))
 
 
 def _name(report: Report) -> str:

@@ -1,9 +1,8 @@
 """posixops, integrity: what tasks have written in one of many ways is read back by another as it was, byte for byte.
 
-Up to three tasks take part, of as many nodes where there are, and the last of them reads. It opens no file before
-that, so that no cache of its node is older than the data, and reads past the cache where that can be. What is
-written is synced and closed before. So nothing is asked that NFS does not guarantee: data that differ are lost or
-changed (rule F2), and their file stays. The data are those of proof/task.py, of a key that is new in every launch.
+Up to three tasks take part, of as many nodes where there are. The last one reads, past the cache where that can be,
+files that it has not opened before and that were synced and closed: nothing is asked that NFS does not guarantee.
+Data that differ are lost or changed (rule F2), and their file stays. The data are those of proof/task.py.
 """
 
 import errno
@@ -39,10 +38,7 @@ class WayRefused(Exception):
 
 
 class Pattern:
-    """One way to write, as one task of the launch sees it.
-
-    writers: take turns; together: write at once. Both are ranks, as reader is
-    """
+    """One way to write, as one task sees it: the ranks that write in turn (writers) or at once (together)."""
 
     def __init__(self, work: Work, key: str, name: str) -> None:
         self._work, self._key, self._name = work, key, name
@@ -63,7 +59,9 @@ class Pattern:
         self._turn('make a directory', {0: lambda: os.mkdir(self._directory)})
         try:
             attempt(self)
-            holds, seen = True, self._seen()
+            how = 'past its cache' if self._past else 'perhaps from its cache'
+            where = f'written on {self._hosts(self._wrote)} and read on {self._hosts([self.reader])}'
+            holds, seen = True, f'{self._compared} B {where}, {how}'
         except WayRefused as refused:
             holds, seen = None, f'the file system cannot {refused}'
         self._turn('remove its files', {0: self._remove})
@@ -130,11 +128,6 @@ class Pattern:
     def _hosts(self, ranks: List[int]) -> str:
         return listed(sorted({self._work.hosts[rank] for rank in ranks}))
 
-    def _seen(self) -> str:
-        how = 'past its cache' if self._past else 'perhaps from its cache'
-        where = f'written on {self._hosts(self._wrote)} and read on {self._hosts([self.reader])}'
-        return f'{self._compared} B {where}, {how}'
-
     def _remove(self) -> None:
         for name in os.listdir(self._directory):
             os.unlink(self.path(name))
@@ -145,8 +138,7 @@ Attempt = Callable[[Pattern], None]
 WAYS_TO_WRITE: List[Guarantee] = []
 """The facts that are tried here. Data that differ are no fact that does not hold, but a failure (rule F2)."""
 
-PATTERNS: Dict[str, Attempt] = {}
-"""By their names, and in their order, which is that of the functions."""
+PATTERNS: Dict[str, Attempt] = {}  # by their names, and in their order, which is that of the functions
 
 
 def _way(words: str, source: str) -> Callable[[Attempt], Attempt]:
@@ -291,11 +283,8 @@ def _renamed(pattern: Pattern) -> None:
 
 @_way('writers that keep each other out leave the data of one', 'POSIX.1 fcntl()')
 def _locked_writers(pattern: Pattern) -> None:
-    """All write all of the file, in pieces, each as a whole under one lock: it must hold the data of one of them.
-
-    Not where the locks do not reach from one to the other, as those of OCFS2 with o2cb, of Lustre's localflock and
-    of NFS's local_lock do not from node to node: then nobody guarantees what it holds.
-    """
+    """All write all of the file, in pieces, each time under one lock: it must hold the data of one of them. Not where
+    locks do not reach from one to the other (OCFS2 with o2cb, Lustre's localflock, NFS's local_lock)."""
     held: List[int] = []
 
     def hold(place: int) -> None:

@@ -1,10 +1,9 @@
 """posixops, limits: all tasks write until a quota or the file system refuses more, and see what became of it.
 
 Of bytes, a task writes records of a known content to a file of its own and syncs each; of inodes, it makes empty
-files in a directory of its own. What was acknowledged is what a sync that returned has covered, to the byte: a write
-that was cut short counts for what it took. Another task, of another node where there is one, compares all of it, past
-the cache where that can be: what is missing or changed is lost data (rule F2), and stays. Then all is removed, and a
-task writes again.
+files in a directory of its own. What a sync that returned has covered was acknowledged, to the byte. A task of
+another node, where there is one, compares all of it, past the cache where that can be: what is missing or changed is
+lost data (rule F2), and stays. Then all is removed, and a task writes again.
 """
 
 import contextlib
@@ -40,17 +39,13 @@ LIMITS: Tuple[Guarantee, ...] = (
 
 
 class Taken(NamedTuple):
-    """What a task has got, in bytes or inodes.
+    """What a task has got, in bytes or inodes."""
 
-    sure: acknowledged; tried: that may be there; used: what the limit counts of it; refused: the errno's name; late:
-    whether its time was over before
-    """
-
-    sure: int = 0
-    tried: int = 0
-    used: int = 0
-    refused: str = ''
-    late: bool = False
+    sure: int = 0  # acknowledged
+    tried: int = 0  # acknowledged or not: what may be there
+    used: int = 0  # what the limit counts of it
+    refused: str = ''  # the errno's name
+    late: bool = False  # whether its time was over before
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:

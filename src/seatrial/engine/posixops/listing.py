@@ -1,7 +1,4 @@
-"""posixops, the listing of one directory, as `ls -l` does it: names by readdir(3), attributes by lstat(2) of each.
-
-The directory is made in a launch of its own. The launch that lists makes no call on it before its first pass.
-"""
+"""posixops, one directory as `ls -l` lists it: readdir(3), lstat(2) of each; in another launch than its making."""
 
 import hashlib
 import os
@@ -19,7 +16,6 @@ from seatrial.workload.tree import operations
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """The directory is made, or all passes go over it. Raises Failure and OSError."""
     return {MAKING: tree.carry_out, PHASE: _list}[spec.phase](work, spec)
 
 

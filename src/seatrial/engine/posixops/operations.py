@@ -3,22 +3,19 @@
 Each task works in a directory of its own, `calls.RANK`, or all of them in `calls`, on entries whose names have its
 rank. Every single call is timed, interpreter included. What an operation is:
 
-    mkdir, rmdir    of an empty directory
-    chdir           into the next of these directories, from the one before
-    create          open(O_CREAT|O_EXCL) and close
-    open            an existing file, for reading and writing
-    write, read     all bytes of the file, in one call each, through the descriptor that is open. What is read was
-                    written just before, by the same task
-    close           of a file that was written: where the file system writes back on close, this shows it
-    stat, access, chmod, rename
-    readdir         the next entry of a listing (readdir(3)): a task takes as many as it has files, from the
-                    start of the directory, so that in a directory of its own it is the whole listing. The directory
-                    is opened inside the seconds, and is no operation
-    link            a second name of a file, in the same directory
-    unlink          of a file's only name: the file is gone
+mkdir, rmdir    of an empty directory
+chdir           into the next of these directories, from the one before
+create          open(O_CREAT|O_EXCL) and close
+open            an existing file, for reading and writing
+write, read     all bytes of the file, in one call each; what is read the same task has just written
+close           of a file that was written: where the file system writes back on close, this shows it
+stat, access, chmod, rename
+readdir         the next entry of a listing (readdir(3)), as many as a task has files; opening the directory is
+                inside the seconds, and no operation
+link            a second name of a file, in the same directory
+unlink          of a file's only name: the file is gone
 
-No more than OPEN_AT_ONCE files are open at one time: where there are more, the first so many are opened, written,
-read and closed, then the next, and the seconds of an operation are the sum over these rounds.
+No more than OPEN_AT_ONCE files are open at one time: else the seconds of an operation are the sum over rounds.
 """
 
 import os
@@ -36,22 +33,13 @@ OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for mo
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
     point = spec.point
     private = point.tree.subtrees == 'private'
     where = f'calls.{work.rank}' if private else 'calls'
     makes = private or work.rank == 0
     work.untimed('make the directory', (lambda: os.mkdir(where)) if makes else None)
     numbers = range(point.tree.files_per_directory)
-    _directories(work, where, [f'd.{work.rank}.{number}' for number in numbers])
-    files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
-    _open_files(work, files, point.tree.bytes_per_file)
-    _names(work, where, files)
-    work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
-    return ()
-
-
-def _directories(work: Work, where: str, names: List[str]) -> None:
+    names = [f'd.{work.rank}.{number}' for number in numbers]
     paths = [f'{where}/{name}' for name in names]
     work.each('mkdir', os.mkdir, paths)
     home = os.open('.', os.O_RDONLY | os.O_DIRECTORY)
@@ -59,6 +47,11 @@ def _directories(work: Work, where: str, names: List[str]) -> None:
     os.fchdir(home)
     os.close(home)
     work.each('rmdir', os.rmdir, paths)
+    files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
+    _open_files(work, files, point.tree.bytes_per_file)
+    _names(work, where, files)
+    work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
+    return ()
 
 
 def _open_files(work: Work, files: List[str], size: int) -> None:

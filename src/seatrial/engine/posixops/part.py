@@ -16,16 +16,12 @@ T = TypeVar('T', bound=Callable[..., object])
 
 
 class Guarantee(NamedTuple):
-    """What POSIX guarantees of a file system, or Linux beside it: a fact that is tried.
+    """What POSIX guarantees of a file system, or Linux beside it: a fact that is tried."""
 
-    name: its stable id; words: what holds, for people; tasks: how many it takes to try it
-    source: an interface or a section of POSIX.1-2017 (IEEE Std 1003.1-2017), or a page of the Linux manual
-    """
-
-    name: str
-    words: str
-    tasks: int
-    source: str
+    name: str  # its stable id
+    words: str  # what holds, for people
+    tasks: int  # how many it takes to try it
+    source: str  # an interface or a section of POSIX.1-2017 (IEEE Std 1003.1-2017), or a page of the Linux manual
 
 
 def declared(
@@ -43,30 +39,23 @@ def declared(
 
 
 class Part(NamedTuple):
-    """What posixops does of one kind of workload.
+    """What posixops does of one kind of workload."""
 
-    carry_out:  on the node, one task's part in a launch; what it saw. Raises Failure and OSError
-    planned:    the metrics that the tasks time, with the operations that all of them together do for each
-    facts:      by the names of the phases that tell any, in their order
-    measured:   what the rates of what was timed and the tasks' reports come to. Raises EngineError
-    makes:      as of Engine
-    cannot:     as of Engine
-    needs:      programs beside the interpreter, by the names of the phases that need any
-    elsewhere:  Engine.reads_elsewhere
-    hosts_from: so many nodes, from which on a task is told where the others run
-    directory:  in which the entries of a point lie
-    course:     whether it goes on beside actions: tasks say lines that begin with ROW, and the transcript of
-                the actions is read
-    """
-
+    # on the node, one task's part in a launch; what it saw. Raises Failure and OSError
     carry_out: Callable[[Work, Spec], Tuple[Fact, ...]]
+    # the metrics that the tasks time, with the operations that all of them together do for each
     planned: Callable[[str, Point], Dict[str, int]] = lambda phase, point: {}
+    # by the names of the phases that tell any, in their order
     facts: Dict[str, Tuple[Guarantee, ...]] = {}  # noqa: RUF012 (a value; nobody changes it)
+    # what the rates of what was timed and the tasks' reports come to. Raises EngineError
     measured: Callable[[str, Point, List[Report], Measurement, Outcome], Measurement] = lambda *given: given[3]
-    makes: Tuple[str, ...] = ()
-    cannot: Callable[[Point], Optional[str]] = lambda point: None
+    makes: Tuple[str, ...] = ()  # as of Engine
+    cannot: Callable[[Point], Optional[str]] = lambda point: None  # as of Engine
+    # programs beside the interpreter, by the names of the phases that need any
     needs: Dict[str, Tuple[str, ...]] = {}  # noqa: RUF012
-    elsewhere: Callable[[Point, str], bool] = lambda point, phase: False
-    hosts_from: int = 2
-    directory: Callable[[Point], str] = lambda point: 'tree'
+    elsewhere: Callable[[Point, str], bool] = lambda point, phase: False  # Engine.reads_elsewhere
+    hosts_from: int = 2  # so many nodes, from which on a task is told where the others run
+    directory: Callable[[Point], str] = lambda point: 'tree'  # in which the entries of a point lie
+    # whether it goes on beside actions: tasks say lines that begin with ROW, and the transcript of the actions is
+    # read
     course: bool = False

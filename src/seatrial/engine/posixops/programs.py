@@ -1,19 +1,17 @@
 """posixops, interactive use by programs of the node: git, pip, make and cc, on files that each task makes itself.
 
-    git_clone       `git clone --no-local` of a bare repository with one commit: a pack is sent, indexed and checked
-                    out, as from a server, and no object is linked
-    git_status      `git status` of a clone that nobody has asked before
-    venv_create     `python3 -m venv`, with the pip that Python brings along
-    pip_install     `pip install --no-index --no-deps` of a wheel of so many modules, which pip compiles to bytecode
-    package_import  every task starts the interpreter of the first one's environment, and imports all modules of the
-                    package. On many nodes that is a module storm
-    compile         `make` of a program of so many sources, each with the same headers. Every task has its own, and
-                    one compiler at a time: a launcher may bind it to one core. Most of the time is the compiler's
+git_clone       `git clone --no-local` of a bare repository with one commit: a pack is sent, indexed and checked
+                out, as from a server, and no object is linked
+git_status      `git status` of a clone that nobody has asked before
+venv_create     `python3 -m venv`, with the pip that Python brings along
+pip_install     `pip install --no-index --no-deps` of a wheel of so many modules, which pip compiles to bytecode
+package_import  every task starts the interpreter of the first one's environment, and imports all modules of the
+                package: a module storm, on many nodes
+compile         `make` of a program of so many sources with the same headers, one compiler a task
 
-All that a task makes lies in `programs.RANK`, HOME and the programs' own temporary files included, and no
-configuration of a user or of the node takes part. On several nodes what a step reads was made on the next node, so
-that it comes from there. What came of a step is proved after its time: the files of a clone and their sizes, what
-a package has and what a program prints.
+All that a task makes lies in `programs.RANK`, HOME and temporary files included; no configuration of a user or of the
+node takes part. On several nodes what a step reads was made on the next one. What came of a step is proved after its
+time: files and sizes of a clone, what a package has, what a program prints.
 """
 
 import base64
@@ -58,7 +56,6 @@ _GIT_CONFIG = """[core]
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part of interactive use. Leaves nothing behind. Raises Failure and OSError."""
     _STEPS[spec.phase](work, spec)
     return ()
 

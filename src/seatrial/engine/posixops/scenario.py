@@ -1,12 +1,9 @@
 """posixops, scenarios: a task writes, syncs and reads back records of its own file, and says what became of them.
 
-A record's content follows from the launch, the task's file, the offset and the generation, which is how often it
-was written. An operation counts when it is acknowledged: the write when its fdatasync has returned, the read when
-its content is as it should be. Of a write that failed nobody knows whether it took place: then either content is
-right. Reads go past the cache of the node where that can be. At the end all of the file is compared.
-
-The task says a line of JSON (scenario_figures.Row) for each second, or where nothing is planned for longer in a long
-scenario for each minute: what it has to remember does not grow, nor does its record much.
+A record's content follows from launch, file, offset and generation, which is how often it was written. A write counts
+when its fdatasync has returned, a read when its content is as it should be; after a write that failed either content
+is right. Reads go past the cache where that can be. At the end all of the file is compared. The task says a line of
+JSON (scenario_figures.ScenarioRow) for each second, or in a long scenario, where nothing is planned, for each minute.
 """
 
 import contextlib
@@ -38,11 +35,9 @@ from seatrial.model.codec import to_json
 from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
 
-SEEN_WITHIN_S = 60.0
-"""In which whoever conducts the actions answers that the load has begun."""
+SEEN_WITHIN_S = 60.0  # in which whoever conducts the actions answers that the load has begun
 
-OVER_WITHIN_S = 900.0
-"""After the load, in which the last undo ends."""
+OVER_WITHIN_S = 900.0  # after the load, in which the last undo ends
 
 POLL_S = 0.2
 PAUSE_S = 0.1  # after an error: a call that is refused at once would be made thousands of times a second

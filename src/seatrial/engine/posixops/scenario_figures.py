@@ -28,11 +28,9 @@ GAP_S = 1.0
 
 RECOVERED = 0.90
 SMOOTH_S = 5
-LATE_S = 5.0
-"""That an action may begin after its time, or end after it, beside what its commands take."""
+LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
 
-SKEW_S = 2.0
-"""That the clocks of node and login side may be apart: an outage is wanted to a second."""
+SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
 
 GRACE_S = 30.0
 """After an undo, in which errors still belong to the action: a client gives up a little later than a server."""
@@ -40,8 +38,7 @@ GRACE_S = 30.0
 LATENCY_STEPS = 4  # of a power of two
 VERIFIED = own.VERIFIED
 
-SHORT_S = 2 * 3600.0
-"""A scenario up to this has a row for every second from its beginning to its end."""
+SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 
 AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
 """Of a longer one those seconds before and after an action have rows of their own, and else each minute."""
@@ -65,17 +62,14 @@ class ScenarioRow(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """All tasks together. bytes_at: moved in each second. errors: (second, errno, number, rank).
-
-    verified: how many records were read and were as they should be
-    """
+    """All tasks together. bytes_at: moved in each second. errors: (second, errno, number, rank)."""
 
     bytes_at: Dict[int, float]
     gaps: Tuple[Tuple[Tuple[float, float], ...], ...]
     errors: Tuple[Tuple[float, str, int, int], ...]
     latencies: Dict[int, int]
     longest_s: float
-    verified: int
+    verified: int  # how many records were read and were as they should be
 
 
 def file_of(rank: int) -> str:
@@ -151,7 +145,11 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         raise EngineError('A1', 'nobody carried the actions out')
     if abs(transcript.skew_s) > SKEW_S:
         raise EngineError('A1', f'the clocks of the node and the login side are {transcript.skew_s:.1f} s apart')
-    steps = {(step.action, step.step, place): step for place, step in _numbered(transcript.steps)}
+    steps: Dict[Tuple[str, str, int], Step] = {}
+    number = -1  # of the action in the course
+    for done in transcript.steps:
+        number += done.step == START
+        steps[done.action, done.step, number] = done
     windows = []
     for place, planned in enumerate(point.actions):
         start, undo = (steps.get((planned.name, each, place)) for each in (START, UNDO))
@@ -173,15 +171,6 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         if window.end_s + own.MIN_AFTER_S > following + LATE_S:
             raise EngineError('A1', f'the undo of {window.name} left no time to recover')
     return windows
-
-
-def _numbered(steps: Sequence[Step]) -> List[Tuple[int, Step]]:
-    """Each with the number of its action in the course."""
-    found, number = [], -1
-    for step in steps:
-        number += step.step == START
-        found.append((number, step))
-    return found
 
 
 def figures(
@@ -215,13 +204,15 @@ def figures(
     def metric(name: str, value: float, unit: str, better: str = HIGHER, figure: str = '') -> Metric:
         return Metric(name, value, unit, better, seconds, 0, figure or f'{value:.6g}')
 
+    worst = max(outages, key=lambda each: outages[each])
+    said_worst = f'{outages[worst]:.1f} s on {worst}' if outages[worst] else 'none'
     metrics = (
         metric(own.BEFORE, before, 'B/s'),
         metric(own.DURING, during, 'B/s'),
         metric(own.AFTER, after, 'B/s'),
         metric(own.RATIO, during / before, ''),
         metric(own.RATIO_AFTER, after / before, ''),
-        metric(own.OUTAGE, max(outages.values()), 's', LOWER, _worst(outages)),
+        metric(own.OUTAGE, outages[worst], 's', LOWER, said_worst),
         metric(own.OUTAGES, sum(outages.values()), 's', LOWER),
         _recovery(windows, recovered, ends)._replace(seconds=seconds),
         metric(own.P99, _p99(totals), 's', LOWER),
@@ -292,7 +283,6 @@ def _check_error(
 
 
 def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> Dict[str, float]:
-    """Seconds by host."""
     found: Dict[str, float] = {}
     for host, gaps in zip(hosts, totals.gaps):
         lost_s = sum(
@@ -300,11 +290,6 @@ def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, 
         )
         found[host] = max(found.get(host, 0.0), lost_s)
     return found
-
-
-def _worst(outages: Dict[str, float]) -> str:
-    host = max(outages, key=lambda each: outages[each])
-    return f'{outages[host]:.1f} s on {host}' if outages[host] else 'none'
 
 
 def _p99(totals: Totals) -> float:

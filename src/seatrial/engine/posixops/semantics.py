@@ -1,8 +1,6 @@
-"""posixops, what POSIX guarantees: each guarantee is tried in a directory of its own, and leaves nothing behind.
-
-A trial reads as one story of two tasks; task_pair.py lets each of them do its part. A step that fails with an
-errno is a guarantee that does not hold, and says so.
-"""
+"""posixops, what POSIX guarantees: each guarantee is tried in a directory of its own, and leaves nothing behind. A
+trial reads as one story of two tasks (task_pair.py). A step that fails with an errno is a guarantee that does not
+hold."""
 
 import contextlib
 import errno
@@ -40,8 +38,7 @@ NOBODY = 65534
 
 Attempt = Callable[[Pair], Seen]
 GUARANTEES: List[Guarantee] = []
-TRIALS: Dict[str, Attempt] = {}
-"""By the names of the guarantees, and in their order, which is that of the functions."""
+TRIALS: Dict[str, Attempt] = {}  # by the names of the guarantees, and in their order, which is that of the functions
 
 
 def _guarantee(words: str, source: str, tasks: int = 1) -> Callable[[Attempt], Attempt]:
@@ -50,7 +47,6 @@ def _guarantee(words: str, source: str, tasks: int = 1) -> Callable[[Attempt], A
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """The facts of a phase, tried. Raises OSError, Failure and BarrierError."""
     return {PHASE: _probe, INTEGRITY: integrity.carry_out}[spec.phase](work)
 
 

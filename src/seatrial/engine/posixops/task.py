@@ -1,7 +1,4 @@
-"""The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
-
-The kinds of workload have files of their own in this folder.
-"""
+"""The program of posixops on the nodes: one process a task, which says one line of JSON at its end."""
 
 import errno
 import json

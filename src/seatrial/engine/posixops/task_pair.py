@@ -1,9 +1,8 @@
 """posixops, two tasks that take turns to try one guarantee.
 
-All tasks go through a trial step by step and in step: the task whose turn it is does something and tells all of
-them what came of it, so that all take the same decisions, and no step begins before the one before it has ended.
-The first task is task 0. The other one is the first one of another node, or task 1 where there is no other
-node, or the first one itself where it is alone.
+All tasks go through a trial in step: the task whose turn it is does something and tells all of them what came of it,
+so that all take the same decisions. The first task is task 0. The other one is the first one of another node, or task
+1 where there is no other node, or the first one itself where it is alone.
 """
 
 import errno
@@ -18,8 +17,7 @@ from seatrial.engine.barrier import TaskBarrier
 from seatrial.model.metric import Fact
 
 ROOT = 'semantics'
-LATE_S = 10.0
-"""Seconds that a name may come after its file was closed: rclone makes an empty file on HDFS so."""
+LATE_S = 10.0  # seconds that a name may come after its file was closed: rclone makes an empty file on HDFS so
 
 Seen = Tuple[Optional[bool], str]
 Step = Callable[[], Any]

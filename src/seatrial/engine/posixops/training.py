@@ -1,13 +1,10 @@
 """posixops, the reads of a training: threads read batches ahead, and an accelerator that is simulated works on them.
 
-    write   every task writes its files, sample after sample of random bytes, and syncs each
-    epochs  a thread takes the next batch, and reads its samples one after the other; a file is opened where the
-            sample before was of another one. The task takes the batches in their order, and sleeps for the time that
-            an accelerator works on each: in it the threads go on, as far ahead as the point has it. What a sample is
-            read into is the thread's own, and nothing decodes it
-
-By mmap(2) a sample is mapped, and all of its bytes are touched without the interpreter's lock: Adler's checksum of
-them is made, of some GB/s. On several nodes a task reads what one of the next node has written, in both epochs.
+Every task writes its files, sample after sample of random bytes, and syncs each. In an epoch a thread takes the next
+batch and reads its samples; the task takes the batches in their order, and sleeps for the time that an accelerator
+works on each. A sample is read into memory of the thread's own and not decoded; by mmap(2) all of its bytes are
+touched by Adler's checksum, without the interpreter's lock. On several nodes a task reads what one of the next node
+has written, in both epochs.
 """
 
 import collections
@@ -33,8 +30,6 @@ REST = ' after its first batch'
 
 
 class TrainingSample(NamedTuple):
-    """Where a sample lies."""
-
     name: str
     offset: int
 

@@ -1,17 +1,15 @@
 """posixops, a task's part in a metadata tree: directories and files are made, statted, read and removed.
 
-On the disk: a tree's root is `tree`, or `tree.RANK` where every task has its own; its directories are
-d0, d1, ... in each other. In every directory a task puts its files f.RANK.0, f.RANK.1, ... and its empty directories
-e.RANK.0, e.RANK.1, ... The first task makes and removes the directories of a shared tree, as with mdtest; all others
-then work in every one of them, in the same order.
+A tree's root is `tree`, or `tree.RANK` where every task has its own; its directories are d0, d1, ... in each other.
+In every directory a task puts its files f.RANK.0, ... and its empty directories e.RANK.0, ... The first task makes
+and removes the directories of a shared tree, as with mdtest.
 
-One after the other are timed, each from a common beginning on: directories of the tree, empty directories, files;
-and the other way round where they are removed. Making a file is open(O_CREAT|O_EXCL), write, fsync where it is asked
-for, and close; reading it is open, read and close; the others are the one call. Finding is IO500's: every entry is
-listed, and of the files whose names have 01 in them the size is looked at. Each directory is listed by one task.
+One after the other are timed, each from a common beginning on: directories of the tree, empty directories, files; the
+other way round where they are removed. Making a file is open(O_CREAT|O_EXCL), write, fsync where it is asked for, and
+close; reading it is open, read and close; the others are the one call. Finding is IO500's: every entry is listed,
+each directory by one task, and of the files whose names have 01 in them the size is looked at.
 
-On several nodes a later phase works on what a task of another node has made, and of yet another in the phase after
-it: 1, 2 and 3 nodes further for stat and find, read, and remove, less where there are fewer nodes.
+On several nodes stat and find work on what a task 1 node further has made, read 2 and remove 3, or less.
 """
 
 import itertools
@@ -38,7 +36,6 @@ class TreeShare(NamedTuple):
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part in one phase of a tree. Raises Failure and OSError."""
     phase, point = spec.phase, spec.point
     mine = share(point, spec.directory, owner(work, phase))
     planned = operations(point, phase)
@@ -66,7 +63,6 @@ def owner(work: Work, phase: str) -> int:
 
 
 def share(point: Point, root: str, rank: int) -> TreeShare:
-    """What this task makes of the tree."""
     level = [f'{root}.{rank}' if point.tree.subtrees == 'private' else root]
     directories = list(level)
     for _ in range(point.tree.depth):

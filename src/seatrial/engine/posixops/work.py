@@ -20,13 +20,11 @@ DIGITS = 3  # that are kept of the time of a single call
 
 
 class Spec(NamedTuple):
-    """What all tasks of a launch are to do.
-
-    directory: in which trees and listings have their entries; of a scenario the prefix of its raw output
-    """
+    """What all tasks of a launch are to do."""
 
     phase: str
     point: Point
+    # in which trees and listings have their entries; of a scenario the prefix of its raw output
     directory: str = 'tree'
 
 
@@ -38,14 +36,12 @@ class Span(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """One metric of one task.
-
-    spans:        of its acts, one after the other; None for one in which this task had nothing to do
-    nanoseconds:  how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
-    """
+    """One metric of one task."""
 
     operations: int
+    # of its acts, one after the other; None for one in which this task had nothing to do
     spans: Tuple[Optional[Span], ...]
+    # how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
     nanoseconds: Dict[str, int]
 
 
@@ -60,14 +56,12 @@ class Failed(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that a task says: one line of JSON.
-
-    uncertainty_s: of its times against those of others; counts: what it found of each class of each histogram
-    """
+    """All that a task says: one line of JSON."""
 
     rank: int
     tasks: int
     host: str
+    # uncertainty_s: of its times against those of others; counts: what it found of each class of each histogram
     uncertainty_s: float
     timed: Dict[str, Timed]
     facts: Tuple[Fact, ...]
@@ -148,13 +142,10 @@ class Work:
 
 
 class Data:
-    """Random bytes for each of a task's files, at no cost while they are written.
-
-    The bytes of file i begin at i * STRIDE of a pool that is random in every launch and of every task. Where all
-    files fit into the pool, no two of them have a byte of it in common. Else two files share bytes at offsets that
-    differ by no multiple of 512, unless they are 512 files apart, and of no 4 KiB, unless 4096: a back end that
-    compares blocks finds no two alike.
-    """
+    """Random bytes for each of a task's files, at no cost while they are written. File i begins at i * STRIDE of a
+    pool that is random in every launch and of every task. Files that do not all fit into the pool share bytes, but no
+    block of 512 B with the 511 next ones, and none of 4 KiB with 4095: a back end that compares blocks finds no two
+    alike."""
 
     def __init__(self, size: int, files: int) -> None:
         fits = size * files <= POOL_BYTES

@@ -1,10 +1,7 @@
-"""The proof of contents as an engine: data of our own, written as a point writes, and compared by who reads it next.
-
-It measures nothing and is no engine of a site. One process of the node's python3 a task, see task.py.
-"""
+"""The proof of contents as an engine: it measures nothing, and is no site's. One python3 process a task (task.py)."""
 
 import json
-from typing import List, Tuple
+from typing import Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, reads_of_next_node
 from seatrial.engine.node_program import module_argv
@@ -19,10 +16,8 @@ TASK = 'seatrial.engine.proof.task'
 
 
 class Proof(Engine):
-    """Of one case. key, transfers, limit_s: as in Spec; the others of the launch that wrote, None before it.
-
-    written, hosts: how many transfers each task has written, and on which node, by rank
-    """
+    """Of one case. key, transfers, limit_s: as in Spec; written, hosts: of the launch that wrote, how many transfers
+    each task has written, and on which node; empty before it."""
 
     name = 'proof'
     verifies = True
@@ -45,7 +40,6 @@ class Proof(Engine):
         return Proof(self._key, self._transfers, self._limit_s, counts, hosts)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """The launch of one phase, whose tasks read raw + '.spec.json'."""
         path = f'{raw}.spec.json'
         spec = ProofSpec(phase, point, self._key, self._transfers, self._limit_s, self._written)
         argvs = tuple(module_argv(program, TASK, (path, str(rank))) for rank in range(point.tasks))
@@ -57,7 +51,11 @@ class Proof(Engine):
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What the tasks have written or compared. Raises EngineError: F2 where a file is not as it was written, E1
         where a task failed, T9 where not all have reported."""
-        reports = _reports(outcome)
+        try:
+            said = [from_json(ProofReport, json.loads(text)) for text in outcome.stdouts if text.strip()]
+        except (ValueError, RecursionError) as error:
+            raise EngineError('T8', f"a task's report is damaged: {error}") from error
+        reports = sorted(said, key=lambda report: report.rank)
         for report in reports:
             if report.failed:
                 raise EngineError('E1', f'task {report.rank} on {report.host}: {report.failed}')
@@ -68,8 +66,9 @@ class Proof(Engine):
         if [report.rank for report in reports] != list(range(point.tasks)):
             raise EngineError('T9', f'{len(reports)} tasks reported, not {point.tasks}')
         for report in reports:
-            if report.differs:
-                raise self._differs(report, point)
+            if report.differs is not None:
+                sentence, evidence = damage(report.differs, self._hosts[writer_of(point, report.rank)], report.host)
+                raise EngineError('F2', sentence, evidence)
         tasks = tuple(
             TaskTime(each.rank, each.host, each.transfers * point.data.transfer_size, 0.0, 0.0) for each in reports
         )
@@ -82,18 +81,3 @@ class Proof(Engine):
             fsync=phase_of(point, phase).writes,
             direct=all(report.direct for report in reports),
         )
-
-    def _differs(self, report: ProofReport, point: Point) -> EngineError:
-        differs = report.differs
-        assert differs is not None
-        sentence, evidence = damage(differs, self._hosts[writer_of(point, report.rank)], report.host)
-        return EngineError('F2', sentence, evidence)
-
-
-def _reports(outcome: Outcome) -> List[ProofReport]:
-    """Those of the tasks that have said one, in the order of ranks. Raises EngineError T8."""
-    try:
-        said = [from_json(ProofReport, json.loads(text)) for text in outcome.stdouts if text.strip()]
-    except (ValueError, RecursionError) as error:
-        raise EngineError('T8', f"a task's report is damaged: {error}") from error
-    return sorted(said, key=lambda report: report.rank)

@@ -1,9 +1,7 @@
 """The program of the proof of contents on the nodes: a task writes data that can be known again, or compares them.
-
-Every block begins with a digest (BLAKE2b, RFC 7693) of the key of the proof, the file and the offset, and goes on
-with a part of a random pool (SHAKE128 of the key, FIPS 202) from a byte that the digest names. So what is read at
-another place, is of an earlier run, is zeroed or changed in one bit is not what is expected there.
-"""
+Every block begins with a digest (BLAKE2b, RFC 7693) of key, file and offset, and goes on with a part of a random pool
+(SHAKE128, FIPS 202) from a byte that the digest names: another place, an earlier run, zeros or one changed bit
+differ."""
 
 import errno
 import functools
@@ -30,20 +28,14 @@ FAILED = 1  # its exit status
 
 
 class ProofSpec(NamedTuple):
-    """What all tasks of a launch are to do.
-
-    key:       of the data
-    transfers: that a task makes at most, of the point's; fewer are at places all over its part of the file
-    limit_s:   after which it begins no other transfer
-    written:   how many each task has written, by rank; none yet where they write
-    """
+    """What all tasks of a launch are to do."""
 
     phase: str
     point: Point
-    key: str
-    transfers: int
-    limit_s: float
-    written: Tuple[int, ...] = ()
+    key: str  # of the data
+    transfers: int  # that a task makes at most, of the point's; fewer are at places all over its part of the file
+    limit_s: float  # after which it begins no other transfer
+    written: Tuple[int, ...] = ()  # how many each task has written, by rank; none yet where they write
 
 
 class Differs(NamedTuple):
@@ -121,10 +113,7 @@ def compare(spec: ProofSpec, rank: int, host: str) -> ProofReport:
 
 
 def offsets(spec: ProofSpec, rank: int) -> List[int]:
-    """Of the transfers that a task writes, in their order: all of them, or one somewhere in each of equal parts.
-
-    These are in no order, so that those that are made before the time is over lie all over the file.
-    """
+    """Of the transfers that a task writes: all, or one at random in each of equal parts, and then in random order."""
     point, total = spec.point, spec.point.data.transfers
     if spec.transfers >= total:
         numbers = list(range(total))
@@ -141,7 +130,6 @@ def offsets(spec: ProofSpec, rank: int) -> List[int]:
 
 
 def data_of(key: str, name: str, offset: int, size: int) -> bytes:
-    """What a transfer writes there."""
     pool, parts = _pool(key), []
     for place in range(offset, offset + size, BLOCK):
         digest = hashlib.blake2b(f'{key} {name} {place}'.encode(), digest_size=DIGEST).digest()
@@ -178,10 +166,7 @@ def window_of(size: int) -> mmap.mmap:
 
 
 def read_past_cache(descriptor: int, offset: int, window: memoryview) -> Tuple[int, bool]:
-    """Read into the window until it is full or the file ends: how many bytes are there, and whether all by O_DIRECT.
-
-    offset, window: aligned and sized in DIRECT_BYTES. Where that is refused, the cache may answer. Raises OSError.
-    """
+    """Fill an aligned window from there: bytes read, and whether all by O_DIRECT, which may be refused. OSError."""
     flags, there, past = fcntl(descriptor, F_GETFL), 0, True
     os.lseek(descriptor, offset, os.SEEK_SET)
     try:

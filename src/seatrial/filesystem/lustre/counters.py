@@ -26,11 +26,8 @@ CALLS = {'read_bytes': 'called_read_bytes', 'write_bytes': 'called_write_bytes'}
 
 
 def check(found: Iterable[params.Param]) -> None:
-    """Raises NotUnderstood where a device counts bytes without requests: its counters are not its own.
-
-    To an ordinary user lctl of 2.17 gave those of one device under names of another's (seen where devices were named
-    by a wildcard): 8 MiB that were read from an OST stood under write_bytes. Requests that failed moved no bytes.
-    """
+    """Raises NotUnderstood where a device counts bytes without requests, as lctl of 2.17 shows an ordinary user
+    counters under names of other devices (seen with wildcards). Requests that failed moved no bytes."""
     for param in found:
         counted = params.parse_stats(param.value).counters if param.name.startswith(('osc.', 'mdc.')) else {}
         for name, requests in BULK.items():
@@ -42,11 +39,8 @@ def check(found: Iterable[params.Param]) -> None:
 
 
 def traffic(found: Iterable[params.Param]) -> Dict[str, int]:
-    """The counters in these parameters, summed over targets: those of osc and mdc, and what llite tells beside.
-
-    Lustre shows no counter before its first event: what is not shown is 0, as long as the parameter is there at all.
-    Where osc cannot be read, the bytes are those of llite. Raises NotUnderstood.
-    """
+    """The counters in these parameters, summed over targets: those of osc and mdc, where osc cannot be read of llite.
+    One before its first event is not shown, and 0 if its parameter is there. Raises NotUnderstood."""
     wire: Dict[str, int] = {}
     calls: Dict[str, int] = {}
     for param in found:
@@ -80,10 +74,7 @@ def rpc_sizes(found: Iterable[params.Param]) -> Tuple[RpcSize, ...]:
 
 
 def served(text: str, job: str) -> Tuple[Served, ...]:
-    """What the servers count of this job, in the job_stats of an output of `lctl get_param`.
-
-    What stands before them is skipped. Raises NotUnderstood.
-    """
+    """What servers count of this job, in the job_stats of `lctl get_param` output. Raises NotUnderstood."""
     lines = text.split('\n')
     begin = next((i for i, line in enumerate(lines) if JOB_STATS + '=' in line), None)
     if begin is None:

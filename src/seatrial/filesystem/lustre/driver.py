@@ -1,9 +1,6 @@
 """Lustre: layouts that are set and proved, room on its targets, cold caches, and what happened to its connections.
-
-Written against the genuine outputs of a 2.17 and the sources of 2.12 to 2.17. Each lfs and lctl is asked with a
-deadline, because `lfs df` blocks at a target that is away; what it had printed by then is used. A call takes up to
-half a second: none belongs into a timed region.
-"""
+Written against outputs of a 2.17 and the sources of 2.12 to 2.17. Each lfs and lctl has a deadline, for `lfs df`
+blocks at a target that is away; what it had printed is used. A call takes up to 0.5 s: none is in a timed region."""
 
 import contextlib
 import fnmatch
@@ -127,10 +124,7 @@ class Lustre(Mounted):
         return Capacity(*targets.left(rows))
 
     def targets(self, path: str) -> Targets:
-        """All metadata and object targets, and the servers of this mount's imports, as far as lfs and lctl tell them.
-
-        After a failover the server is the node that serves in the other's place.
-        """
+        """All metadata and object targets, and the servers of this mount's imports, failed over or not."""
         rows: Tuple[TargetRow, ...] = ()
         with contextlib.suppress(NoAnswer, NotUnderstood):
             rows = _target_rows(path)
@@ -219,10 +213,7 @@ class Lustre(Mounted):
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """With lfs setstripe; for metadata targets of its own an empty directory is made anew with lfs mkdir.
-
-        Directories that an engine makes in it get the same metadata targets (lfs setdirstripe -D).
-        """
+        """By lfs setstripe; for MDTs of its own the directory is made anew, and what is made in it gets the same."""
         own = asked(layout)
         if layout.is_default:
             return None
@@ -278,11 +269,8 @@ class Lustre(Mounted):
             return ()
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """Make an empty file with the layout, as one pinned to an OST; what went wrong, or None.
-
-        lfs can leave an empty file where it refuses. It is removed if it was not there before, is empty, belongs to
-        this user and lies in the directory `inside`, which is the run directory.
-        """
+        """Make an empty file with the layout, as one pinned to an OST; what went wrong, or None. What lfs leaves
+        where it refuses is removed if it is new, empty, this user's and in `inside`, the run directory."""
         if os.path.lexists(file):
             return f'{file} is there already'
         parent, top = os.path.realpath(os.path.dirname(file)), os.path.realpath(inside)
@@ -296,10 +284,7 @@ class Lustre(Mounted):
         return None
 
     def cold(self, path: str) -> Cold:
-        """Cancelling the locks of the mount drops what was cached under them; only root may (transcript 077).
-
-        posix_fadvise leaves any part of a file cached, from none to all (seen on 2.17); cancelled locks none.
-        """
+        """Cancelling the locks of the mount drops what they cover; only root may. posix_fadvise leaves parts."""
         why_not, how = 'only root may cancel the locks of a Lustre client (lctl set_param ldlm.namespaces)', ''
         if _is_root():
             try:
@@ -331,12 +316,9 @@ class Lustre(Mounted):
         return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> Exchanged:
-        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs.
-
-        Who clears them makes a difference negative. What was sent equalled what the servers counted (2.17, to the
-        byte); it is for root alone: to other users lctl gave counters under the names of others. Counters that
-        contradict themselves (counters.check) are not used; which a user may not read is `seatrial doctor`'s to say.
-        """
+        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. What
+        was sent equalled what servers counted (2.17, to the byte), and is for root alone: to others lctl mixes up
+        names. Counters that contradict themselves (counters.check) are not used."""
         try:
             found, _ = _stats(_stats_names(path))
             seen = counters.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
@@ -469,10 +451,7 @@ def _targets_of(devices: Sequence[str]) -> str:
 
 
 def _parts_of(source: str) -> Tuple[FrozenSet[str], str]:
-    """Where its MGS is found, by any of the NIDs, and the file system's name, without the directory of a fileset.
-
-    mount.lustre(8): "10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home"; a network without a number is number 0.
-    """
+    """NIDs of the MGS and the fsname, of '10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home' (mount.lustre(8))."""
     nids, _, path = source.partition(':/')
     found = _NID.findall(nids)
     return frozenset(nid[:-1] if re.search(r'@\w*[a-z]0\Z', nid) else nid for nid in found), path.split('/')[0]
@@ -574,10 +553,7 @@ _DEVICES: Dict[targets.ClientMount, List[str]] = {}
 
 
 def _mounted(path: str) -> targets.ClientMount:
-    """The mount that the path lies on, with its instance, by which its devices are called.
-
-    By the path itself: without one lfs opens the root of every mount, and one may hang or be closed to this user.
-    """
+    """The mount of the path, with its instance; asked by the path, or lfs opens the root of every mount."""
     mount, why_not = look(path)
     if mount is None:
         raise NoAnswer(why_not)
@@ -734,10 +710,7 @@ def _clear_argv(instance: str) -> List[str]:
 
 
 def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
-    """By lfs mdts, lfs osts and lfs df, which blocks at the first target that is away.
-
-    Which targets are flash it tells with -v alone (print_os_state in lfs.c).
-    """
+    """By lfs mdts, lfs osts and lfs df -v, which tells flash, and blocks at the first target that is away."""
     spaces = _spaces(path)
     files = _spaces(path, '-i') if inodes and spaces.complete else targets.Spaces((), False)
     rows: List[TargetRow] = []
@@ -805,7 +778,9 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
         state[pattern] = _agreed(values) or unknown('no MDT on this node')
     states = {_device(each.name): params.parse_states(each.value) for each in found if each.name.endswith('.state')}
     why = errors.get(history[0].replace('.', '/'), 'nothing was reported')
-    state[REMEMBERED] = _evictions(states) or unknown(why)
+    lost = [each for each in params.incidents({}, states) if each.state == 'EVICTED']
+    said = [f'{_target(each.device)} at {time.strftime("%F %T", time.localtime(each.time_s))}' for each in lost]
+    state[REMEMBERED] = '; '.join(said) or (NONE_REMEMBERED if states else unknown(why))
     state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not reported'))
     known = [params.parse_import(param.value) for param in found if param.name.endswith('.import')]
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
@@ -831,13 +806,6 @@ def _places(devices: List[str]) -> str:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
     return ', '.join(f'{kind} {striping.spelled(each)}' for kind, each in sorted(numbers.items()))
-
-
-def _evictions(states: Dict[str, params.States]) -> str:
-    """Those that this mount's imports remember, of their last changes; empty where no import is seen."""
-    lost = [each for each in params.incidents({}, states) if each.state == 'EVICTED']
-    said = [f'{_target(each.device)} at {time.strftime("%F %T", time.localtime(each.time_s))}' for each in lost]
-    return '; '.join(said) or (NONE_REMEMBERED if states else '')
 
 
 def _imports(known: List[params.Import]) -> str:

@@ -1,10 +1,6 @@
-"""Lustre's layouts as values: what is asked of a file and of the directory that it lies in.
-
-A site and a check write settings ({stripe_count: 4, stripe_size: 1MiB}), which are checked here; plans and records
-carry words whose letters are the options of lfs-setstripe(1): 'c4', 'S1M'. Sizes and ends in bytes.
-
-Sources: lfs-setstripe(1) and lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17.
-"""
+"""Lustre's layouts as values: what is asked of a file and of the directory that it lies in. A site and a check write
+settings ({stripe_count: 4, stripe_size: 1MiB}), plans and records words with the letters of lfs-setstripe(1): 'c4',
+'S1M'. Sources: lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17."""
 
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -29,16 +25,12 @@ _Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its re
 
 
 class LayoutComponent(NamedTuple):
-    """One piece of a file: from where the one before ends (the first: from 0) to `end`.
+    """One piece of a file: from where the one before ends (the first: from 0) to `end`."""
 
-    end:    bytes; None is the end of the file
-    on_mdt: the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
-    The others are as in LustreLayout. Of these, stripe_count, stripe_size and pool are as in the component before
-    where they are None (lfs-setstripe(1): "later components will inherit").
-    """
-
-    end: Optional[int] = None
+    end: Optional[int] = None  # bytes; None is the end of the file
+    # the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
     on_mdt: bool = False
+    # these as in LustreLayout; count, size and pool that are None as in the component before (lfs-setstripe(1))
     stripe_count: Optional[int] = None
     stripe_size: Optional[int] = None
     pool: Optional[str] = None
@@ -54,30 +46,19 @@ class LayoutComponent(NamedTuple):
 
 
 class LustreLayout(NamedTuple):
-    """What is asked; a field that is None is left to the file system's default.
+    """What is asked; a field that is None is left to the file system's default."""
 
-    stripe_count:     targets a file is spread over (ALL: every one)
-    stripe_size:      bytes on one target before the next
-    pool:             the targets to choose from, by the name of their pool
-    start_ost:        where the first stripe lies: a hint, which a full target overrides
-    osts:             exactly these targets, in this order
-    overstripe_count: stripes, of which a target may hold several
-    components:       pieces of the file with layouts of their own (PFL); the fields above are then left alone
-    mirrors:          copies of the file, each with this layout (FLR)
-    mdt_count:        metadata targets that the directory is spread over
-    mdt_index:        the metadata target on which the directory lies, or begins
-    """
-
-    stripe_count: Optional[int] = None
-    stripe_size: Optional[int] = None
-    pool: Optional[str] = None
-    start_ost: Optional[int] = None
-    osts: Tuple[int, ...] = ()
-    overstripe_count: Optional[int] = None
+    stripe_count: Optional[int] = None  # targets a file is spread over (ALL: every one)
+    stripe_size: Optional[int] = None  # bytes on one target before the next
+    pool: Optional[str] = None  # the targets to choose from, by the name of their pool
+    start_ost: Optional[int] = None  # where the first stripe lies: a hint, which a full target overrides
+    osts: Tuple[int, ...] = ()  # exactly these targets, in this order
+    overstripe_count: Optional[int] = None  # stripes, of which a target may hold several
+    # pieces of the file with layouts of their own (PFL); the fields above are then left alone
     components: Tuple[LayoutComponent, ...] = ()
-    mirrors: int = 1
-    mdt_count: Optional[int] = None
-    mdt_index: Optional[int] = None
+    mirrors: int = 1  # copies of the file, each with this layout (FLR)
+    mdt_count: Optional[int] = None  # metadata targets that the directory is spread over
+    mdt_index: Optional[int] = None  # the metadata target on which the directory lies, or begins
 
     @property
     def places_file(self) -> bool:
@@ -106,10 +87,8 @@ class LustreLayout(NamedTuple):
 
     @property
     def words(self) -> Tuple[str, ...]:
-        """What is asked: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M').
-
-        mdt and mdts are the index and the count of the directory's metadata targets.
-        """
+        """What is asked: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M'). mdt and mdts are the
+        index and the count of the directory's metadata targets."""
         words = [] if self.mdt_index is None else [f'mdt{self.mdt_index}']
         words += [] if self.mdt_count is None else [f'mdts{self.mdt_count}']
         words += [] if self.mirrors == 1 else [f'N{self.mirrors}']
@@ -162,10 +141,7 @@ def from_settings(settings: Any) -> LustreLayout:
 def striped(
     name: str = 'default', stripe_count: Optional[int] = None, stripe_size: Any = None, **settings: Any
 ) -> Layout:
-    """A layout that a check declares, by the keys of a site's layouts: striped('c4', 4, '1MiB', pool='flash').
-
-    Raises LayoutError.
-    """
+    """A layout that a check declares: striped('c4', 4, '1MiB', pool='flash'). Raises LayoutError."""
     first = {'stripe_count': stripe_count, 'stripe_size': stripe_size}
     stated = {key: value for key, value in first.items() if value is not None}
     return from_settings({**stated, **settings}).named(name)

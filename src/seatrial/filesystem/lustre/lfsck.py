@@ -1,9 +1,6 @@
 """One run of LFSCK, as its servers tell it: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text.
-
-Each target keeps the last run of each type, with whole seconds and with what it found. The fields are those of a
-genuine 2.17 (tests/transcripts/lustre) and of lfsck_layout_dump and lfsck_namespace_dump in the Lustre source; their
-meaning is the manual's, "LFSCK status of layout" and "of namespace".
-"""
+Each target keeps the last run of each type. The fields are those of a 2.17 (tests/transcripts/lustre),
+lfsck_layout_dump and lfsck_namespace_dump; their meaning is the manual's, "LFSCK status of layout"."""
 
 import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -33,29 +30,21 @@ _LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phas
 
 
 class Scan(NamedTuple):
-    """What one target says of its last run of one type.
-
-    type:     'namespace' or 'layout'
-    mdt:      whether the target is an MDT
-    status:   'completed', 'init', 'scanning-phase1', 'partial', ...
-    options:  of the run: 'dryrun', 'all_targets', 'orphan', ...
-    checked:  objects of the first phase
-    phases_s: run times of both phases, in whole seconds
-    began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
-    found:    names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run
-    unclear:  the same of counters that are neither these nor harmless: what was skipped, and what is not known here
-    """
+    """What one target says of its last run of one type."""
 
     target: str
-    type: str
-    mdt: bool
-    status: str
-    options: Tuple[str, ...]
-    checked: int
-    phases_s: Tuple[int, int]
+    type: str  # 'namespace' or 'layout'
+    mdt: bool  # whether the target is an MDT
+    status: str  # 'completed', 'init', 'scanning-phase1', 'partial',
+    options: Tuple[str, ...]  # of the run: 'dryrun', 'all_targets', 'orphan',
+    checked: int  # objects of the first phase
+    phases_s: Tuple[int, int]  # run times of both phases, in whole seconds
+    # began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
     began_s: Optional[int]
     ended_s: Optional[int]
+    # names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run
     found: Tuple[Tuple[str, int], ...]
+    # the same of counters that are neither these nor harmless: what was skipped, and what is not known here
     unclear: Tuple[Tuple[str, int], ...]
 
 
@@ -122,10 +111,7 @@ def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
 
 
 def parse_lfsck(text: str) -> LfsckRun:
-    """A run from the outputs of all servers, one after another, in any order.
-
-    Raises NotUnderstood: another output, a target twice, no MDT, or a text that was cut short.
-    """
+    """A run from the outputs of all servers in any order. Raises NotUnderstood: a target twice, no MDT, cut short."""
     scans: List[Scan] = []
     for param in parse_params(text):
         match = _PARAM.match(param.name)

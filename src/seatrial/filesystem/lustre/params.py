@@ -1,9 +1,6 @@
-"""Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK.
-
-Each parser takes the text of one command or of one parameter and returns all that it said, or raises NotUnderstood.
-These forms have no end mark: a text that was cut short has fewer counters. So ask only answers that ended.
-The forms are those of a genuine 2.17 (tests/transcripts/lustre); 2.12 prints counters without the squares.
-"""
+"""Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK. Each
+parser returns all that a text said, or raises NotUnderstood. A text that was cut short has fewer counters, unnoticed:
+only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
 
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -39,26 +36,21 @@ class Param(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A counter of events, and what it tells of their sizes or times in its unit ('bytes', 'usecs'), 0 where nothing.
-
-    squares: the sum of their squares; buckets: how many were up to each size ('1M'), of job statistics
-    """
+    """A counter of events, and the sizes or times of them in its unit ('bytes', 'usecs'), 0 where it tells none."""
 
     samples: int
     unit: str
     least: int = 0
     most: int = 0
     total: int = 0
-    squares: int = 0
-    buckets: Tuple[Tuple[str, int], ...] = ()
+    squares: int = 0  # the sum of their squares
+    buckets: Tuple[Tuple[str, int], ...] = ()  # how many were up to each size ('1M'), of job statistics
 
 
 class Stats(NamedTuple):
-    """Counters since start_s, or since anybody cleared them: only differences of two mean something.
+    """Counters since start_s, or since anybody cleared them: only differences of two mean something."""
 
-    taken_s, start_s: seconds since 1970 by the node's clock; 2.12 does not report start_s
-    """
-
+    # taken_s, start_s: seconds since 1970 by the node's clock; 2.12 does not report start_s
     taken_s: float
     start_s: Optional[float]
     counters: Dict[str, Counter]
@@ -89,19 +81,14 @@ class Histograms(NamedTuple):
 
 
 class Import(NamedTuple):
-    """How this node is connected to one target.
-
-    state:    FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED, ...
-    attempts: connections that were tried since the mount; idle targets add to them, so more are no fault
-    server_version: '2.17.0.0', or empty where the server does not tell it
-    """
+    """How this node is connected to one target."""
 
     name: str
     target: str
-    state: str
-    server_version: str
+    state: str  # FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED,
+    server_version: str  # '2.17.0.0', or empty where the server does not tell it
     connection: str
-    attempts: int
+    attempts: int  # connections that were tried since the mount; idle targets add to them, so more are no fault
     features: Tuple[str, ...]
 
 
@@ -162,11 +149,8 @@ def parse_param_errors(stderr: str) -> Dict[str, str]:
 
 
 def parse_stats(value: str) -> Stats:
-    """The counters of llite, osc, mdc or obdfilter stats, or md_stats.
-
-    To an ordinary user lctl of 2.17 prints each of these lines without its last character, and the time since boot as
-    one of decades (seen). A sum is then whole only where the sum of squares comes after it.
-    """
+    """The counters of llite, osc, mdc or obdfilter stats, or md_stats. To an ordinary user lctl of 2.17 prints each
+    line without its last character (seen): a sum is whole only where the sum of squares comes after it."""
     times: Dict[str, float] = {}
     counters: Dict[str, Counter] = {}
     for line in value.split('\n'):
@@ -280,10 +264,7 @@ def parse_job_stats(value: str) -> Tuple[JobCounters, ...]:
 
 
 def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:
-    """Connections that were lost between two readings of the same imports, the earliest first.
-
-    An import that goes to IDLE and comes back has lost nothing.
-    """
+    """Connections that were lost between two readings of the same imports, earliest first; idling loses nothing."""
     found = []
     for device, states in after.items():
         known = list(before[device].changes) if device in before else []
@@ -296,10 +277,7 @@ def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Inci
 
 
 def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[str, ...]:
-    """The imports that changed so often between two readings that earlier changes are forgotten.
-
-    What is new has all of its history from meanwhile, as long as that is not full.
-    """
+    """Imports that changed so often between two readings that earlier changes are forgotten."""
     found = []
     for device, states in after.items():
         known = before[device].changes if device in before else ()

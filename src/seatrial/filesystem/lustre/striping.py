@@ -1,8 +1,5 @@
 """Layouts on a Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
-
-The forms of the outputs are those of a genuine 2.17 (tests/transcripts/lustre); what 2.12 to 2.16 print otherwise is
-read by their sources. Sizes and ends in bytes.
-"""
+Forms: a genuine 2.17 (tests/transcripts/lustre), and by their sources 2.12 to 2.16. Sizes and ends in bytes."""
 
 import itertools
 import re
@@ -24,15 +21,12 @@ RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
 
 
 class Inventory(NamedTuple):
-    """The targets of a file system by index, and those of each pool: what a layout can be made of.
-
-    closed: object targets on which no new object can be made now
-    """
+    """The targets of a file system by index, and those of each pool: what a layout can be made of."""
 
     osts: Tuple[int, ...]
     mdts: Tuple[int, ...]
     pools: Dict[str, Tuple[int, ...]]
-    closed: Tuple[int, ...] = ()
+    closed: Tuple[int, ...] = ()  # object targets on which no new object can be made now
 
     def reach(self, pool: Optional[str]) -> Tuple[int, ...]:
         """The object targets that a layout in this pool, or in none, can use."""
@@ -40,25 +34,17 @@ class Inventory(NamedTuple):
 
 
 class FoundPiece(NamedTuple):
-    """One component of a file, or the whole of a plain one. A directory's default has pieces without objects.
-
-    end:          None is the end of the file
-    pattern:      ('raid0',), ('raid0', 'overstriped'), ('mdt',), ('released',); ('0',) is not set
-    stripe_count: ALL where the servers have not decided yet
-    osts:         where the objects lie, in their order; empty while there are none
-    mirror:       which copy of the file it belongs to; 0 where it is not mirrored
-    flags:        'init' where it has its objects, 'stale' where a mirror's copy is not the newest
-    """
+    """One component of a file, or the whole of a plain one. A directory's default has pieces without objects."""
 
     start: int
-    end: Optional[int]
-    pattern: Tuple[str, ...]
-    stripe_count: int
+    end: Optional[int]  # None is the end of the file
+    pattern: Tuple[str, ...]  # ('raid0',), ('raid0', 'overstriped'), ('mdt',), ('released',); ('0',) is not set
+    stripe_count: int  # ALL where the servers have not decided yet
     stripe_size: int
-    osts: Tuple[int, ...] = ()
+    osts: Tuple[int, ...] = ()  # where the objects lie, in their order; empty while there are none
     pool: Optional[str] = None
-    mirror: int = 0
-    flags: Tuple[str, ...] = ()
+    mirror: int = 0  # which copy of the file it belongs to; 0 where it is not mirrored
+    flags: Tuple[str, ...] = ()  # 'init' where it has its objects, 'stale' where a mirror's copy is not the newest
 
     @property
     def on_mdt(self) -> bool:
@@ -83,18 +69,13 @@ class Striping(NamedTuple):
 
 
 class DirectoryStriping(NamedTuple):
-    """The metadata targets that a directory lies on (lfs getdirstripe).
+    """The metadata targets that a directory lies on (lfs getdirstripe)."""
 
-    mdt_count:   0 is a plain directory, on one
-    mdts:        where its shards lie; a default has none
-    max_inherit: of the default for directories made in it (-D) only
-    """
-
-    mdt_count: int
+    mdt_count: int  # 0 is a plain directory, on one
     first_mdt: int
     hash_type: str
-    mdts: Tuple[int, ...] = ()
-    max_inherit: Optional[int] = None
+    mdts: Tuple[int, ...] = ()  # where its shards lie; a default has none
+    max_inherit: Optional[int] = None  # of the default for directories made in it (-D) only
 
 
 def setstripe_argv(layout: LustreLayout, path: str) -> List[str]:
@@ -116,12 +97,9 @@ def mkdir_argv(layout: LustreLayout, directory: str) -> List[str]:
 
 
 def setdirstripe_argv(layout: LustreLayout, directory: str, every_level: bool) -> List[str]:
-    """The command that has the directories made in this one, and in them, lie as it does itself (transcript 063).
-
-    Without it they are plain, or lie where the default of the root has them spread (2.15 and later).
-
-    every_level: of striped ones, where lfs has -X; it else goes three levels deep (LMV_INHERIT_DEFAULT_STRIPED)
-    """
+    """The command that has directories made in this one, and in them, lie as it does itself (transcript 063): else
+    they are plain, or spread by the default of the root. every_level: of striped ones, where lfs has -X; else
+    three."""
     asked = layout._replace(mdt_count=1 if layout.mdt_count is None else layout.mdt_count)
     deep = ['-X', '-1'] if every_level else []
     return ['lfs', 'setdirstripe', '-D', *_directory_options(asked), *deep, directory]
@@ -148,11 +126,8 @@ def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
 
 
 def parse_getstripe(text: str) -> Striping:
-    """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood.
-
-    Text that was cut short is refused wherever the output tells how much is to come; only the pool of a layout that
-    has no objects comes last of all unannounced.
-    """
+    """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood, also for text that
+    was cut short, but for the pool of a layout without objects, which comes last unannounced."""
     header: Dict[str, str] = {}
     told: List[Tuple[Dict[str, str], List[int]]] = []
     for place, line in enumerate(whole_lines(text)):
@@ -200,11 +175,8 @@ def parse_getdirstripe(text: str) -> DirectoryStriping:
 
 
 def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional[str]:
-    """How the layout of a file differs from the one that was asked for, with both in it; or None.
-
-    What was not asked for is not compared. A piece that no write has reached yet has no objects: of it the numbers
-    are compared, and not the targets. Where all targets were asked for any number of them is right (granted).
-    """
+    """How the layout of a file differs from the one that was asked for, with both in it; or None. A piece without
+    objects yet is compared by its numbers. Of all targets, any number is right (granted)."""
     found = _differences(asked, got, there)
     if not found:
         return None
@@ -212,13 +184,9 @@ def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional
 
 
 def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
-    """How many targets a file was given that asks for all.
-
-    The servers count the targets that they can use themselves, no more than lod.*.max_stripecount (2.17), and 160
-    where the attributes of the MDT are small (lod_get_stripe_count in lod_qos.c). No client learns of that. Targets
-    of other components they leave out where three quarters remain (lod_ost_alloc_rr, lod_stripe_count_min). Not in
-    every file: of those of one layout on a real 2.17 one had all 4, and the others 3.
-    """
+    """How many targets a file was given that asks for all: those that the servers can use, no more than
+    lod.*.max_stripecount, and 160 with small MDT attributes (lod_get_stripe_count in lod_qos.c). Targets of other
+    components are left out where three quarters remain (lod_ost_alloc_rr), and not in every file (seen)."""
     found, everywhere = [], True
     for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):
         reach = there.reach(wish.pool)

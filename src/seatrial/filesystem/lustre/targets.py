@@ -1,8 +1,6 @@
-"""The targets of a Lustre as lfs and lctl show them: space, status, pools, devices, connections, quota.
-
-Each parser takes the text of one command and returns all that it said, or raises NotUnderstood. The forms are those
-of a genuine 2.17 (tests/transcripts/lustre), and what lfs.c and liblustreapi.c of 2.12 to 2.17 print beside them.
-"""
+"""The targets of a Lustre as lfs and lctl show them: space, status, pools, devices, connections, quota. Each parser
+returns all that a text said, or raises NotUnderstood. Forms: a genuine 2.17, and lfs.c and liblustreapi.c of 2.12 to
+2.17."""
 
 import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -57,21 +55,16 @@ _LNET_KEY = re.compile(r'[\s-]*([a-z][\w ]*):\s*(\S.*)\Z')
 
 
 class Space(NamedTuple):
-    """One line of `lfs df`: bytes, or inodes of `lfs df -i`.
-
-    number: the target's index
-    flags:  the letters behind it (FLAGS)
-    fault: what stands in the place of the sizes, as 'inactive device', or empty
-    """
+    """One line of `lfs df`: bytes, or inodes of `lfs df -i`."""
 
     uuid: str
     kind: str
-    number: int
+    number: int  # the target's index
     total: int = 0
     used: int = 0
     free: int = 0
-    flags: str = ''
-    fault: str = ''
+    flags: str = ''  # the letters behind it (FLAGS)
+    fault: str = ''  # what stands in the place of the sizes, as 'inactive device', or empty
 
     @property
     def takes_objects(self) -> bool:
@@ -104,13 +97,9 @@ class CheckedDevice(NamedTuple):
 
 
 class QuotaRow(NamedTuple):
-    """Usage and limits of one user, group or project, in bytes and inodes; a limit of 0 is none.
+    """Usage and limits of one user, group or project, in bytes and inodes; a limit of 0 is none."""
 
-    who:   'usr', 'grp' or 'prj'
-    exact: False where lfs marks numbers as inaccurate, because a target did not answer
-    """
-
-    who: str
+    who: str  # 'usr', 'grp' or 'prj'
     name: str
     id: int
     bytes_used: int
@@ -119,7 +108,7 @@ class QuotaRow(NamedTuple):
     inodes_used: int
     inodes_soft: int
     inodes_hard: int
-    exact: bool = True
+    exact: bool = True  # False where lfs marks numbers as inaccurate, because a target did not answer
 
 
 class ClientMount(NamedTuple):
@@ -131,10 +120,8 @@ class ClientMount(NamedTuple):
 
 
 def parse_df(text: str) -> Spaces:
-    """`lfs df`, with -v, -i or -p or without. What was printed of an output that blocks is valid, but not complete.
-
-    Rounded numbers (-h) are refused: they are not for reckoning with.
-    """
+    """`lfs df`, with -v, -i or -p; output that blocked is valid and not complete, rounded numbers (-h) are
+    refused."""
     lines = whole_lines(text)
     head = _DF_HEAD.match(lines[0]) if lines else None
     if head is None:
@@ -168,10 +155,7 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
 
 
 def parse_check(stdout: str, stderr: str) -> Tuple[CheckedDevice, ...]:
-    """`lfs check`: it exits with 0 whatever it finds, and tells what is wrong on stderr.
-
-    But of what is not connected it says 'inactive' on stdout (do_target_check of liblustreapi.c, for ENOTCONN).
-    """
+    """`lfs check`, which exits with 0: faults are on stderr, what is not connected 'inactive' on stdout."""
     found = []
     for line in whole_lines(stdout):
         match = _ACTIVE.match(line)
@@ -211,10 +195,7 @@ def parse_pool(text: str) -> Tuple[int, ...]:
 
 
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
-    """`lfs quota MOUNT`, with -u, -g, -p or without, and with the lines of -v, which are left out.
-
-    A title without a row is an owner of whom this user may see nothing, and is left out too.
-    """
+    """`lfs quota MOUNT`, with -u, -g or -p; lines of -v and titles without a row (nothing to see) are left out."""
     found: List[QuotaRow] = []
     title: Optional[Tuple[str, str, int]] = None
     lines = whole_lines(text)
@@ -244,10 +225,7 @@ def parse_project(text: str) -> int:
 
 
 def parse_mounted(text: str) -> Tuple[ClientMount, ...]:
-    """`lfs getname`: the Lustre mounts of this node, or the one of the path that was given.
-
-    Of one path 2.17 prints the name alone, as 2.12 to 2.16 do not (print_instance and lfs_getname in lfs.c).
-    """
+    """`lfs getname`: the Lustre mounts of this node, or of one path, of which 2.17 prints the name alone."""
     found = []
     for line in whole_lines(text):
         match = _INSTANCE.match(line)
@@ -260,10 +238,7 @@ def parse_mounted(text: str) -> Tuple[ClientMount, ...]:
 
 
 def parse_interfaces(text: str) -> Tuple[str, ...]:
-    """`lnetctl net show -v`: each interface of LNet but the loopback, with its limits and what it has dropped.
-
-    '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'
-    """
+    """`lnetctl net show -v`, without loopback: '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'."""
     found: List[Dict[str, str]] = []
     for line in whole_lines(text):
         match = _LNET_KEY.match(line)
@@ -305,12 +280,9 @@ def target_of(uuid: str) -> Tuple[str, int]:
 
 
 def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:
-    """Bytes that so many new files of equal size can hold together with this layout; None where that is unknown.
-
-    Stripes are dealt out evenly to the targets that take objects, so the fullest one in use ends the writing: its
-    free bytes times the targets in use. Data on the metadata target are left out, and of a layout with components the
-    last one counts, which holds most of a large file. Every mirror takes the same again.
-    """
+    """Bytes that so many new files of equal size can hold together with this layout; None where that is unknown: the
+    free bytes of the fullest target in use times the targets in use. Of components the last one counts; data on the
+    MDT are left out. Every mirror takes the same again."""
     last = layout.pieces[-1]
     used = in_use(layout, files, spaces, there)
     if not used or (last.osts and len(used) < len(last.osts)):
@@ -321,12 +293,9 @@ def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inven
 
 
 def in_use(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Tuple[Space, ...]:
-    """The object targets on which so many files of this layout may come to lie, the fullest first.
-
-    Where the layout leaves the choice and needs half of them at most, those are left out that are so full beside the
-    others that hardly any stripe falls to them: the servers choose by chance, weighted with the free bytes
-    (lod_ost_alloc_qos in lod_qos.c, lu_tgt_qos_weight_calc in lu_tgt_descs.c).
-    """
+    """The object targets on which so many files of this layout may come to lie, the fullest first. Where at most half
+    are needed, those are left out that are so full that hardly any stripe falls to them (lod_ost_alloc_qos in
+    lod_qos.c, lu_tgt_qos_weight_calc in lu_tgt_descs.c)."""
     last = layout.pieces[-1]
     reach = set(last.osts or there.reach(last.pool))
     usable = [row for row in spaces if row.kind == 'OST' and row.number in reach and row.takes_objects]

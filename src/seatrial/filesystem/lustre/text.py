@@ -6,10 +6,7 @@ SHOWN_MOST = 120
 
 
 class NotUnderstood(ValueError):
-    """Output of lfs or lctl that does not have the form of the version that this was written against (2.12 to 2.17).
-
-    The message says what is wrong and quotes the line.
-    """
+    """Output that has not the form of lfs or lctl 2.12 to 2.17; the message quotes the line."""
 
     def __init__(self, wrong: str, line: str = '') -> None:
         shown = line.strip()

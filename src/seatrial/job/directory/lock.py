@@ -1,9 +1,6 @@
-"""One trial at a time per storage system (rule P6): a lock file in the site's state directory.
-
-The file is written whole under a name of its own and then linked to its place: link(2) is atomic on every file
-system that nodes share, NFS among them, and needs no lock service (open(2), "O_EXCL"). Its mtime is the heartbeat of
-the session. A lock whose heartbeat stopped is reported, never taken over.
-"""
+"""One trial at a time per storage system (rule P6): a lock file in the site's state directory. It is written whole
+and then linked to its place: link(2) is atomic on every file system that nodes share, NFS among them (open(2),
+"O_EXCL"). Its mtime is the session's heartbeat. A lock whose heartbeat stopped is reported, never taken over."""
 
 import contextlib
 import hashlib
@@ -30,8 +27,7 @@ STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
 (rule P17), for the state directory may lie on another Lustre."""
 
-MAX_BYTES = 65536
-"""Of a file that is read and that others may have written."""
+MAX_BYTES = 65536  # of a file that is read and that others may have written
 
 _LOCKS = 'locks'
 _SUFFIX = '.json'
@@ -46,14 +42,11 @@ class LockError(Exception):
 
 
 class Held(NamedTuple):
-    """A lock as it lies in the state directory. heartbeat_age_s: seconds since its holder was last heard of.
-
-    holder: None where the file cannot be read. foreign: why this user cannot remove it, or None
-    """
+    """A lock as it lies in the state directory. heartbeat_age_s: seconds since its holder was last heard of."""
 
     path: str
     storage_system: str
-    holder: Optional[Owner]
+    holder: Optional[Owner]  # None where the file cannot be read. foreign: why this user cannot remove it, or None
     heartbeat_age_s: float
     foreign: Optional[str]
 
@@ -64,10 +57,8 @@ class Held(NamedTuple):
 
     @property
     def patience_s(self) -> float:
-        """Seconds of silence after which it is stale: few where the holder has ended.
-
-        Not none: a job of the same session, on another node, may still be at work and keep the lock alive.
-        """
+        """Seconds of silence after which it is stale: few where the holder has ended, and not none, for a job of the
+        same session on another node may still be at work."""
         return MISSED_S if self.ended else STALE_S
 
     @property
@@ -82,7 +73,6 @@ class Held(NamedTuple):
         return printable(said).encode('ascii', 'backslashreplace').decode('ascii')
 
     def sentence(self) -> str:
-        """That, and what can be done."""
         remedy = '; wait until it ends'
         if self.ended:
             left = max(1, math.ceil((self.patience_s - self.heartbeat_age_s) / 60))
@@ -150,10 +140,8 @@ class Lock:
         return f'the lock {self.path} was removed or replaced by another session; nothing more may be measured'
 
     def release(self) -> None:
-        """Give the storage system back, if this call took it and it is still ours. Can be repeated.
-
-        A lock that cannot be removed goes stale, and is reported then.
-        """
+        """Give the storage system back, if this call took it and it is still ours. A lock that cannot be removed goes
+        stale."""
         self._heartbeat.stop()
         if self.created:
             with contextlib.suppress(OSError):
@@ -165,10 +153,7 @@ class Lock:
 
 
 def acquire(state: str, storage_system: str, session: str, interval_s: float = HEARTBEAT_S) -> Lock:
-    """Hold a storage system for the session, which may do so in several processes; the first one releases it.
-
-    state: the site's state directory, never on the file system under test. Raises LockHeld or LockError.
-    """
+    """Hold a storage system for the session, until its first process releases it. Raises LockHeld or LockError."""
     path = os.path.join(_made(state), _file_name(storage_system))
     content = _content(storage_system, this_owner(session))
     for _ in range(_TRIES):
@@ -190,10 +175,7 @@ def list_locks(state: str) -> List[Held]:
 
 
 def break_stale(state: str, dead: Container[str] = ()) -> List[Held]:
-    """Remove this user's stale locks whose process is not seen running; those that were removed.
-
-    dead: sessions of which nothing runs anywhere, so that the silence of their locks need not be waited for
-    """
+    """Remove this user's stale locks, those of `dead` sessions at once, whose process is not seen running."""
     removed = []
     for held, content in _all(state):
         is_dead = held.holder is not None and held.holder.session in dead
@@ -295,10 +277,7 @@ def _linked(draft: str, path: str) -> bool:
 
 
 def _take_down(path: str, content: bytes, min_age_s: float = float('-inf')) -> bool:
-    """Remove the lock if it has this content and is so old; whether it was removed.
-
-    It is moved aside first and read there, so that a lock taken in the meantime is put back, not removed.
-    """
+    """Move the lock aside, and remove it if it has this content and age; else put it back. Whether it was removed."""
     if _read(path) != content:
         return False
     aside = _aside(path)
@@ -343,11 +322,8 @@ def _read(path: str) -> bytes:
 
 
 def silent_s(file: str, touched: float) -> float:
-    """Seconds since a file was touched. Raises OSError.
-
-    What seems long is measured again by the clock of the file's own server, where a file can be made there: to a host
-    whose clock is ahead everybody would be dead.
-    """
+    """Seconds since a file was touched. What seems long is measured again by the clock of the file's own server,
+    where a file can be made there: to a host whose clock is ahead everybody would be dead. Raises OSError."""
     seconds = time.time() - touched
     if seconds > MISSED_S:
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:

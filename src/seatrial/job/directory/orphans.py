@@ -1,8 +1,6 @@
-"""What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads.
-
-`seatrial clean` shows both before it removes anything. A process that can be left behind looks, into all of them at
-once: to size a file its file system waits for each target that holds a part of it, and to read a marker for one.
-"""
+"""What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads. `seatrial
+clean` shows both before it removes anything. A process that can be left behind looks, for a file system waits for
+each target that holds a part of a file to size it, and to read a marker for one."""
 
 import contextlib
 import json
@@ -25,18 +23,13 @@ from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.owned import shared_in, user_name
 from seatrial.model.quoted_value import printable
 
-LOOK_S = 60.0
-"""For all that lies in a configured path, sizes included. What has no size by then is shown without."""
+LOOK_S = 60.0  # for all that lies in a configured path, sizes included. What has no size by then is shown without.
 
 _BY_HAND = 'if nothing of it runs, remove it by hand'
 
 
 class Orphan(NamedTuple):
-    """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files, None if not known.
-
-    alive:   why its session is taken to be still at work, or None
-    over:    whether nobody is known to lead its session any more: it is alive only in that a job may still run
-    """
+    """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files, None if not known."""
 
     path: str
     session: str
@@ -46,20 +39,17 @@ class Orphan(NamedTuple):
     age_s: float
     size_bytes: Optional[int]
     files: Optional[int]
-    alive: Optional[str]
-    over: bool
+    alive: Optional[str]  # why its session is taken to be still at work, or None
+    over: bool  # whether nobody is known to lead its session any more: it is alive only in that a job may still run
 
 
 class Search(NamedTuple):
-    """What lies in the parents, oldest first. Nothing of other users is read.
-
-    unread: what seems to be a run directory of this user and cannot be read as one, each with the reason
-    others: the users who have directories with such names there
-    """
+    """What lies in the parents, oldest first. Nothing of other users is read."""
 
     found: Tuple[Orphan, ...]
+    # what seems to be a run directory of this user and cannot be read as one, each with the reason
     unread: Tuple[str, ...]
-    others: Tuple[str, ...]
+    others: Tuple[str, ...]  # the users who have directories with such names there
 
 
 NOTHING = Search((), (), ())
@@ -85,10 +75,8 @@ def leader_of(state: str, session: str) -> str:
 
 
 def become_leader(state: str, session: str) -> Heartbeat:
-    """Name this process as the session's leader, with a heartbeat until the returned one is stopped. Raises OSError.
-
-    The session's own heartbeat would not do: a job keeps it too, and so outlives its session unnoticed.
-    """
+    """Name this process as the session's leader, with a heartbeat of its own, for a job keeps the session's alive
+    too. Raises OSError."""
     file = leader_of(state, session)
     os.makedirs(os.path.dirname(file), exist_ok=True)
     write_whole(Path(file), json.dumps(to_json(this_owner(session))))
@@ -101,16 +89,12 @@ def leader_alive(state: str, session: str) -> Optional[str]:
 
 
 class _Leader(NamedTuple):
-    """What a session's leader file tells. alive: as leader_alive.
-
-    is_known: whether that somebody leads it is known: by a process that runs here, or beats on another host
-    is_named: whether there is such a file
-    left_s:   seconds of silence after which the process counts as dead, where nothing else can tell
-    """
+    """What a session's leader file tells. alive: as leader_alive."""
 
     alive: Optional[str]
-    is_known: bool
-    is_named: bool = True
+    is_known: bool  # whether that somebody leads it is known: by a process that runs here, or beats on another host
+    is_named: bool = True  # whether there is such a file
+    # seconds of silence after which the process counts as dead, where nothing else can tell
     left_s: Optional[float] = None
 
 
@@ -137,24 +121,19 @@ def _leader(state: str, session: str) -> _Leader:
 
 
 def _patience_s(owner: Owner) -> float:
-    """Seconds of silence after which a process that cannot be seen has ended.
-
-    Few where its host has been booted since. Not none: a live one on another host of this name is heard of.
-    """
+    """Seconds of silence after which an unseen process has ended: few where its host was booted since."""
     return MISSED_S if is_of_another_boot(owner) else STALE_S
 
 
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
-    """As `find`, with sizes; by a process that is left behind where it does not end in LOOK_S.
-
-    What it has not read by then is `unread`; of a session, whose next job would wait for it too, RunDirectoryError.
-    """
+    """As `find`, with sizes, by a process that is left behind after LOOK_S; what it had not read then is `unread`."""
     with contextlib.suppress(RunDirectoryError):  # the process says why a directory cannot be listed
         if session and not _candidates(parents, session):
             return NOTHING
     wanted = json.dumps([list(parents), state, None if queued is None else sorted(queued), session])
     answer = ask(list(module_argv(sys.executable, __name__, (wanted,))), LOOK_S)
-    silence = _silence(answer.stderr if answer else '')
+    last = ((answer.stderr if answer else '').strip().splitlines() or [''])[-1]
+    silence = last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
     try:
         said = [json.loads(line) for line in (answer.stdout if answer else '').split('\n')[:-1]]
         paths = said[0] if said else {'why': silence}
@@ -210,18 +189,11 @@ def _print(what: object) -> None:
 
 
 def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None, session: str = '') -> Search:
-    """The marked run directories among the direct children of the parents, without sizes.
-
-    queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
-    session: the only one whose directories are read, for others can have millions of files; none where one may write
-             and not list. Empty: all. RunDirectoryError if a parent cannot be read.
-    """
+    """The marked run directories among the direct children of the parents, without sizes. queued: the sessions with
+    jobs in Slurm's queue; None where that is not known. session: the only one to be read, for others can have
+    millions of files, or none where one may not list; empty: all. Raises RunDirectoryError if a parent cannot be
+    read."""
     return _found(_candidates(parents, session), state, queued, session)
-
-
-def _silence(stderr: str) -> str:
-    last = (stderr.strip().splitlines() or [''])[-1]
-    return last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
 
 
 def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], session: str) -> Search:
@@ -308,10 +280,7 @@ def _unknown(home: str, session: str) -> Optional[str]:
 
 
 def _led(leader: _Leader) -> Optional[str]:
-    """Why a run directory stays whose own process has ended: the next step of its job may just be about to begin.
-
-    Of a session that names no leader its processes alone tell.
-    """
+    """Why a run directory stays whose own process has ended: its job's next step may be about to begin."""
     if leader.alive is None or not leader.is_named:
         return None
     if leader.is_known:
@@ -337,10 +306,7 @@ def _beside(state: str) -> Optional[str]:
 
 
 def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[str]]) -> Optional[str]:
-    """Why it may be in use: its process runs, or where that cannot be seen, its session was heard of or never was.
-
-    Its job tells as much as its process: once it has left the queue, and nobody is there to submit another.
-    """
+    """Why it may be in use: its process runs, its session was heard of or never was, or its job is in the queue."""
     runs = running(owner)
     if runs is not None:
         return f'process {owner.pid} on this host works in it' if runs else None

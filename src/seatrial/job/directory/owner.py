@@ -8,26 +8,20 @@ from seatrial.model.owned import user_name
 
 
 class Owner(NamedTuple):
-    """A process as others must be able to recognise it. time: Unix time at which it made what bears this.
-
-    machine:   the boot and the pid namespace in which `pid` means a process; empty where they cannot be known
-    pid_start: clock ticks after boot at which the process began, because a pid is used again
-    job:       the Slurm job, or empty
-    """
+    """A process as others must be able to recognise it. time: Unix time at which it made what bears this."""
 
     session: str
     uid: int
     owner: str
     host: str
-    machine: str
+    machine: str  # the boot and the pid namespace in which `pid` means a process; empty where they cannot be known
     pid: int
-    pid_start: int
-    job: str
+    pid_start: int  # clock ticks after boot at which the process began, because a pid is used again
+    job: str  # the Slurm job, or empty
     time: float
 
 
 def this_owner(session: str) -> Owner:
-    """This process, now."""
     pid = os.getpid()
     return Owner(
         session=session,

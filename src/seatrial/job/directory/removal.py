@@ -15,12 +15,10 @@ from seatrial.model.ask import ask, unresponsive
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.record import Removal
 
-REMOVAL_S = 540.0
-"""How long a removal may take; the rest of the tree is left to `seatrial clean`."""
+REMOVAL_S = 540.0  # how long a removal may take; the rest of the tree is left to `seatrial clean`
 
 
-PARTS = 8
-"""Of a removal, at once: what a server takes for one entry is waited for, and with it no other."""
+PARTS = 8  # of a removal, at once: what a server takes for one entry is waited for, and with it no other
 
 
 def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:

@@ -1,10 +1,9 @@
 """The run directory: the only place on a file system under test where anything is written or deleted.
 
-It is made, marked and removed by descriptors alone. A name is looked up in a directory that is held open, a symbolic
-link is never followed, '..' is never used, and a directory is entered only if it is still the one that was statted,
-on the same mount. Before every deletion the names that led there are looked up again, so that a directory moved out
-of the tree meanwhile is left as it is. One gap is left, and POSIX has no call that closes it: between this lookup and
-the deletion. What can be lost in it is the one entry in hand.
+It is made, marked and removed by descriptors alone. A symbolic link is never followed, '..' is never used, and a
+directory is entered only if it is still the one that was statted, on the same mount. Before every deletion the names
+that led there are looked up again. One gap is left, which no call of POSIX closes: between this lookup and the
+deletion. What can be lost in it is the one entry in hand.
 """
 
 import contextlib
@@ -55,10 +54,7 @@ _OTHER_KINDS = {
 
 
 class RunDirectoryError(Exception):
-    """The run directory cannot be made or used: where, what is wrong, and the remedy.
-
-    errno: of the call of the file system that failed, or None
-    """
+    """The run directory cannot be made or used: where, what is wrong, and the remedy. errno: of a failed call."""
 
     def __init__(self, path: str, why: str, errno: Optional[int] = None) -> None:
         super().__init__(f'{path}: {why}')
@@ -66,26 +62,20 @@ class RunDirectoryError(Exception):
 
 
 class Marker(NamedTuple):
-    """What lies in the run directory as `.seatrial-run.json` and makes it removable.
-
-    inode: of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
-    device: of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
-    entries: the top-level names that the session makes; all others in it are foreign
-    names: regular expressions of the names that its engine makes in these, or of their paths below the run directory;
-        all others are foreign too
-    kept: whether it stays behind its session, for others to measure beside
-    state: the directory in which its session names its leader, so that every site finds it; empty: not known
-    """
+    """What lies in the run directory as `.seatrial-run.json` and makes it removable."""
 
     format: int
     case: str
     maker: Owner
-    device: int
-    inode: int
+    device: int  # of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
+    inode: int  # of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
     marker_inode: int
-    entries: Tuple[str, ...]
+    entries: Tuple[str, ...]  # the top-level names that the session makes; all others in it are foreign
+    # regular expressions of the names that its engine makes in these, or of their paths below the run directory; all
+    # others are foreign too
     names: Tuple[str, ...] = ()
-    kept: bool = False
+    kept: bool = False  # whether it stays behind its session, for others to measure beside
+    # state: the directory in which its session names its leader, so that every site finds it; empty: not known
     state: str = ''
 
 
@@ -139,10 +129,7 @@ class RunDirectory(NamedTuple):
             return {path: status.st_size for path, status in _files(walk)}
 
     def file_count(self, name: str, with_sizes: bool) -> FileCount:
-        """How many directories and files are below the directory, and the files' sizes if they are asked for.
-
-        Without sizes no file is asked for its attributes, so that none gets into this node's cache by the counting.
-        """
+        """Directories, files and, if asked for, sizes below a directory; without them no attribute gets cached."""
         with self._walk_to(os.path.dirname(name), name) as walk:
             found = _file_count(walk, os.path.basename(name), with_sizes)
             beside = [each for each in os.listdir(f'/proc/self/fd/{self.descriptor}') if each != name]
@@ -151,11 +138,8 @@ class RunDirectory(NamedTuple):
             return found._replace(directory_bytes=found.directory_bytes + sum(map(_allocated, own)))
 
     def empty(self, name: str) -> Removal:
-        """Remove everything below the directory, which stays with its layout.
-
-        RunDirectoryError as for verify, and if anything is left, such as what the session did not make: the next
-        launch would find it there.
-        """
+        """Remove everything below the directory, which stays with its layout. RunDirectoryError as for verify, and if
+        anything is left, such as what the session did not make: the next launch would find it."""
         self.verify()
         account = _Account(self.marker.names)
         with self._walk_to(name, name) as walk:
@@ -209,21 +193,33 @@ def create(
     kept: bool = False,
     state: str = '',
 ) -> RunDirectory:
-    """Make and mark the run directory of a case in the existing directory `parent`. RunDirectoryError if it cannot.
-
-    entries, names, kept, state: as in Marker. What was made is undone if marking fails.
-    """
+    """Make and mark the run directory of a case in `parent`, or undo what was made. Raises RunDirectoryError."""
     path = path_of(parent, session, case)
     with explained(parent):
-        _check_wish(parent, session, entries)
+        if not os.path.isabs(parent):
+            raise _Left('it is no absolute path')
+        if not _SESSION.match(session):
+            raise _Left(f"session '{_said(session)}' is no name; write letters, digits and . _ = + -")
+        for entry in entries:
+            if not _ENTRY.match(entry):
+                raise _Left(f"entry '{_said(entry)}' is no name; write letters, digits and . _ = + -, no dot first")
     with contextlib.ExitStack() as undo:
         with explained(parent):
             parent_descriptor = _open_parent(parent)
             undo.callback(os.close, parent_descriptor)
-            _check_writable(parent_descriptor)
+            if os.fstatvfs(parent_descriptor).f_flag & os.ST_RDONLY:
+                raise _Left('its file system is mounted read-only; mount it for writing')
+            if not os.access('.', os.W_OK | os.X_OK, dir_fd=parent_descriptor, effective_ids=True):
+                raise _Left(f'{user_name(os.geteuid())} may not write in it; give them a directory in which they may')
         with explained(path):
             name = os.path.basename(path)
-            made = _make(parent_descriptor, name)
+            try:
+                os.mkdir(name, 0o700, dir_fd=parent_descriptor)
+            except FileExistsError:
+                raise _Left(
+                    'it is there already, from an earlier run of this case; `seatrial clean` removes it'
+                ) from None
+            made = _identity(os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False))
             undo.callback(_remove_made, os.rmdir, parent_descriptor, name, made)
             descriptor = os.open(name, _DIRECTORY, dir_fd=parent_descriptor)
             undo.callback(os.close, descriptor)
@@ -290,13 +286,11 @@ def remove(
 ) -> Removal:
     """Remove the run directory of a session, from any process of its owner; what is not there is removed already.
 
-    Never raises: what is left, be it all of it, is in `left` with the reason, and then the marker stays too, so
-    that the removal can be repeated. Foreign entries are left: names that the marker does not name, other owners,
-    other mounts, and whatever is no file, directory or symbolic link.
-
-    made_by: host and pid of the process that alone may have made it; None for any of the session
-    part: number, from 0 on, and of how many: of what lies in the roots of its trees, only what falls to this part by
-          its name; several can be removed at once, and what is left then without a part
+    Never raises: what is left is in `left` with the reason, and then the marker stays, so that the removal can be
+    repeated. Foreign entries are left: other names than the marker's, owners, mounts, and special files. made_by:
+    host and pid that alone may have made it; None for any of the session. part: number, from 0 on, and of how many,
+    of what lies in the roots of its trees, by name; several can be removed at once, and what is left then without a
+    part.
     """
     account = _Account()
     try:
@@ -334,10 +328,7 @@ class _Left(Exception):
 
 
 class _Lost(Exception):
-    """A directory of the walk is not where it was entered any more.
-
-    depth: its place in the walk. gone: whether another process removed it, so that nothing of it is left
-    """
+    """A directory of the walk, at this depth, is no more where it was entered. gone: another process removed it."""
 
     def __init__(self, depth: int, why: str, gone: bool = False) -> None:
         super().__init__(why)
@@ -346,10 +337,7 @@ class _Lost(Exception):
 
 
 class _Account:
-    """What a removal did and what it left. names: as in Marker; what bears another was not made by the session.
-
-    part: as in remove. errno: of the first call that failed, or None
-    """
+    """What a removal did and left. names: of the session's entries; part: as in remove; errno: of the first fault."""
 
     def __init__(self, names: Tuple[str, ...] = (), part: Optional[Tuple[int, int]] = None) -> None:
         self.part = part
@@ -415,10 +403,8 @@ class _Walk:
     def enter(
         self, name: str, expected: Optional[os.stat_result] = None, names_in: Optional[_Listing] = None
     ) -> None:
-        """Enter a directory, if it is the expected one, and list it. On _Left or OSError the walk stays as it is.
-
-        names_in: of a directory's descriptor, the names that are to be done; all of them if it is not given
-        """
+        """Enter a directory, if it is the expected one, to work on the names in it that names_in tells, or on all. On
+        _Left or OSError the walk stays as it is."""
         above = self.descriptor()
         status = expected or os.stat(name, dir_fd=above, follow_symlinks=False)
         descriptor = self._open(above, name, _identity(status))
@@ -442,10 +428,7 @@ class _Walk:
         return status
 
     def check(self) -> None:
-        """Raise _Lost unless every directory that is held lies where it was entered.
-
-        The ones above them were given up, and are looked up again on the way back.
-        """
+        """Raise _Lost unless every directory that is held lies where it was entered."""
         for depth in range(1, len(self.levels)):
             above, level = self.levels[depth - 1].descriptor, self.levels[depth]
             if above is None:
@@ -633,10 +616,7 @@ def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:
 
 
 def _remove_marked(walk: _Walk, name: str, marker: Marker, marker_status: os.stat_result, account: _Account) -> None:
-    """The last step: the marker, then the directory that held nothing else. If that fails, the marker is put back.
-
-    A directory that has no marker yet goes by rmdir alone, which removes nothing that lies in it.
-    """
+    """The last step: the marker, put back if that fails, then the directory. One without a marker goes by rmdir."""
     descriptor, parent_descriptor = walk.descriptor(), walk.levels[0].descriptor
     assert parent_descriptor is not None
     walk.check()
@@ -748,31 +728,6 @@ def _remove_made(action: Callable[..., None], above: int, name: str, identity: T
     """Undo what was made just now; what cannot be undone stays."""
     with contextlib.suppress(OSError, _Left):
         _remove_same(action, above, name, identity)
-
-
-def _check_wish(parent: str, session: str, entries: Tuple[str, ...]) -> None:
-    if not os.path.isabs(parent):
-        raise _Left('it is no absolute path')
-    if not _SESSION.match(session):
-        raise _Left(f"session '{_said(session)}' is no name; write letters, digits and . _ = + -")
-    for entry in entries:
-        if not _ENTRY.match(entry):
-            raise _Left(f"entry '{_said(entry)}' is no name; write letters, digits and . _ = + -, no dot first")
-
-
-def _check_writable(parent_descriptor: int) -> None:
-    if os.fstatvfs(parent_descriptor).f_flag & os.ST_RDONLY:
-        raise _Left('its file system is mounted read-only; mount it for writing')
-    if not os.access('.', os.W_OK | os.X_OK, dir_fd=parent_descriptor, effective_ids=True):
-        raise _Left(f'{user_name(os.geteuid())} may not write in it; give them a directory in which they may')
-
-
-def _make(parent_descriptor: int, name: str) -> Tuple[int, int]:
-    try:
-        os.mkdir(name, 0o700, dir_fd=parent_descriptor)
-    except FileExistsError:
-        raise _Left('it is there already, from an earlier run of this case; `seatrial clean` removes it') from None
-    return _identity(os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False))
 
 
 def _open_parent(parent: str) -> int:

@@ -1,9 +1,6 @@
-"""The runner's side of a barrier: it lets the tasks of a launch begin together. See engine/barrier.py.
-
-It listens while the launch runs, knows its guests by a token of this launch, and executes nothing. A task that is
-lost, or that is about to do something else than the others, ends the barrier: all others get the reason and give up,
-instead of waiting for what will not happen.
-"""
+"""The runner's side of a barrier: it lets the tasks of a launch begin together. See engine/barrier.py. It listens
+while the launch runs, knows its guests by a token, and executes nothing. A task that is lost, or is about to do
+something else than the others, ends the barrier: all others get the reason and give up."""
 
 import contextlib
 import errno
@@ -36,10 +33,7 @@ AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that
 
 
 class Barrier:
-    """A barrier of so many tasks on so many nodes, held while the `with` statement lasts.
-
-    reports: what tasks left behind, by their number; complete after the `with` statement, if they have ended before
-    """
+    """A barrier of so many tasks on so many nodes, while `with` lasts. reports: what tasks left, by their number."""
 
     def __init__(self, tasks: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> None:
         self.reports: Dict[int, Any] = {}

@@ -1,9 +1,6 @@
-"""A job in a process that can be left behind: a call of a dead file system may never return (rule P17).
-
-Who waits for a Lustre target is in state I and ignores SIGKILL (seen on 2.17), even to open the run directory while
-the directory above it answers: its metadata may lie on another target. So the process that others wait for asks
-nothing of the file system under test, and watches the one that does.
-"""
+"""A job in a process that can be left behind: a call of a dead file system may never return (rule P17). Who waits for
+a Lustre target is in state I and ignores SIGKILL (seen on 2.17), even to open the run directory. So the process that
+others wait for asks nothing of the file system under test, and watches the one that does."""
 
 import contextlib
 import ctypes
@@ -57,10 +54,7 @@ class LeftBehind(NamedTuple):
 
 
 def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Union[int, LeftBehind]:
-    """Carry the job out in a process of its own; its exit status, or Left after patience_s seconds in one call.
-
-    A signal that asks for an end is passed on. Where one has ended the job, it ends this process too.
-    """
+    """Carry the job out in a process of its own, which gets signals; its status, or LeftBehind after patience_s."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     over, ends = os.pipe()
     parent, pid = os.getpid(), os.fork()
@@ -87,10 +81,7 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
 
 
 def _carry_out(job: Callable[[], int], parent: int, ends: int) -> None:
-    """In the job's process. It never outlives the one that watches it: nobody would end it.
-
-    ends: is closed first, because the kernel closes what was opened last before it, and that may lie on a dead server
-    """
+    """Never outlives the watching process. ends: closed first, for what was opened last may be on a dead server."""
     status = 70
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -136,10 +127,7 @@ def _status(pid: int) -> Optional[int]:
 
 
 def _wakes(pid: int) -> Optional[int]:
-    """How often the main thread has come to wait, or has been made to; None where it does not wait, or is not known.
-
-    Only what it does between launches can take so long.
-    """
+    """How often the main thread has come to wait, as between launches; None where it does not, or is unknown."""
     try:
         with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii', errors='replace') as stream:
             told = dict(line.rstrip('\n').split(':', 1) for line in stream)

@@ -19,11 +19,7 @@ def allocated(environment: Mapping[str, str] = os.environ) -> Tuple[str, ...]:
 
 
 def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.environ) -> Tuple[NotTested, ...]:
-    """The other nodes of the job's partition, each with its state and the reason that was given for it.
-
-    Where Slurm does not answer in ANSWER_S there is one row that says so. What the job was given and has lost since
-    is said by its launches.
-    """
+    """The partition's other nodes, with state and reason; one row that says so where Slurm is silent for ANSWER_S."""
     partition = environment.get('SLURM_JOB_PARTITION', '')
     if not partition:
         return ()
@@ -38,10 +34,7 @@ def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.en
 
 
 def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
-    """Slurm's word of this job (scontrol(1), show job): NO where it has its nodes for itself, else OK, YES or USER.
-
-    Empty where Slurm runs no job here, or does not answer in ANSWER_S.
-    """
+    """Slurm's word of this job (scontrol show job): NO, OK, YES or USER; empty without Slurm or an answer."""
     job = environment.get('SLURM_JOB_ID', '')
     answer = ask(['scontrol', 'show', 'job', job], ANSWER_S) if job else None
     said = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
@@ -49,10 +42,7 @@ def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def of_sinfo(text: str) -> Tuple[NotTested, ...]:
-    """The rows of sinfo -N -o '%N|%T|%E' (sinfo(1)); '*' after a state: the node does not answer.
-
-    What is no row is skipped.
-    """
+    """The rows of sinfo -N -o '%N|%T|%E' (sinfo(1)); '*': the node does not answer. Other lines are skipped."""
     rows = (line.split('|', 2) for line in text.splitlines())
     return tuple(
         NotTested(row[0].strip(), row[1].strip(), '' if row[2].strip() == 'none' else row[2].strip())

@@ -30,10 +30,7 @@ def main(arguments: List[str]) -> int:
 
 
 def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
-    """How the launcher fails to place the tasks of one of these points, as a clause; None where it places all.
-
-    Each geometry is tried once. Nothing of it touches the file system, so it can be killed without a risk.
-    """
+    """How the launcher fails to place the tasks of a point, as a clause, or None. Each geometry is tried once."""
     tried: Dict[Tuple[int, ...], Point] = {}
     for point in points:
         geometry = (point.nodes, point.tasks, point.tasks_per_node)
@@ -50,10 +47,7 @@ def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
 def said_by_tasks(
     launcher: Launcher, point: Point, argv: Tuple[str, ...], work_s: float = 0.0, nodes: Tuple[str, ...] = ()
 ) -> Tuple[str, Optional[str]]:
-    """What the tasks of a point print that each run this program, which writes no data; and why not, or None.
-
-    work_s: how long the program may take, beside its start. nodes: by name, where it is to run on these.
-    """
+    """What each task prints of this program, which may take work_s; and why not, or None. nodes: by name."""
     started = launch_argv(launcher, point, argv, nodes)
     deadline = DEADLINE_S + DEADLINE_PER_TASK_S * point.tasks + work_s
     answer = ask(started, deadline)
@@ -70,10 +64,7 @@ def said_by_tasks(
 def said_by_nodes(
     launcher: Launcher, nodes: int, mark: str, argv: Tuple[str, ...], work_s: float, named: Tuple[str, ...] = ()
 ) -> Tuple[Dict[str, str], Optional[str]]:
-    """What one task on each of so many nodes prints behind the mark and its host, by the host; and what is wrong.
-
-    As said_by_tasks; `named`: the nodes. A node that says nothing is wrong too.
-    """
+    """What one task on each node prints behind the mark, by host; and what is wrong, silence included, or None."""
     point = Point('', (), nodes=nodes, tasks=nodes, tasks_per_node=1)
     said, fault = said_by_tasks(launcher, point, argv, work_s, named)
     lines = (line.split(None, 2) for line in said.splitlines() if line.startswith(mark))

@@ -44,10 +44,7 @@ class Finished(NamedTuple):
 
 
 def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
-    """The argv that starts an MPI program on the point's nodes: on these, or where none are named on any.
-
-    Tasks a node are always stated.
-    """
+    """The argv that starts an MPI program on the point's nodes, these if named; tasks a node are always stated."""
     words = LAUNCHERS[launcher.kind]
     start = words.start.format(nodes=point.nodes, tasks=point.tasks, per_node=point.tasks_per_node)
     slots = ','.join(f'{node}:{point.tasks_per_node}' for node in nodes)
@@ -56,33 +53,24 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: 
 
 
 class Processes(NamedTuple):
-    """What the runner starts for a command.
+    """What the runner starts for a command."""
 
-    argvs:  of its own processes: one a rank, or one launcher for all of them
-    inputs: files that must exist before: absolute path -> text
-    barrier: how many tasks begin together through the launch's barrier; 0: there is none
-    ranks:  how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
-    nodes:  that they run on, this one counted too
-    words:  at the end of the argv that are the program's, where a launcher starts it by itself; it is compared on
-            every node whether the launcher has found the directory
-    """
-
-    argvs: List[List[str]]
-    inputs: Dict[str, str]
-    barrier: int = 0
+    argvs: List[List[str]]  # of its own processes: one a rank, or one launcher for all of them
+    inputs: Dict[str, str]  # files that must exist before: absolute path -> text
+    barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
+    # ranks: how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
     ranks: int = 0
-    nodes: int = 1
+    nodes: int = 1  # that they run on, this one counted too
+    # at the end of the argv that are the program's, where a launcher starts it by itself; it is compared on every
+    # node whether the launcher has found the directory
     words: int = 0
 
 
 def processes_of(
     command: Command, launcher: Launcher, point: Point, raw: str, nodes: Tuple[str, ...] = ()
 ) -> Processes:
-    """How a command is started: here, under the site's launcher, or one process a task on the point's nodes.
-
-    Of the last, ordinary programs are started at the same moment, and say when that was; `raw` as in carry_out.
-    nodes: by their names, where the point is to run on these and no others
-    """
+    """How a command is started: here, under the site's launcher, or one process a task on the point's nodes, together
+    and with their times. `raw` as in carry_out. nodes: by their names, where it is to run on these and no others."""
     if command.scope == 'mpi':
         argv = launch_argv(launcher, point, command.argvs[0], nodes)
         return Processes([argv], command.inputs, words=len(command.argvs[0]))
@@ -112,13 +100,11 @@ DISPATCH = 'seatrial.engine.dispatch'
 def carry_out(
     command: Command, processes: Processes, raw: str, directory: int, limit_s: float, stopping: Callable[[], bool]
 ) -> Finished:
-    """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now.
-
-    Streams go to raw + '.out' and '.err' (with the rank).
+    """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now. Streams go
+    to raw + '.out' and '.err' (with the rank).
 
     Raises RunDirectoryError if the directory answers with an error, and LaunchGivenUp after limit_s seconds or when
-    `stopping` says so. Ending I/O that waits for a file system is the last resort: SIGTERM first, SIGKILL after
-    GRACE_S, and a process that survives is left and named.
+    `stopping` says so: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
     """
     for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
@@ -337,12 +323,8 @@ def _link(descriptor: int) -> str:
 
 
 def _places() -> Iterator[Tuple[int, str]]:
-    """This user's processes without a terminal, each with its working directory.
-
-    Neither a process group nor a session finds an engine's tasks: each job of fio is a session of its own (seen
-    with 3.33), and its parent is gone when fio itself was killed. Looking at /proc (proc(5)) asks nothing of the file
-    system, which may be dead. A shell in which somebody works there has a terminal.
-    """
+    """This user's processes without a terminal, each with its working directory, by /proc, which asks nothing of a
+    file system. Neither process groups nor sessions find them: a job of fio is a session of its own (3.33)."""
     for name in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError):
             place = os.readlink(f'/proc/{name}/cwd')
@@ -370,10 +352,7 @@ def _text(path: str) -> Optional[str]:
 
 
 def _stream(path: str) -> Optional[str]:
-    """What a process has printed: its beginning and its end, where it has printed more than MAX_STREAM bytes.
-
-    An engine that complains of every transfer prints gigabytes. All of it stays in the file.
-    """
+    """What a process has printed, of more than MAX_STREAM bytes the beginning and the end; all is in the file."""
     try:
         with open(path, 'rb') as stream:
             size = os.fstat(stream.fileno()).st_size

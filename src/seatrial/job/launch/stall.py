@@ -21,10 +21,7 @@ def patience_s(recovery_limit_s: float) -> float:
 
 
 def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool], below: Sequence[str] = ()) -> Stalled:
-    """Wait until the file system answers, for as long as its recovery may take; less if a stop is requested.
-
-    below: directories that are asked too, because each may lie on another server than `path`
-    """
+    """Wait until the file system, and directories `below`, answer, at most its recovery time or until a stop."""
     began = time.monotonic()
     if unresponsive(path, *below) is None:
         return Stalled(0.0, True)

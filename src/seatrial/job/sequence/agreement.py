@@ -1,7 +1,4 @@
-"""Whether all nodes of a case measure with the same: each says so by a launch that does no I/O (rule P21).
-
-What only the first node was asked may be otherwise on another one: a local installation, a module path, a mount.
-"""
+"""Whether all nodes of a case would measure with the same build and MPI, by a launch without I/O (rule P21)."""
 
 import hashlib
 import platform
@@ -23,10 +20,7 @@ SHOWN_ANSWERS = 4
 
 
 def main(arguments: List[str]) -> int:
-    """The task of one node. `arguments`: the program, whether it is linked with MPI, the digest of what is expected.
-
-    It says what it has only where that is something else: of thousands of nodes that agree, each says one word.
-    """
+    """A node's task: program, whether it has MPI, the digest expected; it tells what it has where that differs."""
     program, kind, expected = arguments
     own = Provenance(build_of(program), library_of(program) if kind == MPI else '')
     said = SAME if _digest(own) == expected else _words(own, kind == MPI)
@@ -35,10 +29,7 @@ def main(arguments: List[str]) -> int:
 
 
 def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: Provenance) -> Optional[Finding]:
-    """What is found where a node would measure with another build or MPI than `own`, which is this node's; or None.
-
-    nodes: of the allocation, each of which is asked once. Nothing of it touches the file system under test.
-    """
+    """What is found where a node has another build or MPI than this one's `own`, or None; each node is asked once."""
     argv = module_argv(
         sys.executable, 'seatrial.job.sequence.agreement', (program, MPI if mpi else NO_MPI, _digest(own))
     )

@@ -19,10 +19,7 @@ from seatrial.workload.registry import kept, metrics_at, metrics_of, phase_of, r
 
 
 def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
-    """Measure all points; begin again with a larger share where a launch was too short to be valid.
-
-    stopped: is filled with the reason why each point was repeated no more
-    """
+    """Measure all points, anew with a larger share where a launch was too short; `stopped` gets why each ended."""
     trial.setup.run.make(DATA)
     current: Optional[Sized] = first
     while current is not None:
@@ -33,10 +30,7 @@ def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
 
 
 def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: Dict[str, str]) -> Optional[Sized]:
-    """Every point that is not done yet once, in random order, until all are done.
-
-    Returns the next size if this one proves too small.
-    """
+    """Every point that is not done once in random order, until all are; the next size if this one is too small."""
     plan = trial.plan
     stopped.clear()
     prepared = prepare(trial, points)

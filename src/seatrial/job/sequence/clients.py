@@ -1,8 +1,5 @@
-"""What every node of a launch is asked: to forget the files before it reads them, and what its client has fetched.
-
-One task on each node does it, through the launcher. A node that has read or written a file before finds it in its
-memory: IOR read one whole file three times on two nodes at 971, 19,820 and 18,348 MiB/s.
-"""
+"""What every node of a launch is asked, by one task on each: to forget the files before it reads them, and what its
+client has fetched. Else IOR read one whole file on two nodes at 971, 19,820 and 18,348 MiB/s."""
 
 import json
 import os
@@ -22,10 +19,7 @@ BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 
 class Clients(NamedTuple):
-    """fault: why a node may not have forgotten; fetched: bytes that all clients have had from the servers so far.
-
-    That they were asked to forget is known. Whether they did, only counters tell (rule P2); None: there are none.
-    """
+    """fault: why a node may not have forgotten; fetched: bytes from servers so far, None without counters (P2)."""
 
     fault: Optional[str]
     fetched: Optional[int]

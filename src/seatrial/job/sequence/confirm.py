@@ -1,8 +1,5 @@
-"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before.
-
-A figure that is far from its equals once can be chance, of which thousands of nodes have some every night, or the
-doing of its neighbours. Only what is slow again beside others is named.
-"""
+"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before. It can
+have been chance, or its neighbours' doing. Only what is slow again beside others is named."""
 
 import random
 from typing import List, Mapping, NamedTuple, Sequence, Tuple
@@ -32,10 +29,7 @@ def measured_again(
     kinds: Mapping[str, str] = NO_KINDS,
 ) -> Again:
     """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
-
-    nodes: of the allocation; for a sweep over targets it stays as it is. kinds: of targets, by their names, where
-    there are several; the equals are those of one kind
-    """
+    nodes: of the allocation, unchanged for targets. kinds: of targets by name, where there are several."""
     if plan.axis.equals == 'node':
         return _groups(plan, suspects, nodes, rng)
     chosen = set(suspects)
@@ -53,10 +47,7 @@ def repetitions(plan: TrialPlan) -> int:
 
 
 def needed(equals: str, points: int) -> Tuple[int, int]:
-    """Launches in whose time a repetition is made, one place being SLOWER: of the sweep, and of what is done again.
-
-    equals: of the axis; points: of the sweep
-    """
+    """Launches in whose time a repetition is made, one place being SLOWER: of the sweep, and of what is repeated."""
     if equals == 'node':  # a slow node holds up its group and all nodes; its new group and two of controls follow
         return points - 2 + 2 * SLOWER, 2 + SLOWER
     return points - 1 + SLOWER, min(points - 1, CONTROLS) + SLOWER
@@ -71,10 +62,7 @@ def kept_share(plan: TrialPlan) -> float:
 
 
 def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> List[List[str]]:
-    """The nodes of each new group: suspects with nodes of other groups first, then controls by themselves.
-
-    At most half of a group are suspects. Groups without any are added until there are CONTROLS, or no nodes.
-    """
+    """New groups: suspects with nodes of others, at most half, then controls alone, up to CONTROLS if nodes last."""
     size = max(2, min(LARGEST_GROUP, len(nodes) // 2))
     old = {node: place // group_size(len(nodes)) for place, node in enumerate(nodes)}
     slow = [node for node in nodes if short(node) in set(suspects)]

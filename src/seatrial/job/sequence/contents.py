@@ -17,15 +17,9 @@ CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
 def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> Contents:
-    """Of regular files below the directory, by name with their size in bytes.
-
-    The blocks of a file are one at a random place of each of equal parts, so that none of these is left out, and are
-    read past the cache where the file system can. Before that the files are synced twice: by what the first takes
-    longer and writes back, the writer's own sync was none. OSError where the storage gives an error.
-
-    allocated: whether the blocks that stat(2) counts tell what was written of a file, which only a disk's own file
-               system can say
-    """
+    """Of regular files below the directory, by name with their size: blocks at random places of equal parts, read
+    past the cache where that can be. Before, the files are synced twice: where the first sync takes longer and writes
+    back, the writer's own was none. Raises OSError. allocated: whether stat(2)'s blocks tell what was written."""
     rng = random.SystemRandom()
     written = sorted(name for name, size in sizes.items() if size)
     chosen = rng.sample(written, min(MAX_FILES, len(written)))
@@ -59,10 +53,7 @@ class _CacheStat(ctypes.Structure):
 
 
 def _dirty_bytes(descriptors: Collection[int]) -> Optional[int]:
-    """What this node has yet to write back of these files; None where its kernel does not say.
-
-    Source: include/uapi/linux/mman.h of Linux 6.5, mm/filemap.c. A length of 0 is the whole file.
-    """
+    """What this node has yet to write back of these files, by cachestat(2) of Linux 6.5; None: not known."""
     pages = 0
     for descriptor in descriptors:
         seen = _CacheStat()

@@ -1,7 +1,4 @@
-"""A launch under Darshan, which sees what an engine really does (rule P15). Its figures never count.
-
-How Darshan is set up: darshan-runtime's documentation, "Environment variables", and darshan-core.c of 3.4.
-"""
+"""A launch under Darshan, which sees what an engine really does (rule P15); its figures never count (3.4)."""
 
 import glob
 import json
@@ -30,20 +27,15 @@ class Left(NamedTuple):
 
 
 def traced_point(plan: TrialPlan, points: Sequence[Point]) -> Optional[Point]:
-    """Where the Darshan run is made: most tasks and, of these, most transfers, so that their order can be seen.
-
-    None where the site has no Darshan, or its log would not show what the workload means.
-    """
+    """Where the Darshan run is made: most tasks and, of these, most transfers. None where the site has no Darshan, or
+    its log would not show what the workload means."""
     if not plan.darshan or not kind_of(plan.kind).by_darshan:
         return None
     return max(points, key=lambda point: (point.tasks, point.data.transfers))
 
 
 def under_darshan(command: Command, library: str, raw: str, directory: str) -> Command:
-    """The command with Darshan loaded into the engine, and only there; its logs go into raw + '.darshan'.
-
-    `directory` is where the engine works; what its links lead to is noted beside the logs.
-    """
+    """The command with Darshan loaded into the engine alone; logs, and where links lead, go to raw + '.darshan'."""
     folder = raw + FOLDER
     for moment in (time.time(), time.time() + DAY_S):  # a Darshan with a folder a day does not make them
         day = time.localtime(moment)

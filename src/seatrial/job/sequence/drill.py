@@ -1,8 +1,5 @@
 """The drill-down of a case that is surely slower than its bound: launches on groups of targets, which name the slow.
-
-They come after all that the plan asks for, in what is left of its time budget, and are no figures of the case: they
-have a stage of their own and a record that says what was found.
-"""
+They come last, in what is left of the time budget, and are no figures of the case but a record of their own."""
 
 import random
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -23,21 +20,16 @@ LAUNCH_S = 5.0
 
 
 class DrillBegun(NamedTuple):
-    """What a drill-down starts from. numbers: of each target that takes new files, by its name.
-
-    point: the slow one, with the share of each task that a launch has
-    whole: how many files it has, where each lies on one target; else 0
-    mixed: whether some of them are flash and others are not, so that the slow ones may be well
-    """
+    """What a drill-down starts from. numbers: of each target that takes new files, by its name."""
 
     plan: TrialPlan
     driver: Driver
     breach: Breach
-    point: Point
+    point: Point  # the slow one, with the share of each task that a launch has
     numbers: Dict[str, int]
     servers: Dict[str, str]
-    mixed: bool = False
-    whole: int = 0
+    mixed: bool = False  # whether some of them are flash and others are not, so that the slow ones may be well
+    whole: int = 0  # how many files it has, where each lies on one target; else 0
 
 
 MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'

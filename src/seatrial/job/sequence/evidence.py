@@ -24,34 +24,27 @@ from seatrial.workload.registry import exact_bytes, kind_of, phases_of
 
 
 class Setup(NamedTuple):
-    """Where launches take place, and with what. counted: whether the kernel counts reads from storage on this target.
-
-    cold: whether this node's caches can be emptied, and the site allows it; kept: what answers from memory even then,
-    or why they cannot be emptied although the site allows it; forgets: as in Cold; memory, below: as in Launched
-    """
+    """Where launches take place, and with what. counted: whether the kernel counts reads from storage here."""
 
     plan: TrialPlan
     engine: Engine
     run: RunDirectory
     driver: Driver
     counted: bool
-    cold: bool
-    kept: str
-    forgets: bool = True
-    memory: str = ''
-    below: str = ''
+    cold: bool  # whether this node's caches can be emptied, and the site allows it
+    kept: str  # what answers from memory even then, or why they cannot be emptied although the site allows it
+    forgets: bool = True  # as in Cold
+    memory: str = ''  # as in Launched
+    below: str = ''  # as in Launched
 
 
 class Seen(NamedTuple):
-    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known.
-
-    directory_bytes: as in Sample
-    """
+    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known."""
 
     findings: Tuple[Finding, ...]
     cache: str
     storage_read_bytes: Optional[int]
-    directory_bytes: Optional[int] = None
+    directory_bytes: Optional[int] = None  # as in Sample
 
 
 class Evidence:
@@ -88,10 +81,7 @@ class Evidence:
                 self._forget_metadata()
 
     def seen(self, measurement: Measurement, read_bytes: int, lived_s: float = 0.0, beside_s: float = 0.0) -> Seen:
-        """What the rules say now that it has ended; read_bytes: that the block layer fetched for its processes.
-
-        lived_s, beside_s: as in Launched.
-        """
+        """What the rules say now that it has ended. read_bytes: that the block layer fetched for its processes."""
         setup = self._setup
         found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
@@ -189,10 +179,7 @@ class Evidence:
             self._emptied, self._kept = fault is None, fault or self._kept
 
     def _from_storage(self, read_bytes: int) -> Optional[int]:
-        """What was fetched for this launch: as the block layer counts for its processes, or the file system's client.
-
-        Of srun's tasks the block layer counts nothing here: they are not this process's descendants.
-        """
+        """Bytes fetched for this launch, by the block layer or, as of srun's tasks, by the client's counters."""
         own = self._command.scope != 'mpi' or self._setup.plan.launcher.kind != 'srun'
         if self._setup.counted:
             return read_bytes if own and self._here else None

@@ -22,10 +22,7 @@ TRIED = 'tried'  # the name of a file that shows whether a target takes files at
 
 
 def without_closed(plan: TrialPlan, driver: Driver) -> TrialPlan:
-    """The plan, and of a node sweep over all targets that over those which take files now.
-
-    A file over all has a part on one that is away too, and whoever writes there waits until it is back.
-    """
+    """The plan; a node sweep over all targets becomes one over those that take files, or writers would wait."""
     layout = plan.points[0].layout
     if plan.axis.equals != 'node' or layout is None:
         return plan
@@ -53,12 +50,9 @@ class Layouts:
         return self._plan.target.layout if point.layout is None else point.layout
 
     def give(self, directory: str, point: Point) -> None:
-        """Give the directory what the point asks for, unless it has it.
-
-        A directory that has another layout is made anew: what a new one leaves open would stay from the one before.
-        EngineError (P5a, or P5b of a target that cannot be tested) if the file system refuses, RunDirectoryError if
-        files lie in it.
-        """
+        """Give the directory what the point asks for, unless it has it. One that has another layout is made anew, or
+        some of that would stay. Raises EngineError (P5a, or P5b of a target that cannot be tested) if the file system
+        refuses, RunDirectoryError if files lie in it."""
         wanted = self.wanted(point)
         closed = self._why_closed(point)
         if closed:
@@ -141,10 +135,7 @@ class Layouts:
         self._tried.add(wanted.canonical)
 
     def _why_closed(self, point: Point) -> str:
-        """Why the target of this point takes no new files; empty where it does, or where the point is of none.
-
-        It is checked once: a directory gets the layout all the same, and a file in it then waits or fails.
-        """
+        """Why the target of this point takes no new files, which is checked once; empty where it does."""
         if not self._of_targets or point.layout is None:
             return ''
         if self._targets is None:

@@ -1,10 +1,7 @@
-"""Monitors: what the disks and the network of each server do every second of a case, by one connection to each.
-
-As all telemetry it explains figures and decides nothing: a server that does not answer is a gap, and is asked anew
-after a pause. The site says how a server is reached (`monitors` in trial.yaml), and LOOP is what runs there: three
-files of /proc a second, which is far below a hundredth of a core. When the connection ends its next write fails, and
-so it ends too.
-"""
+"""Monitors: what the disks and the network of each server do every second of a case, by one connection to each. As
+all telemetry they decide nothing: a server that does not answer is a gap, and is asked anew after a pause. The site
+says how one is reached (`monitors` in trial.yaml); there runs LOOP: three files of /proc a second, far below a
+hundredth of a core, until its next write fails."""
 
 import contextlib
 import os
@@ -35,13 +32,11 @@ _NOT_A_CARD = re.compile(r'(lo|bond|team|br|docker|veth|virbr|tun|tap|dummy|ifb|
 
 
 class Counters(NamedTuple):
-    """What a server has counted since it was booted, uptime_s ago. ticks: ms in which a disk was busy, by its name.
-
-    read, written: bytes of all disks; received, sent: bytes of all network cards
-    """
+    """What a server has counted in the uptime_s since it was booted. ticks: busy ms of a disk, by its name."""
 
     uptime_s: float
     ticks: Dict[str, int]
+    # read, written: bytes of all disks; received, sent: bytes of all network cards
     read: int
     written: int
     received: int

@@ -1,8 +1,5 @@
 """The proof of contents at the end of a case: data of our own, written as its largest point is, and read back (F2).
-
-It is outside all timing. It takes PROOF_SHARE of the time that the case has taken so far, or MIN_S where that is
-longer: what is too much for that is proved in part.
-"""
+It is not timed, and takes PROOF_SHARE of the case's time, at least MIN_S: what is too much is proved in part."""
 
 import hashlib
 import sys

@@ -47,10 +47,7 @@ _SAID = (
 
 
 def provenance(program: str, mpi: bool, launcher: Optional[Launcher]) -> Provenance:
-    """What can be found out here of a program at this path.
-
-    mpi: whether it is linked with MPI. launcher: what starts its ranks, or None where nothing does.
-    """
+    """What can be found out of a program; mpi: it is linked with it; launcher: of its ranks, or None."""
     return Provenance(
         build=build_of(program),
         mpi=library_of(program) if mpi else '',
@@ -67,10 +64,7 @@ def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def build_of(program: str) -> str:
-    """'spack:HASH' of the installation that a program belongs to, else 'sha256:HEX' of the file; empty: unreadable.
-
-    Spack leaves what an installation is in .spack/spec.json below its prefix.
-    """
+    """'spack:HASH' of a program's installation (.spack/spec.json), else its 'sha256:HEX'; empty: unreadable."""
     path = os.path.realpath(program)
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         spec = read_json(os.path.join(os.path.dirname(os.path.dirname(path)), '.spack', 'spec.json'))

@@ -60,10 +60,7 @@ class Recorder:
             data = data[os.write(self._descriptor, data) :]
 
     def keep(self, name: str, launch: RawLaunch) -> str:
-        """Keep what a measurement is made of as raw/<name>.launch.json.gz; returns the SHA-256 of the file.
-
-        Of each stream that is what the engine was given of it, its two ends where it is long.
-        """
+        """Keep what a measurement is made of as raw/<name>.launch.json.gz; returns the SHA-256 of the file."""
         packed = io.BytesIO()
         with gzip.GzipFile(filename='', mode='wb', fileobj=packed, mtime=0) as stream:
             stream.write(json.dumps(to_json(launch)).encode('ascii'))
@@ -79,11 +76,9 @@ class Recorder:
 
 
 class RecordReader:
-    """Reads the record of a case as often as it is asked, while a job may still append to it; each line once.
-
-    A last line without its end is read again next time. A file that is another one, that has become shorter, or that
-    was changed and has not become longer, is read from its beginning.
-    """
+    """Reads the record of a case as often as it is asked, while a job may still append to it; each line once. A last
+    line without its end is read again; a file that is another one, or was changed and not grown, from its
+    beginning."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -96,10 +91,7 @@ class RecordReader:
         return os.path.exists(self._path)
 
     def read(self) -> Records:
-        """The records that a job has left by now, empty ones where it left none, with the state of its job.
-
-        Where nothing is new it is the very same value as last time. Raises OSError, NotReadable.
-        """
+        """What a job has left by now; the very same value where nothing is new. Raises OSError, NotReadable."""
         found = self._read_on()
         found = found._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
         if found != self._records:

@@ -48,10 +48,7 @@ class _Job(NamedTuple):
 
 
 def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
-    """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already.
-
-    blocked: what the process that watches this one has seen of it, if there is one
-    """
+    """Carry the plan out; always leaves an end record. blocked: the watching process's. Raises AlreadyRecorded."""
     job = _Job(plan, Recorder(plan.records), Signals(), blocked or Blocked(), {}, {}, [], {}, [])
     recorder, signals = job.recorder, job.signals
     try:

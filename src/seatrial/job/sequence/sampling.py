@@ -49,11 +49,8 @@ class NotValid(Refused):
 def take(
     trial: Trial, stage: str, launch: Launch, repetition: int, block: int = 0, current: Optional[Sized] = None
 ) -> Sample:
-    """Launch one phase; record what came of it and what the rules find.
-
-    Raises Interrupted, Refused if the file system does not answer or others fill it, RunDirectoryError, and
-    LaunchGivenUp when the sample of a launch that would not end is written.
-    """
+    """Launch one phase; record what came of it and what the rules find. Raises Interrupted, Refused if the file
+    system does not answer or others fill it, RunDirectoryError, and LaunchGivenUp, with the sample written."""
     stalled_s = _stalled_s(trial)
     _check_room(trial)
     trial.setup.run.verify()
@@ -117,8 +114,7 @@ def valid(sample: Sample) -> Measurement:
 
 
 def seconds_of(sample: Sample) -> float:
-    """Of its timed region, where a larger size would help if it was too short; infinite where it is not known, or
-    where the launch is invalid for another reason."""
+    """Of its timed region; infinite where it is unknown or the launch is invalid for more than being too short."""
     if sample.measurement is None or any(f.effect != 'label' and f.rule not in TOO_SHORT for f in sample.findings):
         return float('inf')
     return sample.measurement.seconds or float('inf')
@@ -169,10 +165,7 @@ class _Attempt:
             self.findings = [finding('E2', said)]
 
     def _of_engine(self, error: EngineError) -> List[Finding]:
-        """What an engine says that failed; a call that the storage failed is no fault of the engine's.
-
-        A connection that was lost meanwhile comes first: an evicted client gives its programs errors.
-        """
+        """What an engine says that failed; a lost connection or a failed call of the storage comes before it."""
         failed, lost = failed_call(error.sentence), self._lost().said
         if failed is None:
             own = [self._of_lost(lost)] if lost else []
@@ -331,8 +324,7 @@ def _check_room(trial: Trial) -> None:
 
 
 def _limit_s(trial: Trial, point: Point) -> float:
-    """How long a launch may last: what a failover may block, time and pauses of its own, and many times what the
-    slowest rate gives."""
+    """What a failover may block, the launch's own time and pauses, and many times what the slowest rate gives."""
     slowest = min(trial.rates) if trial.rates else float('inf')
     own_s = point.duration_s + sum(point.pauses_s)
     return trial.plan.launch_limit_s + own_s + LIMIT_FACTOR * kind_of(point.kind).amount(point) / slowest

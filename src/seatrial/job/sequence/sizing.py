@@ -33,10 +33,7 @@ ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
 
 
 def by_warm_up(trial: Trial) -> Sized:
-    """Warm up on files that are never measured (T14), and decide the share of each task.
-
-    The time budget bounds it: where that is short the first launch is small, and none begins that would not fit.
-    """
+    """Warm up on files that are never measured (T14), within the time budget, and decide the share of each task."""
     plan, sizing = trial.plan, trial.plan.sizing
     filled = fills(plan.points[0])
     if filled:
@@ -120,11 +117,8 @@ def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
 
 
 def calibration_points(plan: TrialPlan) -> List[Point]:
-    """The point whose timed region will be the shortest: fewest tasks, else the largest transfers or least data.
-
-    Of a sweep over targets the first of them, since one is slower than all together; behind it those to be taken if
-    it is the one that is dead, the last of which is none.
-    """
+    """The point whose timed region will be the shortest: fewest tasks, else the largest transfers or least data. Of a
+    sweep over targets the first, for one is slower than all; behind it those to be taken if that is dead."""
     lightest = min(plan.points, key=weight)
     if plan.axis.equals not in TARGETS:
         return [lightest]
@@ -149,10 +143,7 @@ def max_per_task(plan: TrialPlan, capacity: Capacity) -> int:
 
 
 def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float:
-    """One discarded repetition of the first point: seconds of the shortest timed region.
-
-    A point of which a launch is not valid is taken out; the last one ends the case.
-    """
+    """One discarded repetition of the first point: its shortest region in seconds. An invalid point is taken out."""
     while True:
         trial.setup.run.empty(WARM)
         own = resized(points[:1], size)

@@ -38,10 +38,7 @@ class Chosen(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The evidence for the rules, and what the run needs of it.
-
-    share: of a task, to the fullness that is meant; 0: none is meant
-    """
+    """The evidence for the rules, and what the run needs of it."""
 
     environment: Environment
     chosen: Optional[Chosen]
@@ -49,7 +46,7 @@ class Survey(NamedTuple):
     memory_bytes: int
     capacity: Capacity
     mount: str
-    share: int = 0
+    share: int = 0  # of a task, to the fullness that is meant; 0: none is meant
 
 
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
@@ -70,6 +67,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     earlier = orphans.look([target.path], plan.state, session=plan.session).found
     is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
     connections = driver.connections(target.path)
+    # Two mounts of one server, or two subvolumes, have different devices.
+    mounts = (mount_of(os.path.realpath(path)) for path in (plan.records, target.path))
     environment = Environment(
         plan=plan,
         lock_held=lock_held,
@@ -80,7 +79,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         quota_inodes=quota.inodes,
         needed_bytes=needed['bytes'] + sum(orphan.size_bytes or 0 for orphan in earlier),
         needed_inodes=needed['inodes'] + sum(orphan.files or 0 for orphan in earlier),
-        same_device=_same_file_system(plan.records, target.path),
+        same_device=os.stat(plan.records).st_dev == os.stat(target.path).st_dev or same_storage(*mounts),
         raw_inside=_is_under(plan.records, target.path),
         layout_fault=_layout_fault(plan, driver),
         wrong_type=type_fault(driver, mount),
@@ -249,12 +248,6 @@ def version_of(engine: Engine, program: str) -> str:
         # The signal that ends a job may reach its programs first; until the second answer the job has it too.
         answer = ask(argv, VERSION_DEADLINE_S)
     return engine.parse_version(answer.stdout if answer else '')
-
-
-def _same_file_system(one: str, other: str) -> bool:
-    """By device, and by what is mounted: two mounts of one server, or two subvolumes, have different devices."""
-    mounts = (mount_of(os.path.realpath(path)) for path in (one, other))
-    return os.stat(one).st_dev == os.stat(other).st_dev or same_storage(*mounts)
 
 
 def _is_under(path: str, parent: str) -> bool:

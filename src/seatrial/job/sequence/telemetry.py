@@ -1,8 +1,5 @@
-"""Telemetry of a case: this node's counters about once a second, beside the record.
-
-It explains figures and decides nothing, so it may fail in every way and must never delay or fail a run: one thread
-reads and writes, nobody waits for it longer than LAST_S, and a reading that does not come is a gap.
-"""
+"""Telemetry of a case: this node's counters about once a second, beside the record. It decides nothing, may fail in
+every way and never delays a run: one thread reads and writes, and nobody waits for it longer than LAST_S."""
 
 import contextlib
 import os
@@ -54,11 +51,9 @@ def telemetry_in(directory: str) -> Optional[Telemetry]:
 
 @contextlib.contextmanager
 def observed(target: Target, records: str, driver: Driver, background: Dict[str, float]) -> Iterator[None]:
-    """Watch the traffic with the target while the body runs; what was seen goes to telemetry.jsonl in `records`.
-
-    Sizes of requests and the site's command to the servers are asked before it and, unless it raises, after it.
-    background: is given what the command prints, where that is one number and nothing else, by BEFORE and AFTER
-    """
+    """Watch the traffic with the target while the body runs; it goes to telemetry.jsonl in `records`. Sizes of
+    requests and the site's command to the servers are asked before it and, unless it raises, after it. background: is
+    given what the command prints, where that is one number, by BEFORE and AFTER."""
     log = Log(records)
 
     def ask_beside(when: str) -> None:

@@ -22,33 +22,25 @@ class Refused(Exception):
 
 
 class Trial(NamedTuple):
-    """What every step needs. program: of the engine that was chosen, as it is started
-
-    blocked:  how long the run was in calls of the file system that did not return at once
-    deadline: of the time budget, in monotonic seconds
-    counter:  of the launches, for the names of their raw output
-    rates:    bytes or entries a second of each launch, its start-up included; each launch adds its own
-    beside_s: that each launch of the warm-up lived beside its timed region, by Command.scope: an engine may leave
-              phases of another scope to another program. Not by phase: who lies in all of one would hide it
-    nodes:    that Point.first_node counts in; empty where launches are not pinned to nodes
-    directory: of the run, in which launches work
-    """
+    """What every step needs. program: of the engine that was chosen, as it is started"""
 
     plan: TrialPlan
     recorder: Recorder
     signals: Signals
     held: Lock
-    blocked: Blocked
+    blocked: Blocked  # how long the run was in calls of the file system that did not return at once
     program: str
     seen: Survey
     setup: Setup
     layouts: Layouts
-    deadline: float
-    counter: Iterator[int]
-    rates: List[float]
+    deadline: float  # of the time budget, in monotonic seconds
+    counter: Iterator[int]  # of the launches, for the names of their raw output
+    rates: List[float]  # bytes or entries a second of each launch, its start-up included; each launch adds its own
+    # that each launch of the warm-up lived beside its timed region, by Command.scope: an engine may leave phases of
+    # another scope to another program. Not by phase: who lies in all of one would hide it
     beside_s: Dict[str, List[float]]
-    nodes: Tuple[str, ...] = ()
-    directory: str = DATA
+    nodes: Tuple[str, ...] = ()  # that Point.first_node counts in; empty where launches are not pinned to nodes
+    directory: str = DATA  # of the run, in which launches work
 
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
