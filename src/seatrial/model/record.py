@@ -179,7 +179,7 @@ class End(NamedTuple):
     reason: str
     why: str
     ended: float
-    # for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
+    # for every point the reason its repetitions ended: converged, settled, exhausted, budget, invalid or fixed.
     stopped: Dict[str, str]
     # as in Start, once every launch has been made; empty where it did not come so far
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
