@@ -10,15 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.criteria import (
-    MET,
-    MISSED,
-    UNDECIDED,
-    Attempt,
-    Criterion,
-    further_allocations,
-    judge_contract,
-)
+from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Attempt, Criterion, further_allocations, judge_contract
 from seatrial.judge.statistics import half_width_between
 
 BEGAN = datetime(2026, 11, 20, tzinfo=timezone.utc)

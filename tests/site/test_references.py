@@ -15,13 +15,7 @@ from seatrial.model.metric import LOWER
 from seatrial.model.plan import Case
 from seatrial.model.units import MIB, UNITS, in_base
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
-from seatrial.site.references import (
-    INDEX,
-    REFERENCES_FILE,
-    Measured,
-    load_references,
-    references_file,
-)
+from seatrial.site.references import INDEX, REFERENCES_FILE, Measured, load_references, references_file
 
 FILE = """
 $seatrial:
