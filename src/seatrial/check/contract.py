@@ -73,18 +73,15 @@ ABOVE_MIN = 1.1
 class Procedure(NamedTuple):
     """What one allocation does for a criterion. Criteria with the same procedure share their allocations.
 
-    point:   the label of the only one that is measured
-    state:   of the system, or empty
     seconds: the least that a timed region lasts; 0: as the profile acceptance wants it
-    caches:  whether they may take part
     """
 
     trial: TrialEntry
-    point: str
+    point: str  # the label of the only one that is measured
     engine: str
-    state: str
+    state: str  # of the system, or empty
     seconds: float
-    caches: bool
+    caches: bool  # whether they may take part
 
     @property
     def case(self) -> Case:

@@ -22,24 +22,19 @@ class CheckError(Exception):
 class Declared:
     """One check: its ReFrame class's name, its family (the folder of its file), what it does and what it sweeps.
 
-    workload:           a point as a template, in which the sweep varies one parameter
-    max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
-    expectations:       what the literature found of it.
     covers:             ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`.
-    every_point:        whether its whole sweep is measured, and nothing of it in a smoke test.
-    first:              whether the profile first has it, for its family.
     """
 
     name: str
     family: str
     title: str
-    workload: Point
+    workload: Point  # a point as a template, in which the sweep varies one parameter
     sweep: Sweep
-    max_relative_error: float
-    expectations: tuple[Expectation, ...] = ()
+    max_relative_error: float  # half width of the 90 % interval over the mean, at which repetitions stop.
+    expectations: tuple[Expectation, ...] = ()  # what the literature found of it.
     covers: tuple[str, ...] = ()
-    every_point: bool = False
-    first: bool = False
+    every_point: bool = False  # whether its whole sweep is measured, and nothing of it in a smoke test.
+    first: bool = False  # whether the profile first has it, for its family.
 
     @property
     def axis(self) -> Axis:

@@ -83,9 +83,7 @@ class Forecast:
     room, inodes: that its files take on the file system at one time
     wall_s:      of its job, without the queue; most: what its scheduler allows it
     free, quota: what the file system offers, as it is seen from here
-    shares:      the smallest and the largest of a task
     pace:        how its time comes about; shown: by what earlier sessions have shown, and a contract promises
-    sessions:    earlier ones that measured the same, whose times are expected
     """
 
     plan: TrialPlan
@@ -97,10 +95,10 @@ class Forecast:
     wall_s: ForecastRange
     free: Capacity
     quota: Capacity
-    shares: tuple[int, int]
+    shares: tuple[int, int]  # the smallest and the largest of a task
     pace: CaseTime
     shown: Shown
-    sessions: int
+    sessions: int  # earlier ones that measured the same, whose times are expected
     allocations: int = 1
     criteria: Sequence[str] = ()
 

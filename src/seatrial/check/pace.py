@@ -32,14 +32,12 @@ class Rate(NamedTuple):
 class Shown:
     """What earlier sessions have shown of a case. Noise as a share of the mean.
 
-    rates:   by the name of the metric, of the newest session
     within:  noise between repetitions, the median of all metrics; None where there were too few
-    between: between sessions of the same profile, likewise
     """
 
-    rates: Mapping[str, Rate]
+    rates: Mapping[str, Rate]  # by the name of the metric, of the newest session
     within: float | None
-    between: float | None
+    between: float | None  # between sessions of the same profile, likewise
 
 
 @dataclass(frozen=True)
@@ -65,10 +63,9 @@ class CaseTime:
     """The time of a case, step by step.
 
     warm_ups: as many repetitions as they take; fewest: that the rule allows
-    known:    whether any time is: of what is fixed in its size, and whose speed nobody knows, none is
     """
 
-    known: bool
+    known: bool  # whether any time is: of what is fixed in its size, and whose speed nobody knows, none is
     launches: Sequence[Launches]
     warm_ups: int
     repetitions: int

@@ -61,14 +61,13 @@ def why_not(session: Session, declared: Declared, case: Case) -> str:
 class ResolvedCase:
     """A case with all that site, profile and check give it, resolved once.
 
-    points:   as they are launched first, thinned out by the profile, with everything in full
     left_out: labels of the values of the sweep that have no room in the allocation or the limits, or too few targets
     """
 
     case: Case
     declared: Declared
     overrides: Overrides
-    points: tuple[Point, ...]
+    points: tuple[Point, ...]  # as they are launched first, thinned out by the profile, with everything in full
     sizing: Sizing
     left_out: tuple[str, ...]
 

@@ -39,11 +39,8 @@ class Session:
     references: of the site, in all profiles, once they have been checked (criteria.with_references).
     engines: the one that was named with --engine, which no other may stand in for; else the site's, preferred first
     not_applicable: cases that were asked for and cannot be there, by the reason
-    left_out: of an acceptance, why it is not that of the whole system
     points:  labels of the only points that are measured; empty: those of the profile
-    avoid:   nodes that its jobs leave out
     contract: the procedure of the criteria that it was begun for (check.contract), with the only trial; empty: none
-    plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
     label: what the history calls it; empty: by its id alone
     destructive: the storage system that its actions may hit, as it was typed; empty: it has none
     """
@@ -56,12 +53,12 @@ class Session:
     only: tuple[str, ...] = ()
     system: str | None = None
     references: References = field(default_factory=dict)
-    plain: bool = False
+    plain: bool = False  # whether it is a run of plain ReFrame, without `seatrial run` around it.
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    left_out: Sequence[str] = ()
+    left_out: Sequence[str] = ()  # of an acceptance, why it is not that of the whole system
     label: str = ''
     points: tuple[str, ...] = ()
-    avoid: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()  # nodes that its jobs leave out
     contract: Mapping[str, Any] = field(default_factory=dict)
     destructive: str = ''
 

@@ -50,17 +50,14 @@ Sessions = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Series:
-    """One metric on both sides. group: of its family; better: HIGHER or LOWER; steers: whether its family counts it.
-
-    counts: whether it is a count that does not vary by itself, such as guarantees that hold
-    """
+    """One metric on both sides. group: of its family; better: HIGHER or LOWER; steers: whether its family counts it."""
 
     group: str
     before: Sessions
     after: Sessions
     better: str = HIGHER
     steers: bool = True
-    counts: bool = False
+    counts: bool = False  # whether it is a count that does not vary by itself, such as guarantees that hold
 
     @cached_property
     def logs(self) -> tuple[Mapping[str, float], ...]:
@@ -78,7 +75,6 @@ class MetricChange:
     ratio: after / before of a metric; of a family of how good it is, so that above 1 is better
     low, high: its interval at CONFIDENCE, or None; without the spread between sessions unless `between`
     chance: of such a difference where there is none, by itself; None without the spread between sessions
-    sessions: how many have it before and after
     drift: after / before as a drift over the sessions alone would make it, where that is why it is UNDECIDED
     """
 
@@ -87,7 +83,7 @@ class MetricChange:
     low: float | None
     high: float | None
     chance: float | None
-    sessions: tuple[int, int]
+    sessions: tuple[int, int]  # how many have it before and after
     between: bool
     drift: float | None = None
 
@@ -137,16 +133,13 @@ def compared(
 
 
 class _Difference(NamedTuple):
-    """How much better it is after, as a logarithm; its standard error, infinite if not known; degrees of freedom.
-
-    drift: how much of it a trend within both sides would make between them
-    """
+    """How much better it is after, as a logarithm; its standard error, infinite if not known; degrees of freedom."""
 
     log: float
     error: float
     df: int
     sessions: tuple[int, int]
-    drift: float = 0.0
+    drift: float = 0.0  # how much of it a trend within both sides would make between them
 
     @property
     def between(self) -> bool:

@@ -40,25 +40,21 @@ class Criterion:
 
     text, milestone: its sentence, and the name of its milestone or empty
     written:   its bound as the contract has it, with the unit; unit: of that
-    bound:     in the base unit, or a share of the figure of the criterion `of`
     least:     whether the figure may not be below it; else not above
     statistic: of the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (its worst) or BEST of the first `best_of`
-    counts:    which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
-    observed: no check measures it
-    once: a single launch decides in each allocation
     planned: allocations that nobody chose after he had seen figures: a criterion that shares them may ask for more
     """
 
     id: str
-    bound: float
+    bound: float  # in the base unit, or a share of the figure of the criterion `of`
     least: bool = True
     of: str = ''
     statistic: str = MEAN
     best_of: int = 0
     allocations: int = 1
-    counts: str = 'all'
-    observed: bool = False
-    once: bool = False
+    counts: str = 'all'  # which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
+    observed: bool = False  # no check measures it
+    once: bool = False  # a single launch decides in each allocation
     planned: int = 0
     text: str = ''
     milestone: str = ''
@@ -86,10 +82,7 @@ class Attempt:
 
     values:   of the valid repetitions, in the base unit, in their order; engine: with its version
     why_not:  why it does not count, or empty; failed: that is because the storage failed
-    correlation: of neighbouring repetitions, as in verdict_interval
-    caveat:   what has to be said beside a figure that counts, or empty
     unproved: why nobody can make its figures again from raw output, or empty: they can miss, and never meet
-    chain:    of the session's records, which `seatrial verify` prints too (SessionResult.chain)
     load:     of a scenario: when it began and when it ended, in Unix time; None of anything else
     """
 
@@ -101,10 +94,10 @@ class Attempt:
     why_not: str = ''
     failed: bool = False
     clock_error: float = 0.0
-    correlation: float = 0.0
-    caveat: str = ''
+    correlation: float = 0.0  # of neighbouring repetitions, as in verdict_interval
+    caveat: str = ''  # what has to be said beside a figure that counts, or empty
     unproved: str = ''
-    chain: str = ''
+    chain: str = ''  # of the session's records, which `seatrial verify` prints too (SessionResult.chain)
     load: tuple[float, float] | None = None
 
 
@@ -114,10 +107,7 @@ class CriterionOutcome:
 
     counted:  the attempts that decide; figures: of each of them, in their order
     low, high: of the interval, at this confidence: CONFIDENCE, or more after further allocations
-    margin:   how far the figure is on the right side of the bound, as a fraction of the bound
-    bound:    of a percentage what it comes to in the base unit
     further:  how many more allocations would decide at the noise seen; None where that is not known
-    why:      what is missing, or empty
     """
 
     verdict: str
@@ -126,10 +116,10 @@ class CriterionOutcome:
     figure: float | None = None
     low: float | None = None
     high: float | None = None
-    margin: float | None = None
-    bound: float | None = None
+    margin: float | None = None  # how far the figure is on the right side of the bound, as a fraction of the bound
+    bound: float | None = None  # of a percentage what it comes to in the base unit
     further: int | None = None
-    why: str = ''
+    why: str = ''  # what is missing, or empty
     confidence: float = CONFIDENCE
 
     @property

@@ -48,19 +48,14 @@ _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'her
 class ExpectationResult:
     """One expectation and what became of it here.
 
-    id:       of the source's own test, 'L09-01'
-    words:    what the source found, as a clause: 'reading does not depend on the transfer size'
-    source:   who found it, and on what
-    subject:  what it was judged on: 'read over transfer sizes', or two checks
-    relation: the verdict word (holds, fails, undecided), the estimate, its interval and one sentence
     enforced: whether the site has made it a criterion; else it is context and decides nothing
     """
 
-    id: str
-    words: str
-    source: str
-    subject: str
-    relation: Relation
+    id: str  # of the source's own test, 'L09-01'
+    words: str  # what the source found, as a clause: 'reading does not depend on the transfer size'
+    source: str  # who found it, and on what
+    subject: str  # what it was judged on: 'read over transfer sizes', or two checks
+    relation: Relation  # the verdict word (holds, fails, undecided), the estimate, its interval and one sentence
     enforced: bool = False
 
     @property
@@ -84,7 +79,6 @@ class Curves:
 
     axis:    of the sweep; values: on it at each point by its label (bytes of a transfer, tasks, ...)
     samples: of each metric by its name, by the points' labels in the order of the axis; none where they are not valid
-    better:  of each metric, HIGHER or LOWER
     fairness: of each metric and point by its name and label, what MetricResult.fairness has
     groups:  of each metric and point likewise, what MetricResult.groups has
     cached:  metrics and labels of the points where a cache has answered; no criterion is decided on those
@@ -95,7 +89,7 @@ class Curves:
     axis: Axis
     values: Mapping[str, float]
     samples: Mapping[str, Points]
-    better: Mapping[str, str]
+    better: Mapping[str, str]  # of each metric, HIGHER or LOWER
     cached: frozenset[tuple[str, str]] = frozenset()
     fairness: Mapping[tuple[str, str], Mapping[str, Sequence[Fairness]]] = field(default_factory=dict)
     groups: Mapping[tuple[str, str], Sequence[GroupRate]] = field(default_factory=dict)
@@ -285,12 +279,9 @@ class Sustains(OfCurve):
 
 @dataclass(frozen=True, kw_only=True)
 class Fair(Limited):
-    """Wherever several `between` work at once, one of BETWEEN, a figure of Fairness is at most `limit`.
+    """Wherever several `between` work at once, one of BETWEEN, a figure of Fairness is at most `limit`."""
 
-    figure: 'time_ratio', 'mean_ratio', 'time_cv', or 'jain', which is at least `limit`
-    """
-
-    figure: str
+    figure: str  # 'time_ratio', 'mean_ratio', 'time_cv', or 'jain', which is at least `limit`
     between: str = 'tasks'
 
     def fault(self, shape: Shape) -> str | None:

@@ -50,7 +50,6 @@ class Io500Score:
 
     score, low, high: and the two-sided interval at `confidence`; None where something lacks
     bandwidth, rate: the geometric means that it is made of, in B/s and op/s
-    lacks: what is not there or not by the rules, one clause each
     """
 
     where: str
@@ -59,7 +58,7 @@ class Io500Score:
     high: float | None
     bandwidth: float | None
     rate: float | None
-    lacks: tuple[str, ...]
+    lacks: tuple[str, ...]  # what is not there or not by the rules, one clause each
     confidence: float = CONFIDENCE
 
     @property

@@ -69,23 +69,20 @@ class PlaceVerdict:
 class Isolation:
     """What an isolation sweep says. places: the slow ones first, then those suspected, each the slowest first.
 
-    kind:     'node', 'OST', 'MDT' or 'brick'
     sentences: one a place that is not usual: its verdict, figures and effect in both measurements; `servers` first
     undecided: why it cannot be said which places are slow, as sentences: they split into groups, or were not compared
-    unjudged: why no place is named, or empty
-    min_effect: the share by which a place is slower at least that is named
     servers:  those of which all targets are slow, as 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower'
     """
 
-    kind: str
+    kind: str  # 'node', 'OST', 'MDT' or 'brick'
     columns: tuple[ScoreColumn, ...]
     places: tuple[PlaceVerdict, ...]
     sentences: tuple[tuple[str, str], ...]
     not_tested: tuple[NotTested, ...]
-    unjudged: str = ''
+    unjudged: str = ''  # why no place is named, or empty
     undecided: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
-    min_effect: float = MIN_EFFECT
+    min_effect: float = MIN_EFFECT  # the share by which a place is slower at least that is named
 
     def of(self, verdict: str) -> tuple[PlaceVerdict, ...]:
         return tuple(place for place in self.places if place.verdict == verdict)

@@ -46,7 +46,6 @@ class Reference:
     unit:      in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
     origin:    BASELINE or CONTRACT; date: ISO, of the origin
     engine:    that it was found or agreed with; empty: any
-    statistic: of the samples, that is compared: MEAN, or one of QUANTILES or EXTREMES
     """
 
     metric: str
@@ -57,7 +56,7 @@ class Reference:
     origin: str
     date: str
     engine: str = ''
-    statistic: str = MEAN
+    statistic: str = MEAN  # of the samples, that is compared: MEAN, or one of QUANTILES or EXTREMES
 
     def __post_init__(self) -> None:
         """Raises ValueError for a reference that nothing can fail."""
@@ -72,10 +71,7 @@ References = Mapping[tuple[str, Case], tuple[Reference, ...]]  # by profile and 
 class ReferenceResult:
     """One metric compared with its reference. Reference and bounds are in the base unit; None is no such bound.
 
-    unit:     in which the reference was written, and in which `words` has its figures
     point:    what the mean (or other statistic) alone says: 'inside' or 'outside' the bounds; '' without samples
-    interval: what the interval says, which decides: 'inside', 'outside' or 'undecided'
-    words:    both in one sentence
     chance:   of a metric that is outside, or is left undecided by `level` alone: the probability of samples so far
               outside if the true value lay at the bound; else None
     found:    the mean, or other statistic, in the base unit; None without samples
@@ -85,12 +81,12 @@ class ReferenceResult:
     reference: float
     low: float | None
     high: float | None
-    unit: str
+    unit: str  # in which the reference was written, and in which `words` has its figures
     origin: str
     date: str
     point: str
-    interval: str
-    words: str
+    interval: str  # what the interval says, which decides: 'inside', 'outside' or 'undecided'
+    words: str  # both in one sentence
     chance: float | None = None
     found: float | None = None
 
@@ -108,12 +104,11 @@ class ReferenceResult:
 class Baseline:
     """What sessions have shown of a metric, in the base unit; shares are of the value.
 
-    width:   how far the mean of one more such session may lie from the value
     within:  standard deviation of the repetitions of a session; between: of sessions, beyond what that explains
     """
 
     value: float
-    width: float
+    width: float  # how far the mean of one more such session may lie from the value
     within: float
     between: float
 

@@ -69,7 +69,6 @@ class SampleSummary:
     stdev:    of a sample (n - 1); None for one value
     cv:       stdev / |mean|, a fraction; None for one value or a mean of zero
     p5 .. p95: quantiles, linear between order statistics (Hyndman and Fan 1996, type 7)
-    interval: for the mean, as verdicts use it: see verdict_interval
     lag1:     correlation of each sample with the next one; None under three samples or where all are equal
     drifting: whether lag1 is higher than in 95 % of independent series (Moran 1948); the interval is then too short
     """
@@ -85,7 +84,7 @@ class SampleSummary:
     p25: float
     p75: float
     p95: float
-    interval: MeanInterval
+    interval: MeanInterval  # for the mean, as verdicts use it: see verdict_interval
     lag1: float | None
     drifting: bool
 
@@ -96,18 +95,14 @@ class Fairness:
 
     It is 1, 1, 0 and 1 where all were equal, or there was one.
 
-    tasks:      how many they are
-    time_ratio: the longest time over the shortest
-    mean_ratio: the mean time over the shortest
     time_cv:    standard deviation of the times over their mean; the tasks are all there are, so over n, not n - 1
-    jain:       (sum x)^2 / (n sum x^2) of the tasks' throughputs x: from 1/n, one was served, to 1
     """
 
-    tasks: int
-    time_ratio: float
-    mean_ratio: float
+    tasks: int  # how many they are
+    time_ratio: float  # the longest time over the shortest
+    mean_ratio: float  # the mean time over the shortest
     time_cv: float
-    jain: float
+    jain: float  # (sum x)^2 / (n sum x^2) of the tasks' throughputs x: from 1/n, one was served, to 1
 
 
 def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> SampleSummary:

@@ -57,14 +57,13 @@ class Pause:
 class Flow:
     """What the counters say of the measured launches of one phase at one point, which is here by its label.
 
-    seen:   of how many launches the timed region is long enough for a stall to be seen in it
     median: of their usual rates, B/s; None where none was seen, or nothing moved
     """
 
     phase: str
     point: str
     launches: int
-    seen: int
+    seen: int  # of how many launches the timed region is long enough for a stall to be seen in it
     median: float | None
     pauses: Sequence[Pause]
 

@@ -61,15 +61,13 @@ OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Ver
 class Criteria:
     """What the figures of a case are compared with.
 
-    enforced: ids of expectations that the site has made criteria
     of_contract: whether it is one allocation for a contract, which is judged over all of them, and not here
-    level:    the chance that a missed reference may have at most, as in judge_reference
     """
 
     expectations: tuple[Expectation, ...] = ()
-    enforced: frozenset[str] = frozenset()
+    enforced: frozenset[str] = frozenset()  # ids of expectations that the site has made criteria
     references: tuple[Reference, ...] = ()
-    level: float = LEVEL
+    level: float = LEVEL  # the chance that a missed reference may have at most, as in judge_reference
     of_contract: bool = False
 
     @property
@@ -89,14 +87,11 @@ class MetricResult:
     values:  of the valid repetitions, in the base unit, in their order; summary is None where there are none
     fairness: of each repetition, how evenly its 'tasks' were served, and its 'nodes' and 'groups' where several are
     cache:   what every repetition was, 'mixed' or LISTED_BEFORE; empty for what writes
-    not_storage: why the figure says nothing about storage, or empty
     percentiles_s: of a single operation by 'p50', 'p99.9': seconds, the median over the repetitions; empty where
              operations were not timed singly
-    clock_error: the largest share of a timed region that its clocks may be wrong by
     slow:    how many of its launches were slow (slow_launches); of tail latencies it is not asked
     shortest_s: the shortest timed region of its launches that are valid, in seconds; 0 where there is none
     more_than: what it surely is above, where no launch saw the end of it (A2): enough to miss a bound
-    groups:  of the site's groups of nodes that worked at once
     """
 
     metric: str
@@ -110,13 +105,13 @@ class MetricResult:
     summary: SampleSummary | None
     fairness: Mapping[str, Sequence[Fairness]]
     cache: str
-    not_storage: str = ''
+    not_storage: str = ''  # why the figure says nothing about storage, or empty
     percentiles_s: Mapping[str, float] = field(default_factory=dict)
-    clock_error: float = 0.0
+    clock_error: float = 0.0  # the largest share of a timed region that its clocks may be wrong by
     slow: int = 0
     shortest_s: float = 0.0
     more_than: float | None = None
-    groups: tuple[GroupRate, ...] = ()
+    groups: tuple[GroupRate, ...] = ()  # of the site's groups of nodes that worked at once
 
     def median_fairness(self, figure: str) -> float:
         """Between the tasks, over the repetitions; `figure` is a field of Fairness."""
@@ -128,11 +123,7 @@ class CaseResult:
     """One case. reasons: what speaks against it; labels: the caveats of its figures.
 
     per_task: what each task did: bytes, or files of a flat tree; None where the job never came so far
-    facts:    what was found of POSIX, one that did not hold in some repetition as it was then
     curves:   what expectations were judged on; unjudged: why the case is not judged, or empty
-    darshan:  what was meant beside what was issued, of each launch under Darshan (P15)
-    isolation: which of its places are slow, of a sweep over nodes or targets
-    correlation: of neighbouring repetitions, by which the intervals of the means are widened
     chain:    the link of the last line of its record; empty where it has none
     verified: how much content was proved (F2), as a sentence; empty where nothing was
     """
@@ -153,10 +144,10 @@ class CaseResult:
     expectations: tuple[ExpectationResult, ...] = ()
     references: tuple[ReferenceResult, ...] = ()
     unjudged: str = ''
-    facts: tuple[Fact, ...] = ()
-    darshan: tuple[Comparison, ...] = ()
-    isolation: Isolation | None = None
-    correlation: float = 0.0
+    facts: tuple[Fact, ...] = ()  # what was found of POSIX, one that did not hold in some repetition as it was then
+    darshan: tuple[Comparison, ...] = ()  # what was meant beside what was issued, of each launch under Darshan (P15)
+    isolation: Isolation | None = None  # which of its places are slow, of a sweep over nodes or targets
+    correlation: float = 0.0  # of neighbouring repetitions, by which the intervals of the means are widened
     chain: str = ''
     verified: str = ''
 

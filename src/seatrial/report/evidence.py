@@ -26,7 +26,6 @@ class CaseEvidence:
     """One planned case. samples: the measured launches that count, by metric.
 
     steps: one repetition of each point that was measured, by the point's label, in the order of its launches
-    raw:   the folder of the engine's raw output, as the commands name it
     telemetry: what was counted meanwhile; None where the job kept none
     """
 
@@ -35,7 +34,7 @@ class CaseEvidence:
     result: CaseResult
     samples: Mapping[str, Sequence[Sample]]
     steps: Mapping[str, Sequence[LaunchEvidence]]
-    raw: str
+    raw: str  # the folder of the engine's raw output, as the commands name it
     telemetry: Telemetry | None = None
 
     @property
@@ -51,7 +50,6 @@ class SessionEvidence:
 
     notices: what the reader must know before the verdict, such as that it was another one on the day
     not_applicable: cases that were asked for and cannot be there, by the reason
-    units: 'binary' or 'decimal', as the site has chosen (model/units.py)
     before: what the headline's figures were in the last session that had them, by case and metric, in the base unit
     """
 
@@ -63,7 +61,7 @@ class SessionEvidence:
     cases: Sequence[CaseEvidence]
     notices: Sequence[str] = ()
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    units: str = BINARY
+    units: str = BINARY  # 'binary' or 'decimal', as the site has chosen (model/units.py)
     before: Mapping[tuple[Case, str], float] = field(default_factory=dict)
 
     @property

@@ -36,16 +36,14 @@ class ProtocolRow:
     """One criterion of the contract, and what became of it.
 
     unit:   in which figures are shown; base: its base unit
-    setup:  how it is measured, in pairs of a word and a value
-    attempts: all of them, oldest first
     """
 
     criterion: Criterion
     outcome: CriterionOutcome
     unit: str
     base: str
-    setup: Sequence[tuple[str, str]] = ()
-    attempts: Sequence[Attempt] = ()
+    setup: Sequence[tuple[str, str]] = ()  # how it is measured, in pairs of a word and a value
+    attempts: Sequence[Attempt] = ()  # all of them, oldest first
     remarks: Sequence[Remark] = ()
 
     @property

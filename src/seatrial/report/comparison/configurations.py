@@ -28,14 +28,11 @@ _CONFIGURED = ('file_system', 'layout')
 
 
 class Configurations(NamedTuple):
-    """All of them with their figures. metrics: by column how many metrics its figure is the mean of
-
-    full: by configuration, percent_full of its rows: nothing wins by it
-    """
+    """All of them with their figures. metrics: by column how many metrics its figure is the mean of"""
 
     figures: Mapping[str, Figures]
     metrics: Mapping[str, int]
-    full: Mapping[str, tuple[int, ...]]
+    full: Mapping[str, tuple[int, ...]]  # by configuration, percent_full of its rows: nothing wins by it
 
     @property
     def spreads(self) -> list[tuple[FigureColumn, Spread | None]]:

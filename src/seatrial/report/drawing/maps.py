@@ -36,10 +36,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Map:
-    """name: of the metric; by: what the fields differ in, under the name; corner: what the rows are.
-
-    notes: what the map shows beside its figures, a sentence each
-    """
+    """name: of the metric; by: what the fields differ in, under the name; corner: what the rows are."""
 
     name: str
     unit: Unit
@@ -47,7 +44,7 @@ class Map:
     corner: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Field, ...]], ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what the map shows beside its figures, a sentence each
 
 
 def fields(

@@ -81,23 +81,21 @@ class Curve:
 class Mark:
     """A figure at a place of the axis of points.
 
-    form:      FULL, OPEN (it cannot decide), STRUCK (it is invalid), or DOT: one of many
     low, high: the ends of its interval, None where it has none
     samples:   in the order in which they were taken, in which they stand beside each other: a drift is seen
     bounds:    of its reference, each with the side that is allowed: 1 above, -1 below
-    aside:     px that it stands beside its place
     """
 
     at: float
     figure: float
     style: str
-    form: str = FULL
+    form: str = FULL  # FULL, OPEN (it cannot decide), STRUCK (it is invalid), or DOT: one of many
     words: str = ''
     low: float | None = None
     high: float | None = None
     samples: Sequence[float] = ()
     bounds: Sequence[tuple[float, int]] = ()
-    aside: float = 0.0
+    aside: float = 0.0  # px that it stands beside its place
     label: str = ''
 
 
@@ -130,10 +128,7 @@ class Guide:
 class Chart:
     """A drawing. parts: what comes later lies above; words: all of it.
 
-    again:    a second upright axis at the right, where the figures have another reading
-    lanes:    the labels of those below the lying axis
     height:   px between the axes; lying: the figures are along x, and the points along y
-    interval: what the interval of a mark is, for the legend
     """
 
     x: Scale
@@ -141,10 +136,10 @@ class Chart:
     parts: Sequence[Curve | Mark | Box | Guide]
     height: float
     words: str = ''
-    again: Scale | None = None
-    lanes: Sequence[str] = ()
+    again: Scale | None = None  # a second upright axis at the right, where the figures have another reading
+    lanes: Sequence[str] = ()  # the labels of those below the lying axis
     lying: bool = False
-    interval: str = ''
+    interval: str = ''  # what the interval of a mark is, for the legend
 
     @property
     def legend(self) -> list['Sign']:

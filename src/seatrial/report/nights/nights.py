@@ -30,11 +30,10 @@ EARLY = timedelta(minutes=2)
 class VerdictKey(NamedTuple):
     """What a verdict stands beside.
 
-    case: its name, or empty for what belongs to the session
     name: of a metric, or of an enforced expectation; empty for what else the case (the session) was judged by
     """
 
-    case: str
+    case: str  # its name, or empty for what belongs to the session
     name: str
 
     @property
@@ -55,7 +54,6 @@ class Night:
     """One session that ended. began, ended: with a time zone; ended is the end of its last launch.
 
     cases: the verdict of each by its name; criteria: everything that was judged, also what passed
-    unlike: what it did not measure with the same as the night before, each in words
     """
 
     session: str
@@ -64,7 +62,7 @@ class Night:
     verdict: Verdict
     cases: Mapping[str, Verdict]
     criteria: Mapping[VerdictKey, Judged]
-    unlike: Sequence[str] = ()
+    unlike: Sequence[str] = ()  # what it did not measure with the same as the night before, each in words
 
     @property
     def completed(self) -> bool:

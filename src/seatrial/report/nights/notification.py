@@ -47,7 +47,6 @@ class TrialWatch:
     calendar: when it runs, in words, or empty where it is not scheduled; following: when next
     queue:  what Slurm says of it; report: the last session's page; either may be empty
     criteria: how many the last session had; None where nobody knows any more
-    chain: with what the chain of its records ends, or empty
     unread: files of the history from after the last session that cannot be read, with the reasons
     rows:   of the last session; None where nobody wants its figures
     """
@@ -62,7 +61,7 @@ class TrialWatch:
     queue: str = ''
     report: str = ''
     criteria: int | None = None
-    chain: str = ''
+    chain: str = ''  # with what the chain of its records ends, or empty
     unread: Sequence[str] = ()
     rows: pl.DataFrame | None = field(default=None, compare=False)
 

@@ -55,7 +55,6 @@ class Turn:
 
     found: the nights near it, before and after, compared; change: the family's part of that
     suspects: what the nights around it were not measured with alike, each with the night from which on, nearest first
-    annotations: what people have written down for those nights
     """
 
     began: datetime
@@ -65,7 +64,7 @@ class Turn:
     change: MetricChange
     found: BeforeAfter
     suspects: Sequence[str]
-    annotations: Sequence[Annotation] = ()
+    annotations: Sequence[Annotation] = ()  # what people have written down for those nights
 
     @property
     def subject(self) -> str:
@@ -93,15 +92,13 @@ class Trend:
 
     levels: by file system and family each session with how good it was, as a logarithm, 0 on average
     places: the numbers of the first sessions of each new level of these, also where that is within the effect
-    level:  the chance that it shows a change without there being any
-    rate:   of notifications of a change that is none, how many are expected a month, at most
     """
 
     sessions: Sequence[str]
     levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
     places: Mapping[tuple[str, str], Sequence[int]]
-    level: float
-    rate: float
+    level: float  # the chance that it shows a change without there being any
+    rate: float  # of notifications of a change that is none, how many are expected a month, at most
     turns: Sequence[Turn]
 
 
@@ -110,12 +107,11 @@ class Nights:
     """A history, in the part that fits into memory however long it is.
 
     began: the sessions in their order: name, beginning, verdict; means: the logarithm of each metric of each session
-    rows_of: all rows of the sessions that are named
     """
 
     began: pl.DataFrame
     means: pl.DataFrame
-    rows_of: Callable[[Sequence[str]], pl.DataFrame]
+    rows_of: Callable[[Sequence[str]], pl.DataFrame]  # all rows of the sessions that are named
 
 
 def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:

@@ -49,17 +49,14 @@ class Role:
 
 @dataclass(frozen=True)
 class Overview:
-    """One table. first: whether each case is the first of its check; lanes: of the roles in the first one's unit.
-
-    hint: which metric stands in a column, where there are several
-    """
+    """One table. first: whether each case is the first of its check; lanes: of the roles in the first one's unit."""
 
     title: str
     roles: tuple[Role, ...]
     cases: tuple[CaseEvidence, ...]
     first: tuple[bool, ...]
     lanes: dict[str, Any] | None
-    hint: str
+    hint: str  # which metric stands in a column, where there are several
 
 
 def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:

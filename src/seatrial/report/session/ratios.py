@@ -44,13 +44,12 @@ class ContentionRatios:
     """The rates of a point where every task has a directory of its own over those where all share one.
 
     over, under: the labels of the two, whose trees are otherwise the same; ratios: by metric
-    unlike:      metrics of which one point was cold and the other was not: they have no ratio
     """
 
     over: str
     under: str
     ratios: dict[str, Ratio]
-    unlike: tuple[str, ...]
+    unlike: tuple[str, ...]  # metrics of which one point was cold and the other was not: they have no ratio
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,6 @@ class Cached:
     """What repeated listings say of a client's cache. entries: of the directory; cache: of the first listing.
 
     first_s, fourth_s: of the first and of the fourth listing at their mean rates; faster: the one rate over the other
-    kept:              how long what is cached lasts without a call, as a sentence
     """
 
     entries: int
@@ -74,7 +72,7 @@ class Cached:
     first_s: float
     fourth_s: float
     faster: Ratio
-    kept: str
+    kept: str  # how long what is cached lasts without a call, as a sentence
 
 
 def contentions(plan: TrialPlan, case: CaseResult) -> list[ContentionRatios]:

@@ -49,14 +49,11 @@ def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: s
 
 
 class _Runner(NamedTuple):
-    """Of a command that runs a module of the runner (engine/node_program.py): the interpreter and the runner's file.
-
-    launched: whether a launcher starts it
-    """
+    """Of a command that runs a module of the runner (engine/node_program.py): the interpreter and the runner's file."""
 
     python: str
     home: str
-    launched: bool
+    launched: bool  # whether a launcher starts it
 
 
 def _runner(step: LaunchEvidence) -> _Runner | None:
