@@ -13,7 +13,7 @@ from seatrial.check.declared import load as load_checks
 from seatrial.check.derived import Underivable, ageing_text, check_text, file_sizes, shape_of, trial_text
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
-from seatrial.judge.issued import ALL, DarshanLog, Record
+from seatrial.judge.issued import ALL, DarshanLog, Record, Unreplayed
 from seatrial.model.units import KIB, MIB
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
@@ -48,6 +48,7 @@ def shared(processes=4, partial=False, **counters):
         'POSIX_CONSEC_WRITES': calls - processes,
         'POSIX_ACCESS1_ACCESS': 64 * KIB,
         'POSIX_ACCESS1_COUNT': calls,
+        'POSIX_SIZE_WRITE_10K_100K': calls,
     }
     return DarshanLog('3.4.7', processes, partial, (Record('POSIX', '/home/alice/f', ALL, {**usual, **counters}),))
 
@@ -61,6 +62,7 @@ def private(rank, name, size=MIB):
         'POSIX_CONSEC_WRITES': 3,
         'POSIX_ACCESS1_ACCESS': size // 4,
         'POSIX_ACCESS1_COUNT': 4,
+        f'POSIX_SIZE_WRITE_{"100K_1M" if size == MIB else "10K_100K"}': 4,
     }
     return Record('POSIX', name, rank, counters)
 
@@ -112,18 +114,27 @@ def test_a_known_run_gives_back_its_workload(name, files, workload):
 # What is said to be lost
 
 
+def with_buffered(log, *unreplayed):
+    return replace(log, unreplayed=tuple(Unreplayed(*each) for each in unreplayed))
+
+
 @pytest.mark.parametrize(
     ('log', 'said'),
     [
         (shared(partial=True), 'marks the log as partial'),
-        (replace(shared(), stdio=(MIB, 0)), '1 MiB more went through stdio'),
-        (DarshanLog('', 4, False, (*shared().records, private(0, '/b', 64 * KIB))), '94 % of its bytes; 1 other'),
+        (
+            with_buffered(shared(), ('STDIO', MIB, 0)),
+            '1 MiB more (50.0 % of all) went through STDIO and are left out.',
+        ),
+        (with_buffered(shared(), ('STDIO', 9, 0, True)), 'left out; Darshan marks them as partial'),
+        (DarshanLog('', 4, False, (*shared().records, private(0, '/b', 256 * KIB))), '80 % of its bytes; 1 other'),
         (DarshanLog('', 2, False, tuple(private(n % 2, f'/f{n}') for n in range(6))), 'Its 2 tasks had 6 files'),
-        (shared(POSIX_ACCESS1_COUNT=14, POSIX_ACCESS2_ACCESS=512, POSIX_ACCESS2_COUNT=2), '64KiB 88 %, 512B 12 %'),
+        (
+            DarshanLog('', 2, False, tuple(private(n // 2, f'/f{n}') for n in range(3))),
+            'One of its tasks moved 2 MiB',
+        ),
         (shared(POSIX_BYTES_WRITTEN=MIB + 100), 'It moved write 1048676 B; here every task moves 256KiB'),
         (shared(POSIX_FILE_ALIGNMENT=4096, POSIX_FILE_NOT_ALIGNED=8), '50 % of its transfers began off'),
-        (shared(POSIX_MAX_BYTE_WRITTEN=4 * MIB), ''),
-        (replace(shared(), stdio=(0, 284)), ''),  # a configuration file
     ],
 )
 def test_in_what_the_replay_is_not_the_application(log, said):
@@ -140,19 +151,18 @@ def test_in_what_the_replay_is_not_the_application(log, said):
     [
         (log_of('mdtest'), None, 'no bytes are moved'),
         (log_of('sfwa-read'), 'write', 'by a write'),
-        (shared(POSIX_CONSEC_WRITES=6), None, 'no one order: write: 50 % begin right behind'),
-        (shared(POSIX_BYTES_WRITTEN=4 * MIB), None, 'over each other'),
-        (shared(POSIX_BYTES_WRITTEN=2 * MIB), None, 'neither one part nor the whole'),
+        (shared(POSIX_CONSEC_WRITES=6), None, 'no one order that data access has: write: 50 % begin right behind'),
+        (shared(POSIX_MAX_BYTE_WRITTEN=MIB // 4 - 1), None, 'over each other'),
+        (shared(POSIX_MAX_BYTE_WRITTEN=MIB * 10 // 15), None, 'neither one part nor the whole'),
+        (shared(POSIX_CONSEC_WRITES=0), None, 'by no one stride: 0 of 12 steps are alike'),
         (
-            shared(
-                POSIX_READS=16,
-                POSIX_BYTES_READ=MIB,
-                POSIX_MAX_BYTE_READ=MIB - 1,
-                POSIX_SEQ_READS=15,
-            ),
+            DarshanLog('', 2, False, tuple(private(0, f'/{n}', n * KIB) for n in (256, 240, 224))),
             None,
-            'several orders (write contiguous, read strided); choose one with --operation',
+            'half of its',
         ),
+        (with_buffered(DarshanLog('', 1, False, ()), ('DFS', MIB, MIB)), None, 'none that is replayed: DFS 2 MiB'),
+        (with_buffered(DarshanLog('', 1, False, ()), ('STDIO', MIB, 0)), 'read', 'no bytes are moved by a read'),
+        (with_buffered(DarshanLog('', 1, False, ()), ('HEATMAP', 9, 0)), None, 'HEATMAP 9 B'),
     ],
 )
 def test_what_no_check_replays_is_refused_with_the_reason(log, operation, said):
@@ -230,12 +240,39 @@ def test_a_derived_check_is_as_the_house_writes_them(tmp_path, repository, name)
         assert done.returncode == 0, done.stdout
 
 
-def test_a_log_of_nothing_but_buffered_streams_is_refused_with_the_reason():
-    log = DarshanLog('3.4.7', 1, False, (), (MIB, 0))
-    with pytest.raises(Underivable, match='through stdio'):
-        shape_of(log)
-    with pytest.raises(Underivable, match='no bytes are moved by a read'):
-        shape_of(log, 'read')
+# Through a library
+
+
+def by_library(module, **changed):
+    """16 writes of 256 KiB by 4 tasks, and what HDF5 and PnetCDF write into their headers with it."""
+    posix = {
+        'POSIX_WRITES': 20,
+        'POSIX_BYTES_WRITTEN': 4 * MIB + 400,
+        'POSIX_MAX_BYTE_WRITTEN': 4 * MIB + 399,
+        'POSIX_SEQ_WRITES': 18,
+        'POSIX_CONSEC_WRITES': 12,
+        'POSIX_SIZE_WRITE_0_100': 4,
+        'POSIX_SIZE_WRITE_100K_1M': 16,
+    }
+    above = {'MPIIO_INDEP_WRITES': 20, 'MPIIO_BYTES_WRITTEN': 4 * MIB + 400}
+    above.update({'MPIIO_SIZE_WRITE_AGG_0_100': 4, 'MPIIO_SIZE_WRITE_AGG_100K_1M': 16})
+    own = {'WRITES': 16} if module == 'H5D' else {'INDEP_WRITES': 16}
+    own.update(BYTES_WRITTEN=4 * MIB, SIZE_WRITE_AGG_100K_1M=16, ACCESS1_ACCESS=256 * KIB, ACCESS1_COUNT=16)
+    dataset = {f'{module}_{name}': value for name, value in {**own, **changed}.items()}
+    records = (Record('POSIX', '/f', ALL, posix), Record('MPI-IO', '/f', ALL, above))
+    return DarshanLog('', 4, False, records, libraries=(Record(module, '/f:data', ALL, dataset),))
+
+
+@pytest.mark.parametrize(('module', 'interface'), [('H5D', 'hdf5'), ('PNETCDF_VAR', 'netcdf')])
+def test_one_clear_pattern_of_a_library_is_replayed_through_it(module, interface):
+    shape = shape_of(by_library(module))
+    wanted = {'operations': ('write',), 'transfer_size': '256KiB', 'bytes_per_task': '1MiB', 'tasks': 4}
+    assert shape.point == data_access('single', 'segment', interface=interface, **wanted)
+
+
+def test_a_library_that_shows_a_part_of_the_bytes_alone_is_not_replayed():
+    with pytest.raises(Underivable, match='no size of its transfers moves 90 %'):
+        shape_of(by_library('H5D', BYTES_WRITTEN=3 * MIB, WRITES=12))
 
 
 # Sizes for an ageing

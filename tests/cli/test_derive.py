@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from darshan_edit import edited
+from seatrial.model.units import KIB, MIB
+
 TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'darshan'
 STRIDED = TRANSCRIPTS / 'sfsa-strided.darshan'
 
@@ -78,6 +81,183 @@ def test_an_ageing_without_a_name_is_not_called_a_replay(derive):
     assert 'class AgedAsLogs(' in said.out and 'Replayed' not in said.out
 
 
-@pytest.mark.parametrize('more', [(str(STRIDED),), ('--ageing', '--operation=read')])
+@pytest.mark.parametrize('more', [(str(STRIDED),), ('--ageing', '--operation=read'), ('--ageing', '--mount=/')])
 def test_what_is_of_a_replay_and_what_of_an_ageing_is_not_mixed(derive, more):
     assert derive(str(STRIDED), *more).status == 64
+
+
+# Logs that cannot be true, and what they are refused with: both counters by their names
+
+CONTIGUOUS, COLLECTIVE = 'sfsa-contiguous', 'sfsa-mpiio-collective'
+
+
+@pytest.mark.parametrize(
+    ('source', 'module', 'counters', 'said'),
+    [
+        (
+            CONTIGUOUS,
+            'POSIX',
+            {'BYTES_WRITTEN': -(2**40)},
+            'WRITTEN is -1099511627776, beside POSIX_READS 64, POSIX_WR',
+        ),
+        (
+            CONTIGUOUS,
+            'POSIX',
+            {'BYTES_WRITTEN': 395040},
+            'WRITTEN is 395040, and the calls in POSIX_SIZE_WRITE_* move',
+        ),
+        (CONTIGUOUS, 'POSIX', {'WRITES': 65}, 'POSIX counts 65 WRITES, and POSIX_SIZE_WRITE_* 64'),
+        (CONTIGUOUS, 'POSIX', {'MAX_BYTE_WRITTEN': 9}, 'MAX_BYTE_WRITTEN is 9, and a call in POSIX_SIZE_WRITE_*'),
+        (CONTIGUOUS, 'POSIX', {'ACCESS1_COUNT': 999}, 'POSIX_ACCESS1_COUNT is 999, and POSIX_SIZE_*_100K_1M has 128'),
+        (CONTIGUOUS, 'POSIX', {'CONSEC_READS': 64}, 'POSIX_CONSEC_READS is 64, and POSIX_SEQ_READS is 63'),
+        (CONTIGUOUS, 'POSIX', {'SEQ_READS': 65}, 'POSIX_SEQ_READS is 65, and POSIX_READS is 64'),
+        (CONTIGUOUS, 'POSIX', {'SLOWEST_RANK_BYTES': 2**40}, 'SLOWEST_RANK_BYTES is 1099511627776, more than'),
+        (COLLECTIVE, 'MPI-IO', {'BYTES_WRITTEN': -5}, 'MPIIO_BYTES_WRITTEN is -5, beside'),
+        (COLLECTIVE, 'MPI-IO', {'BYTES_READ': 10}, 'MPIIO_BYTES_READ is 10, and the calls in MPIIO_SIZE_READ_*'),
+        (
+            COLLECTIVE,
+            'MPI-IO',
+            {'COLL_READS': 0, 'INDEP_READS': 32, 'BYTES_READ': 32 * MIB, 'COLL_WRITES': 0, 'INDEP_WRITES': 32},
+            'MPIIO_BYTES_READ is 33554432, and POSIX_BYTES_READ of the same file 8388608',
+        ),
+    ],
+)
+def test_counters_that_contradict_each_other_are_refused_by_their_names(
+    derive, tmp_path, source, module, counters, said
+):
+    prefix = {'POSIX': 'POSIX', 'MPI-IO': 'MPIIO'}[module]
+    changes = {f'{prefix}_{name}': value for name, value in counters.items()}
+    found = derive(str(edited(source, tmp_path / 'x.darshan', {module: changes})))
+    assert found.status == 64 and 'its counters contradict each other: ' in found.err and said in found.err
+
+
+# What is replayed is what the application did
+
+HEADERS = {
+    'POSIX_WRITES': 164,
+    'POSIX_SIZE_WRITE_100_1K': 100,
+    'POSIX_BYTES_WRITTEN': 16 * MIB + 51200,
+    'POSIX_MAX_BYTE_WRITTEN': 16 * MIB + 51199,
+    'POSIX_CONSEC_WRITES': 162,
+    'POSIX_SEQ_WRITES': 163,
+    'POSIX_ACCESS1_ACCESS': 512,
+    'POSIX_ACCESS1_COUNT': 100,
+    'POSIX_ACCESS2_ACCESS': 256 * KIB,
+    'POSIX_ACCESS2_COUNT': 64 + 64,
+}
+SMALL_READS = {
+    'POSIX_READS': 2048,
+    'POSIX_SIZE_READ_100K_1M': 0,
+    'POSIX_SIZE_READ_1K_10K': 2048,
+    'POSIX_BYTES_READ': 8 * MIB,
+    'POSIX_CONSEC_READS': 2047,
+    'POSIX_SEQ_READS': 2047,
+    'POSIX_FILE_NOT_ALIGNED': 48,
+    'POSIX_ACCESS1_ACCESS': 4 * KIB,
+    'POSIX_ACCESS1_COUNT': 2048,
+    'POSIX_ACCESS2_ACCESS': 256 * KIB,
+    'POSIX_ACCESS2_COUNT': 32,
+}
+
+
+def reads(times, following, forward=None, number=32):
+    """Counters of each of two tasks that reads its file of 32 transfers of 256 KiB so often."""
+    return {
+        'POSIX_READS': number * times,
+        'POSIX_SIZE_READ_100K_1M': number * times,
+        'POSIX_BYTES_READ': number * times * 256 * KIB,
+        'POSIX_CONSEC_READS': following,
+        'POSIX_SEQ_READS': following if forward is None else forward,
+        'POSIX_ACCESS1_COUNT': number * times + 32,
+    }
+
+
+ONE_BYTE = {
+    **reads(0, 0),
+    'POSIX_READS': 10**6,
+    'POSIX_SIZE_READ_0_100': 10**6,
+    'POSIX_BYTES_READ': 10**6,
+    'POSIX_MAX_BYTE_READ': 0,
+    'POSIX_ACCESS1_ACCESS': 1,
+    'POSIX_ACCESS1_COUNT': 10**6,
+}
+
+
+@pytest.mark.parametrize(
+    ('source', 'counters', 'operation', 'said'),
+    [
+        (CONTIGUOUS, HEADERS, 'write', "transfers of 256KiB (a Darshan log).|'transfer_size', (262144,)"),
+        ('mfwa', SMALL_READS, 'write', "'transfer_size', (262144,)"),
+        ('mfwa', SMALL_READS, 'read', "'transfer_size', (4096,)"),
+        ('mfwa', reads(5, 155), 'read', "order='contiguous'|bytes_per_task='8MiB'|passes=5"),
+        ('mfwa', reads(5, 0, 80), 'read', "order='random'|bytes_per_task='8MiB'|passes=5"),
+        ('mfwa', ONE_BYTE, 'read', "bytes_per_task='1B'|passes=1000000"),
+    ],
+)
+def test_sizes_are_weighed_by_bytes_and_reading_again_is_no_larger_file(
+    derive, tmp_path, source, counters, operation, said
+):
+    found = derive(str(edited(source, tmp_path / 'x.darshan', {'POSIX': counters})), f'--operation={operation}')
+    assert found.status == 0, found.err
+    assert all(each in found.out for each in said.split('|'))
+    assert 'began off multiples' not in found.out
+
+
+@pytest.mark.parametrize(
+    ('counters', 'operation', 'said'),
+    [
+        (
+            SMALL_READS,
+            None,
+            'several patterns (write 256KiB contiguous, whole 1 times; read 4KiB contiguous, whole 1 times); choose',
+        ),
+        (reads(1, 0, 0), 'read', 'no one order'),  # nothing forward, as from the end to the beginning
+        ({**reads(3, 60), 'POSIX_MAX_BYTE_READ': 40 * 256 * KIB - 1}, 'read', 'no whole number of times'),
+        ({'POSIX_MAX_BYTE_WRITTEN': 4 * MIB - 1}, 'write', 'write over'),
+        ({'POSIX_ACCESS1_COUNT': 96 - 48}, 'write', 'no size of its transfers moves 90 % of the bytes of its writes'),
+        ({'rank': 7}, None, 'a record is of rank 7, and nprocs is 2'),
+    ],
+)
+def test_what_shows_no_one_pattern_is_refused(derive, tmp_path, counters, operation, said):
+    log = edited('mfwa', tmp_path / 'x.darshan', {'POSIX': counters})
+    found = derive(str(log), *([f'--operation={operation}'] if operation else []))
+    assert (found.status, found.out) == (64, '') and said in found.err
+
+
+# The mounts
+
+FIRST, SECOND = '/scratch/trial/f3.00000000', '/scratch/trial/f3.00000001'
+LOCAL, NFS, LUSTRE = ('ext4', '/'), ('nfs', '/home'), ('lustre', '/scratch')
+
+
+@pytest.mark.parametrize(
+    ('mounts', 'options', 'said'),
+    [
+        ([LOCAL, NFS], (), '# 16 MiB on / ext4: left out, as no part of the file system that is replayed.'),
+        ([LOCAL, NFS], ('--mount=/',), '# 16 MiB on /home nfs: left out'),
+        ([LOCAL, NFS, LUSTRE], ('--mount=/scratch',), '# 16 MiB on /home nfs: left out'),
+        (
+            [LOCAL, NFS, LUSTRE],
+            (),
+            'several file systems (16 MiB on /home nfs, 16 MiB on /scratch lustre); choose with',
+        ),
+        ([LOCAL, NFS], ('--mount=/gone',), 'no bytes are moved on a mount /gone; there are 16 MiB on /home nfs'),
+    ],
+)
+def test_one_file_system_is_replayed_and_a_nodes_own_disk_is_left_out(derive, tmp_path, mounts, options, said):
+    log = edited('mfwa', tmp_path / 'x.darshan', mounts=mounts, names={FIRST: '/home/alice/f'})
+    found = derive(str(log), *options)
+    assert said in found.out + found.err
+    assert (found.status == 0) == said.startswith('#')
+
+
+def test_the_partial_flag_of_buffered_streams_is_said(derive, tmp_path):
+    changed = {'STDIO': {'STDIO_BYTES_WRITTEN': MIB}}
+    log = edited('mfwa', tmp_path / 'x.darshan', changed, names={'<STDOUT>': '/scratch/log'}, partial=['STDIO'])
+    said = '# 1 MiB more (3.0 % of all) went through STDIO and are left out; Darshan marks them as partial.'
+    assert said in derive(str(log)).out
+
+
+def test_without_a_replay_under_darshan_nothing_is_compared(derive, tmp_path):
+    found = derive(str(STRIDED), f'--check={tmp_path}')
+    assert found.status == 64 and 'has no log of a launch under Darshan; name its library in trial.yaml' in found.err

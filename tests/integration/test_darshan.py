@@ -170,3 +170,63 @@ def test_the_doctor_tells_the_version_that_the_library_writes_into_its_logs(tmp_
 def test_the_doctor_knows_whether_a_library_can_be_loaded_into_ior(darshan):
     _, faults = examined(str(darshan), [Program('ior', shutil.which('ior'), True, ())])
     assert faults == [] or b'PMPI_Init' not in darshan.read_bytes(), 'one without MPI sees nothing of IOR'
+
+
+# What `seatrial derive` makes of a run does under Darshan what the run did
+
+ANALYSIS = """
+import os, sys
+path, times = sys.argv[1], int(sys.argv[2])
+with open(path, 'wb') as stream:
+    stream.write(os.urandom(1048576))
+with open(path, 'rb', buffering=0) as stream:
+    for _ in range(times):
+        stream.seek(0)
+        while stream.read(65536):
+            pass
+"""
+RUNS = {
+    'Own': ['-w', '-r', '-F', '-b', '1m', '-t', '64k'],
+    'Contiguous': ['-w', '-r', '-b', '1m', '-t', '64k'],
+    'Strided': ['-w', '-r', '-b', '64k', '-t', '64k', '-s', '16'],
+    'Random': ['-w', '-r', '-F', '-z', '-b', '4m', '-t', '64k'],
+    'Collective': ['-w', '-a', 'MPIIO', '-c', '-b', '1m', '-t', '1m', '-s', '4'],
+    'Again': [],
+}
+
+
+@pytest.fixture
+def traced(tmp_path, darshan):
+    """Run one of RUNS under Darshan; returns its log."""
+
+    def run(name):
+        log, folder = tmp_path / f'{name}.darshan', tmp_path / name
+        folder.mkdir()
+        settings = ['env', f'LD_PRELOAD={darshan}', f'DARSHAN_LOGFILE={log}', 'DARSHAN_EXCLUDE_DIRS=none']
+        argv = ['mpiexec', '-n', '2', *settings, 'ior', *RUNS[name], '-o', str(folder / 'data')]
+        if not RUNS[name]:
+            argv = [*settings, 'DARSHAN_ENABLE_NONMPI=1', sys.executable, '-c', ANALYSIS, str(folder / 'data'), '10']
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, timeout=300)
+        return log
+
+    return run
+
+
+@pytest.mark.needs('ior', 'mpiexec', 'fio')
+@pytest.mark.parametrize('name', RUNS)
+def test_the_log_of_a_replay_resembles_that_of_the_application(tmp_path, darshan, traced, name):
+    more = ['--operation=read'] if name == 'Again' else []
+    folder = tmp_path / 'site'
+    (folder / 'checks' / 'derived').mkdir(parents=True)
+    site = LocalSite(folder, trial(engines='[ior, fio]', partition=f'darshan: {darshan}'), folder / 'checks')
+    log, check = traced(name), site.checks / 'derived' / 'replayed.py'
+    made = site.ask('derive', str(log), f'--output={check}', *more)
+    assert made.returncode == 0, made.stderr
+    text, entry = (folder / 'trial.yaml').read_text(), made.stdout.partition('  - checks')[2]
+    (folder / 'trial.yaml').write_text(f'{text.partition("trials:")[0]}trials:\n  - checks{entry}')
+    site.run()
+    (case,) = site.session.glob('cases/*')
+    said = site.ask('derive', str(log), f'--check={case}', *more)
+    assert said.returncode == 0, said.stdout + said.stderr
+    rows = said.stdout.splitlines()[1:]
+    assert len(rows) >= 8 and all(row.endswith('same') for row in rows), said.stdout

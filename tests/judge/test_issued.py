@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.issued import ALL, DarshanLog, Record, in_parts, issued_of, order_of
+from seatrial.judge.issued import ALL, DarshanLog, Record, issued_of, order_of
 from seatrial.model.issued import MIXED, Share
 from seatrial.model.units import KIB, MIB
 
@@ -196,6 +196,7 @@ def test_pieces_that_are_themselves_strided_are_of_no_one_order():
         (100, 25, 75, 'random'),
         (100, 26, 75, MIXED),
         (100, 0, 76, MIXED),
+        (100, 0, 24, MIXED),
         (31, 0, 15, MIXED),
         (32, 0, 16, 'random'),
     ],
@@ -221,17 +222,3 @@ def test_the_order_behind_mpi_io_that_merges_transfers_is_undecided():
     merged = DarshanLog('3.4.7', 2, False, (Record('POSIX', posix.file, ALL, fewer), mpiio))
     orders = {each.operation: each.order for each in issued_of([merged]).done}
     assert orders == {'write': '', 'read': 'strided'}
-
-
-# The parts of a log
-
-
-def test_the_part_that_moved_most_comes_first():
-    shared = Record('POSIX', '/shared', ALL, added([counters([0, KIB], KIB), counters([2 * KIB, 3 * KIB], KIB)]))
-    own = [Record('POSIX', f'/own{rank}', rank, counters([0, MIB], MIB)) for rank in range(2)]
-    opened = Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1})
-    parts = [part for _, part in in_parts(DarshanLog('3.4.7', 2, False, (shared, opened, *own)))]
-    assert [(part.sharing, part.files, part.size) for part in parts] == [
-        ('multiple', 2, 4 * MIB),
-        ('single', 1, 4 * KIB),
-    ]

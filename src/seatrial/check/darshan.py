@@ -11,7 +11,7 @@ from seatrial.check import darshan_log
 from seatrial.engine.base import Engine
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.darshan import left_by
-from seatrial.judge.issued import DarshanLog, Record, issued_of
+from seatrial.judge.issued import DarshanLog, Record, Unreplayed, issued_of
 from seatrial.model.ask import ask
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
@@ -117,6 +117,7 @@ def _log(line: str) -> DarshanLog:
     said = json.loads(line)
     if said['form'] != darshan_log.FORM:
         raise ValueError(f'form {said["form"]}')
-    records = (Record(module, file, rank, counters) for module, file, rank, counters in said['records'])
-    written, read = said['stdio']
-    return DarshanLog(said['version'], said['processes'], said['partial'], tuple(records), (written, read))
+    records, libraries = (tuple(Record(*each) for each in said[name]) for name in ('records', 'libraries'))
+    unreplayed = tuple(Unreplayed(*each) for each in said['unreplayed'])
+    mounts = tuple((path, kind) for path, kind in said['mounts'])
+    return DarshanLog(said['version'], said['processes'], said['partial'], records, unreplayed, libraries, mounts)

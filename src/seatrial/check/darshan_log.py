@@ -11,12 +11,13 @@ import sys
 from typing import Any
 
 MODULES = ('POSIX', 'MPI-IO')
-STDIO = ('STDIO_BYTES_WRITTEN', 'STDIO_BYTES_READ')  # of files that were opened with fopen(3); POSIX has none of them
+LIBRARIES = ('H5D', 'PNETCDF_VAR')  # of datasets
+UNREPLAYED = ('STDIO', 'DFS', 'DAOS')  # what went by one of them is in no record of the others
 STREAMS = ('<STDIN>', '<STDOUT>', '<STDERR>')  # as Darshan calls what no file was opened for
 TRACES = ('DXT_POSIX', 'DXT_MPIIO')  # as large as the run was long, and nothing here asks for them
 MISSING, DAMAGED = 3, 4
 ERROR = 'Error:'
-FORM = 1
+FORM = 2
 
 
 def main(paths: list[str]) -> int:
@@ -46,38 +47,50 @@ def _said(report: Any) -> dict[str, Any]:
             report.read_all_heatmap_records()
     job = report.metadata['job']
     present = [module for module in MODULES if module in report.modules]
+    unreplayed = [[module, *_bytes(report, module)] for module in UNREPLAYED if module in report.modules]
+    if not present and not any(written or read for _, written, read, _ in unreplayed):
+        unreplayed.append(['HEATMAP', *_heat(report), False])
     return {
         'form': FORM,
         'version': str(job['metadata'].get('lib_ver', '')),
         'processes': int(job['nprocs']),
-        'stdio': _stdio(report),
         'partial': any(bool(report.modules[module]['partial_flag']) for module in present),
-        'records': [
-            [
-                module,
-                report.name_records.get(record['id'], ''),
-                int(record['rank']),
-                _counters(report, module, record),
-            ]
-            for module in present
-            for record in report.records[module]
-        ],
+        'records': _records(report, present),
+        'libraries': _records(report, [module for module in LIBRARIES if module in report.modules]),
+        'unreplayed': unreplayed,
+        'mounts': [list(each) for each in report.mounts],
     }
 
 
-def _stdio(report: Any) -> list[int]:
-    """Bytes written and read through buffered streams: no pattern is known of them."""
-    records = report.records['STDIO'] if 'STDIO' in report.modules else ()
-    own = [
-        _counters(report, 'STDIO', each) for each in records if report.name_records.get(each['id'], '') not in STREAMS
+def _records(report: Any, modules: list[str]) -> list[list[Any]]:
+    return [
+        [module, report.name_records.get(each['id'], ''), int(each['rank']), _counters(report, module, each)]
+        for module in modules
+        for each in report.records[module]
     ]
-    return [sum(counters.get(name, 0) for counters in own) for name in STDIO]
+
+
+def _bytes(report: Any, module: str) -> list[Any]:
+    """Bytes written and read by the module beside the terminal, and whether its records are marked as partial."""
+    own = [counters for _, file, _, counters in _records(report, [module]) if file not in STREAMS]
+    sums = [sum(counters.get(f'{module}_BYTES_{each}', 0) for counters in own) for each in ('WRITTEN', 'READ')]
+    return [*sums, bool(report.modules[module]['partial_flag'])]
+
+
+def _heat(report: Any) -> list[int]:
+    """Bytes written and read in all bins of time: the one thing that a heatmap knows. 0 where it cannot be read."""
+    sums = [0, 0]
+    for each in getattr(report, 'heatmaps', {}).values():
+        for place, operation in enumerate(('write', 'read')):
+            with contextlib.suppress(Exception):  # none of this operation
+                sums[place] += int(each.to_df([operation]).to_numpy().sum())
+    return sums
 
 
 def _counters(report: Any, module: str, record: Any) -> dict[str, int]:
-    """Those that are not zero. -1 is Darshan's word for a counter that it could not keep."""
+    """Those that are not zero. -1 is Darshan's word for a counter that it could not keep; any less has overflowed."""
     named = zip(report.counters[module]['counters'], record['counters'], strict=True)
-    return {name: int(value) for name, value in named if value > 0}
+    return {name: int(value) for name, value in named if value > 0 or value < -1}
 
 
 if __name__ == '__main__':

@@ -3,22 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.judge.issued import DarshanLog, in_parts
-from seatrial.model.issued import MIXED, Issued
+from seatrial.check.darshan_part import FileSet, Underivable, main_part, on_one_mount, within
+from seatrial.engine.registry import ENGINES, cannot
+from seatrial.judge.darshan_counters import weighed
+from seatrial.judge.issued import HARDLY_ANY, NEARLY_ALL, DarshanLog, order_of
+from seatrial.model.issued import MIXED, Done
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, format_size
 from seatrial.site.model import Partition, Site
-from seatrial.workload.access import data_access, name_of
+from seatrial.workload.access import LIBRARIES, data_access, name_of
 from seatrial.workload.ageing import LARGEST, LIKELY
 from seatrial.workload.registry import fault_of
+from seatrial.workload.words import joined
 
-NEARLY_ALL = 0.9
-HARDLY_ANY = 0.01
-_OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # in the names of the counters of the other operation
-
-
-class Underivable(Exception):
-    """A log of which no check can be made; says why in one sentence."""
+ALIKE = 0.05
+"""By how much bytes, passes and shares of tasks of a replay may differ from those of the application."""
 
 
 @dataclass(frozen=True)
@@ -26,44 +25,133 @@ class Derived:
     """What is replayed. remarks: in which the replay is not the application.
 
     point: the workload, with as many tasks as the application had; files: of the application
+    part:  what of the log it is made of
+    share: of the bytes, by transfers of the size that is replayed; mount: the path of the file system that it was on
     """
 
     point: Point
     files: int
+    part: FileSet
     remarks: tuple[str, ...] = ()
+    share: float = 1.0
+    mount: str = ''
 
 
-def shape_of(log: DarshanLog, operation: str | None = None) -> Derived:
-    """The shape of what moved the most bytes; `operation` looks at 'write' or 'read' alone. Raises Underivable."""
-    seen = _only(log, operation) if operation else log
-    parts = [issued for _, issued in in_parts(seen)]
-    if not parts and any(seen.stdio):
-        raise Underivable('all of its bytes are moved through stdio (fopen, fwrite), of which no pattern is known')
-    if not parts:
-        raise Underivable(f'no bytes are moved {f"by a {operation} " if operation else ""}in it; there is no pattern')
-    first = parts[0]
-    if operation is None and len({each.order for each in first.done if each.order}) > 1:
-        orders = ', '.join(f'{each.operation} {each.order}' for each in first.done)
-        raise Underivable(f'its operations have several orders ({orders}); choose one with --operation')
-    transfer_size = first.sizes[0].size
-    moved = max(each.bytes_moved for each in first.done)
-    transfers = max(1, round(moved / first.tasks / transfer_size))
+def shape_of(
+    log: DarshanLog, operation: str | None = None, mount: str | None = None, folders: Sequence[str] = ()
+) -> Derived:
+    """The shape of what moved the most bytes on one file system. Raises Underivable.
+
+    operation: looks at 'write' or 'read' alone; mount: a path of the log's mount table; folders: the site's own, of
+    which one can say which of several file systems is meant
+    """
+    placed, path, left_out = on_one_mount(log, mount, folders)
+    try:
+        part = main_part(placed, operation)
+        point, share = _replayed(part)
+    except Underivable as error:
+        raise Underivable(' '.join([str(error), *(f'({each})' for each in left_out)])) from None
+    derived = Derived(point, part.issued.files, part, (), share, path)
+    return replace(derived, remarks=(*left_out, *_remarks(derived, part, log)))
+
+
+def _replayed(part: FileSet) -> tuple[Point, float]:
+    """The workload, and the share of the bytes that its transfer size has moved."""
+    issued = part.issued
+    sizes = {done.operation: main_size(part, done) for done in issued.done}
+    transfer_size, share = min(sizes.values(), key=lambda each: each[1])
+    passes = {done.operation: passes_in(part, done) for done in issued.done}
+    orders = {done.operation: order_in(part, done, passes[done.operation][1]) for done in issued.done}
+    moved = max(done.bytes_moved for done in issued.done)
+    alike = min(done.bytes_moved for done in issued.done) >= (1 - ALIKE) * moved
+    patterns = {
+        done.operation: f'{format_size(sizes[done.operation][0])} {orders[done.operation]}, '
+        f'{passes[done.operation][0]} {passes[done.operation][1]} times{"" if alike else f", {done.bytes_moved} B"}'
+        for done in issued.done
+    }
+    if len(set(patterns.values())) > 1:
+        shown = '; '.join(f'{name} {each}' for name, each in patterns.items())
+        raise Underivable(f'its operations have several patterns ({shown}); choose one with --operation')
+    (extent, times), order = passes[issued.done[0].operation], orders[issued.done[0].operation]
+    share_of_task = max(1, round(moved / issued.tasks / transfer_size / times)) * transfer_size
     point = data_access(
-        files=first.sharing,
-        extent=_extent(first),
-        order=_order(first),
-        operations=tuple(each.operation for each in first.done),
+        files=issued.sharing,
+        extent=extent,
+        order=order,
+        operations=tuple(patterns),
         transfer_size=transfer_size,
-        bytes_per_task=transfers * transfer_size,
-        interface=first.interface,
-        collective=first.collective,
-        tasks=first.tasks,
+        bytes_per_task=share_of_task,
+        interface=issued.interface,
+        collective=issued.collective,
+        tasks=issued.tasks,
+        passes=times,
     )
     fault = fault_of(point)
     if fault:
         raise Underivable(f'no check has such a pattern ({name_of(point)}): {fault}')
-    derived = Derived(point, first.files)
-    return replace(derived, remarks=tuple(_remarks(derived, parts, seen)))
+    if abs(point.bytes_moved - moved) > ALIKE * moved:
+        each = f'{issued.tasks} tasks, {format_size(transfer_size)} a call'
+        raise Underivable(f'its {moved} B are not spread evenly over its tasks ({each})')
+    reasons = [(each.name, cannot(each, [point])) for each in ENGINES if point.kind in each.kinds]
+    if all(why for _, why in reasons):
+        said = '; '.join(f'{name} {why}'.rpartition(' (')[0] for name, why in reasons)
+        raise Underivable(f'no engine replays it: {said}')
+    return point, share
+
+
+def main_size(part: FileSet, done: Done) -> tuple[int, float]:
+    """The size of transfers that moved the most bytes, and its share of them."""
+    found = weighed(part.records, done.operation).most_common(4)
+    shares = [(size, min(1.0, moved / done.bytes_moved)) for size, moved in found if moved]
+    if shares and shares[0][1] >= NEARLY_ALL:
+        return shares[0]
+    said = ', '.join(f'{format_size(size)} {100 * share:.0f} %' for size, share in shares) or 'none is known'
+    raise Underivable(
+        f'no size of its transfers moves {100 * NEARLY_ALL:.0f} % of the bytes of its {done.operation}s ({said})'
+    )
+
+
+def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
+    """The extent, and how often it was moved.
+
+    'whole' also for a part of a file of one's own, 'segment' also for a part of a shared one moved once.
+    """
+    issued, size = part.issued, part.touched[done.operation]
+    if not size:
+        raise Underivable(f'how far its {done.operation}s went in its files is not in the log')
+    times = done.bytes_moved / size
+    passes = max(1, round(times))
+    shared = issued.sharing == 'single' and issued.tasks > 1
+    extent, each = ('segment', passes) if shared else ('whole', passes)
+    if shared and passes % issued.tasks == 0:
+        extent, each = 'whole', passes // issued.tasks
+    moved = f'{done.operation} {approximate_size(done.bytes_moved)}'
+    if times > 1 and abs(times - passes) > ALIKE * passes:
+        what = 'neither one part nor the whole of a shared file each' if shared else 'no whole number of times'
+        raise Underivable(f'{issued.tasks} tasks move {what} ({moved} of {approximate_size(size)})')
+    if each > 1 and done.operation == 'write':
+        raise Underivable(f'its tasks write over each other or over their own bytes ({moved} into {size} B)')
+    return extent, each
+
+
+def order_in(part: FileSet, done: Done, passes: int) -> str:
+    """Each pass but the first begins with a step that is no part of its order."""
+    starts = done.transfers - done.transitions
+    steps = done.transitions - (passes - 1) * starts
+    following, forward = (round(share * done.transitions) for share in (done.following, done.forward))
+    if done.transitions and not part.known[done.operation]:
+        raise Underivable(f'the order of its {done.operation}s is unknown: MPI-IO merged them into other transfers')
+    order = order_of(max(0, steps), following, forward)
+    whole = done.bytes_moved >= (1 - ALIKE) * part.touched[done.operation]
+    if order == MIXED or (order in ('strided', 'random') and not whole):
+        raise Underivable(
+            f'its transfers have no one order that data access has: {done.operation}: '
+            f'{100 * done.following:.0f} % begin right behind the one before and {100 * done.forward:.0f} % anywhere '
+            f'behind it, over {approximate_size(part.touched[done.operation])}'
+        )
+    if order == 'strided' and part.strides < NEARLY_ALL * (steps - following):
+        raise Underivable(f'it goes forward by no one stride: {part.strides} of {steps - following} steps are alike')
+    return order or 'contiguous'
 
 
 _CHECK = '''"""{title}"""
@@ -90,17 +178,19 @@ def check_text(derived: Derived, name: str) -> str:
     fields = [f"files='{data.files}'", f"extent='{data.extent}'", f"order='{data.order}'"]
     fields.append(f'operations={point.phases!r}')
     fields.append(f"bytes_per_task='{format_size(data.bytes_per_task)}'")
+    fields += [f'passes={data.passes}'] if data.passes > 1 else []
     if data.interface != 'posix':
         fields += [f"interface='{data.interface}'", f'collective={data.collective}']
     tasks = f'{point.tasks} task{"s" if point.tasks > 1 else ""}'
-    size = format_size(point.data.transfer_size)
+    size = format_size(data.transfer_size)
+    most = f', which move {100 * derived.share:.0f} % of its bytes' if derived.share < 0.995 else ''
     return _CHECK.format(
         title='What an application does to its files, from the counters of a Darshan log.',
         kind='access',
         function='data_access',
         above=''.join(f'# {each}\n' for each in derived.remarks) + ('\n' if derived.remarks else ''),
         name=name,
-        what=f'{name_of(point)}: {tasks} with transfers of {size} (a Darshan log).',
+        what=f'{name_of(point)}: {tasks} with transfers of {size}{most} (a Darshan log).',
         fields=''.join(f'\n        {each},' for each in fields) + '\n    ',
         sweep=f"'transfer_size', ({point.data.transfer_size},)",
     )
@@ -148,10 +238,11 @@ def ageing_text(sizes: Sequence[int], name: str) -> str:
 def trial_text(derived: Derived, name: str, site: Site) -> str:
     """The entry under `trials` of trial.yaml that runs the check with as many tasks as the application had.
 
-    On the first partition that holds the tasks, on the fewest nodes that do so evenly, and on the first file
-    system. Raises Underivable where none holds them.
+    On the first partition that holds the tasks, on the fewest nodes that do so evenly, and on the file system that
+    the application used, else the first one. Raises Underivable where no partition holds them.
     """
-    point = derived.point
+    point, paths = derived.point, folders_of(site)
+    own = next((name for name, path in paths.items() if derived.mount and within(path, derived.mount)), None)
     places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())
     partition, nodes = next(((name, number) for name, number in places if number), ('', 0))
     if not partition:
@@ -159,11 +250,16 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
     return (
         f'  - checks: [{name}]\n'
         f'    partitions: [{partition}]\n'
-        f'    file_systems: [{next(iter(site.trial_file.file_systems))}]\n'
+        f'    file_systems: [{own or next(iter(paths))}]\n'
         f'    nodes: [{nodes}]\n'
         f'    max_tasks: {point.tasks}\n'
         f'    bytes_per_task: {format_size(point.data.bytes_per_task)}\n'
     )
+
+
+def folders_of(site: Site) -> dict[str, str]:
+    """Where each file system of the site is tested, by its name."""
+    return {name: str(entry.path) for name, entry in site.trial_file.file_systems.items()}
 
 
 def _nodes(tasks: int, partition: Partition) -> int:
@@ -172,68 +268,37 @@ def _nodes(tasks: int, partition: Partition) -> int:
     return next((n for n in range(1, most + 1) if tasks % n == 0 and tasks // n <= partition.tasks_per_node), 0)
 
 
-def _only(log: DarshanLog, operation: str) -> DarshanLog:
-    """The log with the counters of one operation alone."""
-    written, read = log.stdio
-    return replace(
-        log,
-        stdio=(written, 0) if operation == 'write' else (0, read),
-        records=tuple(
-            replace(each, counters={k: v for k, v in each.counters.items() if _OF_OTHERS[operation] not in k})
-            for each in log.records
-        ),
-    )
-
-
-def _extent(issued: Issued) -> str:
-    """'whole' also for a part of a file of one's own, 'segment' also for a part of a shared one moved once."""
-    if issued.sharing == 'multiple' or issued.extent:
-        return 'whole' if issued.sharing == 'multiple' else issued.extent
-    if all(each.bytes_moved <= issued.size for each in issued.done):
-        return 'segment'
-    moved = ', '.join(f'{each.operation} {approximate_size(each.bytes_moved)}' for each in issued.done)
-    raise Underivable(
-        f'{issued.tasks} tasks move neither one part nor the whole of a shared file each ({moved} of '
-        f'{approximate_size(issued.size)}); choose one operation with --operation, or a log of a simpler run'
-    )
-
-
-def _order(issued: Issued) -> str:
-    if issued.order == MIXED:
-        shares = ', '.join(
-            f'{each.operation}: {100 * each.following:.0f} % begin right behind the one before and '
-            f'{100 * each.forward:.0f} % anywhere behind it'
-            for each in issued.done
-        )
-        raise Underivable(f'its transfers have no one order: {shares}')
-    return issued.order or 'contiguous'
-
-
-def _remarks(derived: Derived, parts: Sequence[Issued], log: DarshanLog) -> list[str]:
-    issued, remarks = parts[0], []
+def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
+    issued, remarks, data = part.issued, [], derived.point.data
     moved = sum(each.bytes_moved for each in issued.done)
-    total = sum(each.bytes_moved for part in parts for each in part.done)
-    buffered = sum(log.stdio)
+    everything = part.beside + moved + sum(each.written + each.read for each in log.unreplayed)
     if log.partial:
         remarks.append('Darshan marks the log as partial: what it had no memory for is not replayed.')
-    if moved < total:
-        remarks.append(
-            f'{100 * moved / total:.0f} % of its bytes; {len(parts) - 1} other sets of files are left out.'
-        )
-    if buffered > HARDLY_ANY * total:
-        remarks.append(f'{approximate_size(buffered)} more went through stdio (fopen, fwrite) and are left out.')
+    if part.beside:
+        share = 100 * moved / (moved + part.beside)
+        remarks.append(f'{share:.0f} % of its bytes; {part.others} other sets of files are left out.')
+    for module, written, read, partial in log.unreplayed:
+        if written or read:
+            went, share = approximate_size(written + read), 100 * (written + read) / everything
+            marked = '; Darshan marks them as partial' if partial else ''
+            remarks.append(f'{went} more ({share:.1f} % of all) went through {module} and are left out{marked}.')
+    libraries = sorted({each.module for each in log.libraries})
+    if libraries and data.interface not in ('hdf5', 'netcdf'):
+        remarks.append(f'Some of it went through datasets ({joined(libraries, "and")}), of no one clear pattern.')
     if issued.sharing == 'multiple' and issued.files > issued.tasks:
         remarks.append(f'Its {issued.tasks} tasks had {issued.files} files; here each has one.')
-    if not issued.order and any(each.transitions for each in issued.done):
-        remarks.append('Its order cannot be seen behind MPI-IO that merges transfers; contiguous is taken.')
-    if issued.sizes[0].share < NEARLY_ALL:
-        sizes = ', '.join(f'{format_size(each.size)} {100 * each.share:.0f} %' for each in issued.sizes[:4])
-        remarks.append(f'Transfers had several sizes ({sizes}); the most frequent is taken.')
+    if part.largest > (1 + ALIKE) * moved / issued.tasks:
+        remarks.append(f'One of its tasks moved {approximate_size(part.largest)}; here all move the same.')
+    if derived.share < 1 - HARDLY_ANY * ALIKE:
+        size = format_size(data.transfer_size)
+        remarks.append(f'Transfers of {size} moved {100 * derived.share:.1f} % of its bytes; all are replayed so.')
     bytes_each = {each.bytes_moved for each in issued.done}
     if bytes_each != {derived.point.bytes_moved}:
         exact = ', '.join(f'{each.operation} {each.bytes_moved} B' for each in issued.done)
-        remarks.append(f'It moved {exact}; here every task moves {format_size(derived.point.data.bytes_per_task)}.')
+        remarks.append(f'It moved {exact}; here every task moves {format_size(data.bytes_per_task * data.passes)}.')
     if issued.misaligned > 1 - NEARLY_ALL:
         unit = format_size(issued.alignment)
         remarks.append(f'{100 * issued.misaligned:.0f} % of its transfers began off multiples of {unit}.')
+    if data.interface in LIBRARIES and data.interface != 'mpiio':
+        remarks.append(f'Replayed through {LIBRARIES[data.interface]}, whose own bytes are not counted.')
     return remarks

@@ -6,8 +6,11 @@ from pathlib import Path
 import click
 
 from seatrial.check.darshan import LogError, read_logs
-from seatrial.check.derived import Underivable, ageing_text, check_text, file_sizes, shape_of, trial_text
-from seatrial.cli.options import PATH, site_option
+from seatrial.check.darshan_part import Underivable
+from seatrial.check.darshan_replay import compared, replayed_in
+from seatrial.check.derived import ageing_text, check_text, file_sizes, folders_of, shape_of, trial_text
+from seatrial.cli.options import PATH, THERE, site_option
+from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.site.load import answering
 from seatrial.workload.access import OPERATIONS
 
@@ -20,6 +23,13 @@ _NAME = re.compile(r'[A-Z][A-Za-z0-9]{0,39}\Z', re.ASCII)
 @click.argument('logs', metavar='LOG...', nargs=-1, required=True, type=PATH)
 @click.option('--name', help=f'Name of the check; {REPLAYED} or {AGED} without it.')
 @click.option('--operation', type=click.Choice(OPERATIONS), help='Replay this operation alone.')
+@click.option('--mount', help='Replay what lay on this mount of the log, where several file systems were used.')
+@click.option(
+    '--check',
+    'case',
+    type=THERE,
+    help='Compare the log with the replay: the folder of its case, run on a partition with darshan.',
+)
 @click.option('--ageing', is_flag=True, help='Fill trees with files of the sizes in the logs instead.')
 @click.option('--output', type=PATH, help='Write the check into this new file.')
 @site_option
@@ -27,6 +37,8 @@ def derive(
     logs: tuple[Path, ...],
     name: str | None,
     operation: str | None,
+    mount: str | None,
+    case: Path | None,
     ageing: bool,
     output: Path | None,
     site_folder: Path,
@@ -42,8 +54,8 @@ def derive(
         raise click.UsageError(
             f"'{name}' is no name of a check; write a capital, then letters and digits: NightlyRun"
         )
-    if ageing and operation:
-        raise click.UsageError('--operation is of a replay; leave it out, or --ageing')
+    if ageing and (operation or mount or case):
+        raise click.UsageError('--operation, --mount and --check are of a replay; leave them out, or --ageing')
     if len(logs) > 1 and not ageing:
         raise click.UsageError(f'one log is replayed, and {len(logs)} are given; name one, or add --ageing')
     site = answering(site_folder)
@@ -52,7 +64,9 @@ def derive(
             text, entry = ageing_text(file_sizes(read_logs(logs)), name), ''
         else:
             (log,) = read_logs(logs)
-            shape = shape_of(log, operation)
+            shape = shape_of(log, operation, mount, list(folders_of(site).values()))
+            if case is not None:
+                return _show(compared(shape.part, replayed_in(case)))
             text, entry = check_text(shape, name), trial_text(shape, name, site)
     except (LogError, Underivable) as error:
         raise Underivable(f'{", ".join(map(str, logs))}: {error}') from None
@@ -66,3 +80,10 @@ def derive(
     if entry:
         click.echo(f'# under `trials` in {site_folder}/trial.yaml\n{entry}', nl=False)
     return 0
+
+
+def _show(rows: list[tuple[str, str, str, str]]) -> int:
+    """The table, and the exit status: that of a failure where the replay is not what the application did."""
+    for row in (('', 'application', 'replay', ''), *rows):
+        click.echo(f'{row[0]:32}{row[1]:>20}{row[2]:>20}  {row[3]}'.rstrip())
+    return EXIT_CODES[Verdict.FAIL if any(row[3] == 'differs' for row in rows) else Verdict.PASS]

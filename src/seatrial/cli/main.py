@@ -117,8 +117,8 @@ def _carried_out() -> int:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """What says in one line what a person can correct; imported where there is an error, for they bring much."""
+    from seatrial.check.darshan_part import Underivable
     from seatrial.check.declared import CheckError
-    from seatrial.check.derived import Underivable
     from seatrial.check.planning import Unplannable
     from seatrial.job.directory.lock import LockError
     from seatrial.model.foreign import NotReadable

@@ -102,6 +102,7 @@ class Engine:
     keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
     data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
     compressible: why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
+    rereads:     whether it reads a file several times over in one phase
     verifies:    whether it measures nothing and compares all that it reads with what it has written (rule F2)
     """
 
@@ -120,6 +121,7 @@ class Engine:
     data_rate = 0.0
     compressible = ''
     verifies = False
+    rereads = False
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can.

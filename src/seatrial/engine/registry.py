@@ -121,6 +121,8 @@ def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
     for point in points:
         fault = fault_of(point)
         why = f'cannot do what contradicts itself: {fault}' if fault else engine.cannot(point)
+        if why is None and point.data is not None and point.data.passes > 1 and not engine.rereads:
+            why = 'cannot read a file several times over'
         if why is not None:
             return f'{why} ({point.label})'
     return None

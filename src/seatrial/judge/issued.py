@@ -10,6 +10,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from seatrial.model.issued import MIXED, Done, Issued, Share
 
@@ -17,7 +18,7 @@ ALL = -1  # the rank of a record that is the sum over all processes
 
 NEARLY_ALL = 0.9  # of the transitions, for an order to have a name; chosen, the real ones are 0.99 and more
 HARDLY_ANY = 0.1
-RANDOM_FORWARD = 0.75  # of the transitions; a random order has a half, give or take 0.05 of RANDOM_MIN
+RANDOM_FORWARD = (0.25, 0.75)  # of the transitions; a random order has a half, give or take 0.05 of RANDOM_MIN
 RANDOM_FOLLOWING = 0.25  # of the transitions; a random order has one for each task
 RANDOM_MIN = 32  # transitions, for an order to be called random
 SAME_BYTES = 0.02  # by how much headers and the like may blur the extent
@@ -30,7 +31,10 @@ _COLLECTIVE = ('COLL', 'SPLIT')
 
 @dataclass(frozen=True)
 class Record:
-    """What one process, or all (rank ALL), did to one file by one interface: 'POSIX' or 'MPI-IO'."""
+    """What one process, or all (rank ALL), did to one file by one interface: 'POSIX' or 'MPI-IO'.
+
+    Or to one dataset of a file, 'file:name', through a library: 'H5D' (HDF5) or 'PNETCDF_VAR'.
+    """
 
     module: str
     file: str
@@ -38,18 +42,30 @@ class Record:
     counters: Mapping[str, int]
 
 
+class Unreplayed(NamedTuple):
+    """What a log has of bytes that no record shows a pattern of: by STDIO (fopen(3)), DFS, DAOS, or HEATMAP alone."""
+
+    module: str
+    written: int
+    read: int
+    partial: bool = False
+
+
 @dataclass(frozen=True)
 class DarshanLog:
     """One Darshan log. partial: Darshan ran out of memory for records and says so.
 
-    stdio: bytes written and read through stdio(3), which shows no pattern; the records have none of them
+    libraries: records of datasets, whose bytes the records of POSIX and MPI-IO have too
+    mounts:    of the node: path and kernel type of each
     """
 
     version: str
     processes: int
     partial: bool
     records: tuple[Record, ...]
-    stdio: tuple[int, int] = (0, 0)
+    unreplayed: tuple[Unreplayed, ...] = ()
+    libraries: tuple[Record, ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
 
 
 def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
@@ -91,29 +107,9 @@ def order_of(transitions: int, following: int, forward: int) -> str:
         return 'contiguous'
     if forward >= NEARLY_ALL * transitions and following <= HARDLY_ANY * transitions:
         return 'strided'
-    half_forward = forward <= RANDOM_FORWARD * transitions and following <= RANDOM_FOLLOWING * transitions
+    low, high = (share * transitions for share in RANDOM_FORWARD)
+    half_forward = low <= forward <= high and following <= RANDOM_FOLLOWING * transitions
     return 'random' if transitions >= RANDOM_MIN and half_forward else MIXED
-
-
-def in_parts(issued_by: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
-    """The log in parts that each have one pattern: every file of several processes, and all files of single ones.
-
-    The one that moved the most bytes comes first; parts without bytes are left out.
-    """
-    shared: dict[str, list[Record]] = {}
-    private: list[Record] = []
-    ranks: dict[str, set[int]] = {}
-    for record in issued_by.records:
-        ranks.setdefault(record.file, set()).add(record.rank)
-    for record in issued_by.records:
-        alone = len(ranks[record.file]) == 1 and (record.rank != ALL or issued_by.processes == 1)
-        (private if alone else shared.setdefault(record.file, [])).append(record)
-    logs = [
-        DarshanLog(issued_by.version, issued_by.processes, issued_by.partial, tuple(records))
-        for records in (private, *shared.values())
-    ]
-    parts = [(log, issued) for log in logs if (issued := issued_of([log])).done]
-    return sorted(parts, key=lambda part: -sum(each.bytes_moved for each in part[1].done))
 
 
 @dataclass(frozen=True)
@@ -134,12 +130,12 @@ class _DarshanFile:
     def tasks(self, operation: str) -> frozenset[int]:
         """Those that moved bytes; by MPI-IO where that was used, because it may move them by other processes."""
         module = 'MPI-IO' if self.by_mpiio else 'POSIX'
-        moving = [p.tasks for p in self.parts if p.record.module == module and _calls(p.record, operation)]
+        moving = [p.tasks for p in self.parts if p.record.module == module and calls_of(p.record, operation)]
         return frozenset[int]().union(*moving)
 
     def calls(self, operation: str) -> int:
         module = 'MPI-IO' if self.by_mpiio else 'POSIX'
-        return sum(_calls(part.record, operation) for part in self.parts if part.record.module == module)
+        return sum(calls_of(part.record, operation) for part in self.parts if part.record.module == module)
 
     def bytes_moved(self, operation: str) -> int:
         name = _WORDS[operation][1]
@@ -278,14 +274,17 @@ def _is_collective(files: list[_DarshanFile]) -> bool:
 
 
 def _moved(record: Record) -> bool:
-    return any(_calls(record, operation) for operation in _WORDS)
+    return any(calls_of(record, operation) for operation in _WORDS)
 
 
-def _calls(record: Record, operation: str) -> int:
-    word, _ = _WORDS[operation]
-    if record.module == 'POSIX':
-        return record.counters.get(f'POSIX_{word}', 0)
-    return sum(record.counters.get(f'MPIIO_{kind}_{word}', 0) for kind in _KINDS)
+def calls_of(record: Record, operation: str) -> int:
+    prefix, word = prefix_of(record), _WORDS[operation][0]
+    return sum(record.counters.get(f'{prefix}_{kind}{word}', 0) for kind in ('', *(f'{each}_' for each in _KINDS)))
+
+
+def prefix_of(record: Record) -> str:
+    """What the names of its counters begin with."""
+    return 'MPIIO' if record.module == 'MPI-IO' else record.module
 
 
 def _name(file: str, within: str, links: Mapping[str, str]) -> str | None:

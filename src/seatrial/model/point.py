@@ -57,6 +57,7 @@ class DataPart(NamedTuple):
     opening:  whether the share of opening in the time is a metric, beside the bandwidth of a node
     transfer_size:  of one read or write call
     bytes_per_task: what a task moves in one phase; of a time-based workload its share of the working set
+    passes:   how often a task reads its bytes_per_task in one phase, from their beginning each time
     working_set:    of all files together, where it is declared apart from what is moved; 0: it is what is moved
     queue_depth:    transfers in flight for each task
     devices:        raw devices, by their paths on the node
@@ -76,6 +77,7 @@ class DataPart(NamedTuple):
     queue_depth: int = 1
     devices: Tuple[str, ...] = ()
     read_share: float = 0.0
+    passes: int = 1
 
     @property
     def transfers(self) -> int:
@@ -204,7 +206,7 @@ class Point(NamedTuple):
     @property
     def bytes_moved(self) -> int:
         """By all tasks together in one phase; 0 without data."""
-        return self.tasks * self.data.bytes_per_task if self.data else 0
+        return self.tasks * self.data.bytes_per_task * self.data.passes if self.data else 0
 
     @property
     def duration_s(self) -> float:

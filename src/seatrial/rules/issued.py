@@ -134,7 +134,7 @@ def _file_words(number: int, sharing: str) -> str:
 def _extent(point: Point, issued: Issued) -> Aspect:
     size = sum(file.size for file in kind_of(point.kind).files(point))
     meant = 'whole' if point.tasks == 1 else point.data.extent
-    agrees = issued.extent == meant and issued.size == size
+    agrees = issued.size == size and (issued.extent == meant or point.data.passes > 1)
     return Aspect('extent', f'{meant}, {size} B', f'{issued.extent or "in part"}, {issued.size} B', agrees)
 
 
@@ -144,6 +144,8 @@ def _order(point: Point, done: Done) -> Aspect:
         return Aspect('order', meant, 'undecided', None)
     following, forward = f'{100 * done.following:.0f} %', f'{100 * done.forward:.0f} %'
     shown = f'{done.order} ({following} right behind the one before, {forward} anywhere behind it)'
+    if point.data.passes > 1:  # each pass but the first begins with a step back
+        return Aspect('order', meant, shown, True if done.order == meant else None)
     return Aspect('order', meant, shown, _is_random(point, done) if meant == 'random' else done.order == meant)
 
 

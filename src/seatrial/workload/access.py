@@ -52,6 +52,7 @@ def data_access(
     opening: bool = False,
     tasks: int = 0,
     scales: bool = True,
+    passes: int = 1,
 ) -> Point:
     """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in DataPart.
 
@@ -73,6 +74,7 @@ def data_access(
             opening=opening,
             transfer_size=in_bytes(transfer_size),
             bytes_per_task=in_bytes(bytes_per_task),
+            passes=passes,
         ),
     )
 
@@ -84,12 +86,12 @@ def _phase(does: Tuple[str, ...], words: str) -> Phase:
 
 
 class Access(Kind):
-    """Every task writes and reads its bytes once, transfer by transfer."""
+    """Every task writes and reads its bytes, transfer by transfer: once, or in `passes` if it only reads."""
 
     name = 'access'
     words = 'data access'
     title = 'Data'
-    parameters: Tuple[str, ...] = (*OF_FILES, 'opening')
+    parameters: Tuple[str, ...] = (*OF_FILES, 'opening', 'passes')
     of_trial: Tuple[str, ...] = ('transfer_size', 'direct', 'interface')
     moves_data = True
     by_darshan = True
@@ -114,6 +116,8 @@ class Access(Kind):
             return 'collective: collective access exists only through MPI-IO'
         if data.direct and data.interface in LIBRARIES:
             return 'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix'
+        if data.passes < 1 or (data.passes > 1 and point.phases != ('read',)):
+            return f'passes: {data.passes}; bytes are read once or several times over, and only written once'
         if data.transfer_size < 1:
             return f'transfer_size: {data.transfer_size} B cannot be moved; write a size from 1 B'
         if data.bytes_per_task < data.transfer_size:
@@ -140,7 +144,8 @@ class Access(Kind):
         point = points[0]
         does = joined([self.phase(name).words for name in point.phases], 'and')
         order = ', in random order' if point.data.order == 'random' else ''
-        return f'Every task {does} {_what(point)}{order}{through(point)}'
+        again = f', {point.data.passes} times over' if point.data.passes > 1 else ''
+        return f'Every task {does} {_what(point)}{order}{through(point)}{again}'
 
     def title_of(self, point: Point) -> str:
         return self.phase(point.phases[0]).title or name_of(point)
@@ -195,7 +200,7 @@ class Access(Kind):
         if point.data.files == 'multiple':
             size = point.data.bytes_per_task + metadata
             return tuple(FileSpec(file_name(point, rank), size) for rank in range(point.tasks))
-        size = point.data.bytes_per_task if point.data.extent == 'whole' else point.bytes_moved
+        size = point.data.bytes_per_task * (1 if point.data.extent == 'whole' else point.tasks)
         return (FileSpec(file_name(point, 0), size + metadata),)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
@@ -249,7 +254,7 @@ def writers(point: Point) -> Point:
     A file that all tasks share is written in equal segments, or by one task where it does not divide.
     """
     if not shared_whole(point):
-        return point.changed(order='contiguous', phases=('write',))
+        return point.changed(order='contiguous', phases=('write',), passes=1)
     size = point.data.bytes_per_task
     divides = size % (point.tasks * point.data.transfer_size) == 0
     placed = point if divides else point._replace(nodes=1, tasks=1, tasks_per_node=1)
@@ -258,6 +263,7 @@ def writers(point: Point) -> Point:
         extent='segment',
         order='contiguous',
         phases=('write',),
+        passes=1,
         bytes_per_task=share,
         transfer_size=MIB if share % MIB == 0 else point.data.transfer_size,
     )

@@ -151,7 +151,7 @@ def hurts(point: Point) -> str:
 
 def exact_bytes(point: Point) -> Optional[int]:
     """Bytes that each task moves in one phase; None where its time ends it."""
-    return None if kind_of(point.kind).by_time else point.data.bytes_per_task
+    return None if kind_of(point.kind).by_time else point.data.bytes_per_task * point.data.passes
 
 
 def entries_after(point: Point, phase: str) -> Entries:

@@ -76,11 +76,12 @@ def region(point: Point, rank: int) -> Region:
     data = point.data
     own = data.bytes_per_task
     if data.files == 'multiple' or data.extent == 'whole':
-        return Region(0, own, own, 0)
+        return Region(0, own, own * data.passes, 0)
     if data.order == 'strided':
         offset = rank * data.transfer_size
-        return Region(offset, point.bytes_moved - offset, own, (point.tasks - 1) * data.transfer_size)
-    return Region(rank * own, own, own, 0)
+        skip = (point.tasks - 1) * data.transfer_size
+        return Region(offset, point.tasks * own - offset, own * data.passes, skip)
+    return Region(rank * own, own, own * data.passes, 0)
 
 
 class Fio(FioProcess):
@@ -88,6 +89,7 @@ class Fio(FioProcess):
 
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
+    rereads = True  # a job that has reached its size and not its io_size begins again at its start
 
     def cannot(self, point: Point) -> Optional[str]:
         """Random order can be exact: fio's random map gives every block of a job's region once."""

@@ -1,0 +1,227 @@
+"""Which part of a Darshan log is replayed: one file system of its mount table, and there one set of files."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seatrial.judge.darshan_counters import contradiction, weighed
+from seatrial.judge.issued import (
+    ALL,
+    HARDLY_ANY,
+    NEARLY_ALL,
+    SAME_BYTES,
+    DarshanLog,
+    Record,
+    calls_of,
+    issued_of,
+    order_of,
+    prefix_of,
+)
+from seatrial.model.issued import Done, Issued
+from seatrial.model.units import approximate_size
+
+OPERATIONS = {'write': 'WRITTEN', 'read': 'READ'}
+_OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # in the names of the counters of the other operation
+
+_DISKS = 'ext2 ext3 ext4 xfs btrfs zfs jfs f2fs reiserfs vfat iso9660 squashfs erofs overlay aufs rootfs'
+_MEMORY = 'tmpfs ramfs devtmpfs devpts mqueue hugetlbfs proc sysfs cgroup cgroup2 debugfs tracefs configfs'
+LOCAL = frozenset(f'{_DISKS} {_MEMORY}'.split())
+"""Kernel types of a node's own disks, and of its memory."""
+
+_INTERFACES = {'H5D': 'hdf5', 'PNETCDF_VAR': 'netcdf'}
+
+MOST = 0.5
+"""Of the bytes of a file system: with less than that, what is replayed is not what the application did."""
+
+
+class Underivable(Exception):
+    """A log of which no check can be made; says why in one sentence."""
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """A set of files with one pattern.
+
+    records: by which its transfers count; known: whether the order of an operation is
+    touched: bytes of its files up to the last one that an operation touched
+    strides: steps forward that are alike; largest: the most bytes that one task moved, 0 where that is unknown
+    beside, others: bytes and number of the other parts
+    """
+
+    issued: Issued
+    records: tuple[Record, ...]
+    known: Mapping[str, bool]
+    touched: Mapping[str, int]
+    strides: int
+    largest: int
+    beside: int
+    others: int
+
+
+def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> tuple[DarshanLog, str, list[str]]:
+    """The records of the file system that is meant, where it was mounted, and what is left out.
+
+    A node's own disk is left out where files lie on any other file system; what moved HARDLY_ANY of the bytes asks
+    for no choice. Raises Underivable: several are left, or counters contradict each other.
+    """
+    by_mount: dict[tuple[str, str], list[Record]] = {}
+    for record in log.records:
+        by_mount.setdefault(_mount_of(record.file, log), []).append(record)
+    moved = {each: bytes_of(own) for each, own in by_mount.items() if any(_moves(one) for one in own)}
+    distant = [each for each in moved if each[1] not in LOCAL and each[0] not in ('', '/')]
+    chosen = [each for each in moved if each[0] == mount] if mount is not None else distant or list(moved)
+    fault = contradiction(replace(log, records=tuple(one for each in chosen for one in by_mount[each])))
+    if fault:
+        raise Underivable(f'its counters contradict each other: {fault}')
+    if mount is not None and not chosen:
+        raise Underivable(f'no bytes are moved on a mount {mount}; there are {_listed(moved) or "none"}')
+    if len(chosen) > 1:
+        large = [each for each in chosen if moved[each] > HARDLY_ANY * sum(moved[one] for one in chosen)]
+        meant = [each for each in large if any(within(folder, each[0]) for folder in folders)]
+        chosen = meant if len(meant) == 1 and distant else large
+    if len(chosen) > 1:
+        raise Underivable(f'its files lie on several file systems ({_listed(moved, chosen)}); choose with --mount')
+    rest = [each for each in moved if each not in chosen]
+    remarks = [f'{_listed(moved, rest)}: left out, as no part of the file system that is replayed.'] if rest else []
+    records = tuple(record for each in chosen for record in by_mount[each])
+    libraries = tuple(each for each in log.libraries if _mount_of(each.file, log) in chosen)
+    return replace(log, records=records, libraries=libraries), chosen[0][0] if chosen else '', remarks
+
+
+def main_part(log: DarshanLog, operation: str | None) -> FileSet:
+    """The part that moved the most bytes. Raises Underivable where none moved any."""
+    parts = in_parts(_only(log, operation) if operation else log)
+    if not parts:
+        raise Underivable(_why_nothing(log, operation))
+    issued, files = parts[0][1], {each.file for each in parts[0][0].records}
+    records = [each for each in log.records if each.file in files]
+    through = {each.file for each in records if each.module == 'MPI-IO' and _moves(each)}
+    leading = tuple(each for each in records if (each.module == 'MPI-IO') == (each.file in through))
+    of_tasks = Counter[int]()
+    for each in leading if issued.sharing == 'multiple' else ():
+        of_tasks[each.rank] += bytes_of([each], operation)
+    moved, *beside = [sum(done.bytes_moved for done in each.done) for _, each in parts]
+    if moved < MOST * (moved + sum(beside)):
+        share = 100 * moved / (moved + sum(beside))
+        raise Underivable(f'no set of files with one pattern moves half of its bytes: the largest {share:.0f} %')
+    part = FileSet(
+        issued,
+        leading,
+        {done.operation: done.order != '' or done.transitions == 0 for done in issued.done},
+        {each: _touched(records, each) for each in OPERATIONS},
+        _strides_alike(records),
+        max(of_tasks.values(), default=0),
+        sum(beside),
+        len(beside),
+    )
+    return _by_datasets(part, log, records) or part
+
+
+def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
+    """The log in parts that each have one pattern, what moved the most bytes first; parts without bytes are left out.
+
+    A file of several processes is one; so are all files of single ones that have the same operations and sizes.
+    """
+    by_file: dict[str, list[Record]] = {}
+    for record in log.records:
+        by_file.setdefault(record.file, []).append(record)
+    found: dict[object, list[Record]] = {}
+    for file, records in by_file.items():
+        ranks = {each.rank for each in records}
+        alone = len(ranks) == 1 and (ALL not in ranks or log.processes == 1)
+        sizes = [weighed(records, each).most_common(1) for each in OPERATIONS]
+        alike = tuple(each[0][0] if each else 0 for each in sizes)
+        found.setdefault(alike if alone else file, []).extend(records)
+    logs = [replace(log, records=tuple(records)) for records in found.values()]
+    parts = [(each, issued) for each in logs if (issued := issued_of([each])).done]
+    return sorted(parts, key=lambda part: -sum(each.bytes_moved for each in part[1].done))
+
+
+def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
+    """Bytes that POSIX or, without it, MPI-IO moved."""
+    words = [OPERATIONS[operation]] if operation else list(OPERATIONS.values())
+    names = [[f'{prefix}_BYTES_{word}' for word in words] for prefix in ('POSIX', 'MPIIO')]
+    posix, mpiio = (sum(each.counters.get(name, 0) for each in records for name in own) for own in names)
+    return posix or mpiio
+
+
+def within(path: str, mount: str) -> bool:
+    return path == mount or path.startswith(mount.rstrip('/') + '/')
+
+
+def _mount_of(file: str, log: DarshanLog) -> tuple[str, str]:
+    """Path and kernel type of its file system; both empty where the log does not tell."""
+    return max((each for each in log.mounts if within(file, each[0])), key=lambda m: len(m[0]), default=('', ''))
+
+
+def _moves(record: Record) -> bool:
+    return any(calls_of(record, each) for each in OPERATIONS)
+
+
+def _listed(moved: Mapping[tuple[str, str], int], which: Sequence[tuple[str, str]] | None = None) -> str:
+    chosen = moved if which is None else which
+    return ', '.join(f'{approximate_size(moved[each])} on {" ".join(each).strip() or "no mount"}' for each in chosen)
+
+
+def _why_nothing(log: DarshanLog, operation: str | None) -> str:
+    went = [each for each in log.unreplayed if (each.read if operation == 'read' else each.written + each.read)]
+    if went:
+        sizes = ', '.join(f'{each.module} {approximate_size(each.written + each.read)}' for each in went)
+        return f'all of its bytes are moved through modules that show no pattern, or none that is replayed: {sizes}'
+    return f'no bytes are moved {f"by a {operation} " if operation else ""}in it; there is no pattern'
+
+
+def _only(log: DarshanLog, operation: str) -> DarshanLog:
+    """The log with the counters of one operation alone; those of both that cannot be told apart are left out."""
+
+    def own(record: Record) -> Record:
+        other = 'read' if operation == 'write' else 'write'
+        left_out = (_OF_OTHERS[operation], *(['NOT_ALIGNED'] if calls_of(record, other) else []))
+        kept = {name: value for name, value in record.counters.items() if not any(word in name for word in left_out)}
+        return replace(record, counters=kept)
+
+    return replace(log, records=tuple(own(each) for each in log.records))
+
+
+def _touched(records: Sequence[Record], operation: str) -> int:
+    """A last byte at offset 0 is left out of a log as all that is 0."""
+    moved, last = (f'POSIX_{each}{OPERATIONS[operation]}' for each in ('BYTES_', 'MAX_BYTE_'))
+    ends: dict[str, int] = {}
+    for each in records:
+        if each.counters.get(moved):
+            ends[each.file] = max(ends.get(each.file, 0), each.counters.get(last, 0) + 1)
+    return sum(ends.values())
+
+
+def _strides_alike(records: Sequence[Record]) -> int:
+    """Steps forward that leave out as much as the most frequent one, or nearly: data behind a header lie off it."""
+    counts = Counter[int]()
+    for each in records:
+        for n in range(1, 5):
+            counts[each.counters.get(f'POSIX_STRIDE{n}_STRIDE', 0)] += each.counters.get(f'POSIX_STRIDE{n}_COUNT', 0)
+    usual = max(counts, key=lambda stride: counts[stride], default=0)
+    return sum(count for stride, count in counts.items() if abs(stride - usual) <= SAME_BYTES * usual)
+
+
+def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> FileSet | None:
+    """The part as HDF5 or PnetCDF saw it, where each of its files has one dataset that was moved contiguously."""
+    files = {each.file for each in posix}
+    own = tuple(each for each in log.libraries if _moves(each) and each.file.rpartition(':')[0] in files)
+    if len({each.module for each in own}) != 1 or len({each.file for each in own}) != part.issued.files:
+        return None
+    prefix, done = prefix_of(own[0]), []
+    collective = sum(v for each in own for name, v in each.counters.items() if 'COLL' in name and 'OPENS' not in name)
+    for operation in (each.operation for each in part.issued.done):
+        moved = sum(each.counters.get(f'{prefix}_BYTES_{OPERATIONS[operation]}', 0) for each in own)
+        calls, word = sum(calls_of(each, operation) for each in own), operation.upper() + 'S'
+        steps = max(0, calls - max(part.issued.tasks, len(own)))
+        following = sum(each.counters.get(f'POSIX_CONSEC_{word}', 0) for each in posix)
+        sizes = weighed(own, operation).most_common(1)
+        below = next(each.bytes_moved for each in part.issued.done if each.operation == operation)
+        clear = bool(sizes) and sizes[0][1] >= NEARLY_ALL * moved >= NEARLY_ALL**2 * below
+        if not clear or order_of(steps, following, following) not in ('', 'contiguous'):
+            return None
+        done.append(Done(operation, moved, calls, 'contiguous' if steps else '', steps, 1.0, 1.0))
+    interface = _INTERFACES[own[0].module]
+    issued = part.issued._replace(interface=interface, collective=collective > 0, done=tuple(done))
+    return replace(part, issued=issued, records=own, known=dict.fromkeys(part.known, True))

@@ -1,0 +1,86 @@
+"""How well a replay resembles its application: the same counters of both logs, side by side."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from seatrial.check.darshan import read_logs
+from seatrial.check.darshan_part import OPERATIONS, FileSet, Underivable, main_part
+from seatrial.check.derived import ALIKE, main_size, order_in, passes_in
+from seatrial.job.sequence.darshan import FOLDER, left_by
+from seatrial.judge.issued import ALL, DarshanLog
+from seatrial.model.issued import Done
+from seatrial.model.units import format_size
+
+SCALED = ('tasks', 'bytes a task', 'files a task')
+"""What the check says itself, or a site or a profile chooses; the rest is the pattern."""
+
+
+def replayed_in(case: Path) -> list[DarshanLog]:
+    """What each launch of a case left that ran under Darshan. Raises LogError, Underivable where none did."""
+    folders = sorted(case.glob(f'raw/*{FOLDER}'))
+    found = [left for folder in folders if (left := left_by(str(folder).removesuffix(FOLDER))) and left.logs]
+    if not found:
+        raise Underivable(f'{case} has no log of a launch under Darshan; name its library in trial.yaml, and run it')
+    return [_one_log(read_logs([Path(log) for log in left.logs]), left.directory, left.links) for left in found]
+
+
+def compared(part: FileSet, replays: Sequence[DarshanLog]) -> list[tuple[str, str, str, str]]:
+    """Rows of what is compared, both values, and 'same', 'scaled' or 'differs'. Raises Underivable: not replayed."""
+    rows = []
+    for done in part.issued.done:
+        own = [log for log in replays if any(each.counters.get(_moved(done)) for each in log.records)]
+        if not own:
+            raise Underivable(f'no launch of the replay has a {done.operation}')
+        again = main_part(own[-1], done.operation)
+        again = main_part(own[-1], done.operation)
+        replayed = _facts(again, again.issued.done[0])
+        for what, wanted in _facts(part, done).items():
+            found = replayed[what]
+            alike = wanted == found
+            if isinstance(wanted, float) and isinstance(found, float):
+                alike = abs(found - wanted) <= ALIKE * wanted
+            verdict = 'same' if alike else 'scaled' if what in SCALED else 'differs'
+            rows.append((f'{done.operation}: {what}', _shown(wanted), _shown(found), verdict))
+    return rows
+
+
+def _facts(part: FileSet, done: Done) -> dict[str, float | str]:
+    issued, (size, share) = part.issued, main_size(part, done)
+    extent, passes = passes_in(part, done)
+    own, shared = issued.sharing == 'multiple', issued.sharing == 'single' and issued.tasks > 1
+    return {
+        'tasks': float(issued.tasks),
+        'bytes a task': done.bytes_moved / issued.tasks,
+        'size of transfers': format_size(size),
+        '% of bytes in that size': 100 * share,
+        'order': order_in(part, done, passes),
+        'files': f'shared, {extent}' if shared else 'one task each',
+        'files a task': issued.files / issued.tasks if own else 1.0,
+        'times over': float(passes),
+    }
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f'{value:.10g}'
+
+
+def _moved(done: Done) -> str:
+    return f'POSIX_BYTES_{OPERATIONS[done.operation]}'
+
+
+def _one_log(logs: Sequence[DarshanLog], directory: str, links: dict[str, str]) -> DarshanLog:
+    """The logs of single processes as one, whose tasks are those that moved bytes; each file by its own name."""
+    records, processes = [], 0
+    for log in logs:
+        own = [each for each in log.records if each.file.startswith(directory)]
+        if len(logs) > 1 and not any(
+            each.counters.get(f'POSIX_BYTES_{word}') for each in own for word in OPERATIONS.values()
+        ):
+            continue
+        for each in own:
+            name = each.file[len(directory) + 1 :]
+            rank = each.rank if each.rank == ALL and len(logs) == 1 else max(0, each.rank) + processes
+            records.append(replace(each, rank=rank, file=links.get(name, name)))
+        processes += log.processes
+    return replace(logs[0], processes=processes, records=tuple(records), mounts=())

@@ -1,0 +1,142 @@
+"""Whether Darshan's counters of one thing agree, and how many bytes each size of transfer has moved. Pure functions.
+
+The bins of the histograms: DARSHAN_BUCKET_INC in darshan-common.h of Darshan 3.4. A byte counter can be wrong there:
+MPI-IO's bytes are a product of two ints (Darshan issue 957), and a sum over all ranks can pass 2**63.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import inf
+
+from seatrial.judge.issued import ALL, SAME_BYTES, DarshanLog, Record, calls_of, prefix_of
+from seatrial.model.units import GIB, KIB, MIB
+
+_TOPS = (
+    ('0_100', 100),
+    ('100_1K', KIB),
+    ('1K_10K', 10 * KIB),
+    ('10K_100K', 100 * KIB),
+    ('100K_1M', MIB),
+    ('1M_4M', 4 * MIB),
+    ('4M_10M', 10 * MIB),
+    ('10M_100M', 100 * MIB),
+    ('100M_1G', GIB),
+    ('1G_PLUS', inf),
+)
+"""The bins by their names, and the largest size in each; the next one begins a byte above it."""
+
+_WORDS = {'write': ('WRITE', 'WRITES', 'WRITTEN'), 'read': ('READ', 'READS', 'READ')}
+
+
+def contradiction(log: DarshanLog) -> str:
+    """Two counters that cannot both be true, as a sentence with the names of both; empty where all agree."""
+    return next(_contradictions(log), '')
+
+
+def weighed(records: Sequence[Record], operation: str) -> Counter[int]:
+    """Bytes that the operation moved in transfers of each size, as far as the records tell.
+
+    Darshan keeps one table of the four most frequent sizes for reads and writes together. A size is an operation's
+    where the other one has nothing in its bin, or where the table has all that both have in it; else as many of its
+    transfers are taken as must have been.
+    """
+    other, found = 'read' if operation == 'write' else 'write', Counter[int]()
+    for record in records:
+        own, others = _histogram(record, operation), _histogram(record, other)
+        for size, count, _ in _table(record):
+            name = _bin(size)
+            found[size] += size * max(0, min(own[name], count - others[name]))
+    return found
+
+
+def _contradictions(log: DarshanLog) -> Iterator[str]:
+    by_file: dict[str, list[Record]] = {}
+    for record in log.records:
+        if record.rank >= log.processes:
+            yield f'a record is of rank {record.rank}, and nprocs is {log.processes}'
+        by_file.setdefault(record.file, []).append(record)
+        yield from _of_record(record)
+    for records in by_file.values():
+        for module in ('POSIX', 'MPI-IO'):
+            ranks = {each.rank for each in records if each.module == module}
+            if ALL in ranks and len(ranks) > 1:
+                yield f'{module} has a file both in the record of all ranks (-1) and in one of rank {max(ranks)}'
+        yield from _of_layers(records)
+
+
+def _of_record(record: Record) -> Iterator[str]:
+    prefix, counters = prefix_of(record), record.counters
+    negative = [name for name, value in counters.items() if value < 0 and _is_used(name)]
+    if negative:
+        beside = ', '.join(
+            f'{n} {counters[n]}' for n in counters if counters[n] > 0 and n.endswith(('READS', 'WRITES'))
+        )
+        yield f'{negative[0]} is {counters[negative[0]]}, beside {beside or "no call"}: it has overflowed'
+    for operation, (word, plural, moved) in _WORDS.items():
+        name, calls, histogram = f'{prefix}_BYTES_{moved}', calls_of(record, operation), _histogram(record, operation)
+        moved_bytes, bins = counters.get(name, 0), f'{prefix}_SIZE_{word}_*'
+        if sum(histogram.values()) != calls:
+            yield f'{prefix} counts {calls} {plural}, and {bins} {sum(histogram.values())} of them'
+        low, high = (
+            sum(number * _bounds(each)[end] for each, number in histogram.items() if number) for end in (0, 1)
+        )
+        if not low <= moved_bytes <= high:
+            how = 'it has wrapped' if moved_bytes < low else 'one of them is wrong'
+            yield f'{name} is {moved_bytes}, and the calls in {bins} move {low} to {high} bytes: {how}'
+        last = f'{prefix}_MAX_BYTE_{moved}'
+        largest = max((_bounds(each)[0] for each, number in histogram.items() if number), default=0)
+        if prefix == 'POSIX' and moved_bytes and counters.get(last, 0) + 1 < largest:
+            yield f'{last} is {counters.get(last, 0)}, and a call in {bins} moves {largest} bytes or more'
+        ordered = [f'POSIX_{each}{plural}' for each in ('CONSEC_', 'SEQ_', '')]
+        for less, more in pairwise(ordered):  # what begins right behind begins behind, and is one of all
+            if counters.get(less, 0) > counters.get(more, 0):
+                yield f'{less} is {counters[less]}, and {more} is {counters.get(more, 0)}'
+    for size, count, number in _table(record):
+        there = sum(_histogram(record, operation)[_bin(size)] for operation in _WORDS)
+        if count > there:
+            yield f'{prefix}_ACCESS{number}_COUNT is {count}, and {prefix}_SIZE_*_{_bin(size)} has {there} such calls'
+    both = sum(counters.get(f'{prefix}_BYTES_{each}', 0) for each in ('WRITTEN', 'READ'))
+    for name in (f'{prefix}_FASTEST_RANK_BYTES', f'{prefix}_SLOWEST_RANK_BYTES'):
+        if counters.get(name, 0) > both:
+            yield f'{name} is {counters[name]}, more than the {both} of {prefix}_BYTES_WRITTEN and _READ of all ranks'
+
+
+def _of_layers(records: Sequence[Record]) -> Iterator[str]:
+    """MPI-IO beside POSIX, which moves all bytes of independent calls; collective ones can share bytes."""
+    mpiio, posix = ([each for each in records if each.module == module] for module in ('MPI-IO', 'POSIX'))
+    for _, plural, moved in _WORDS.values():
+        above = sum(each.counters.get(f'MPIIO_BYTES_{moved}', 0) for each in mpiio)
+        below = sum(each.counters.get(f'POSIX_BYTES_{moved}', 0) for each in posix)
+        shared = any(each.counters.get(f'MPIIO_{kind}_{plural}') for each in mpiio for kind in ('COLL', 'SPLIT'))
+        if posix and not shared and below < above * (1 - SAME_BYTES):
+            yield f'MPIIO_BYTES_{moved} is {above}, and POSIX_BYTES_{moved} of the same file {below}'
+
+
+def _is_used(name: str) -> bool:
+    parts = ('BYTES_', 'MAX_BYTE_', 'SEQ_', 'CONSEC_', 'SIZE_', 'ACCESS', '_READS', '_WRITES')
+    return any(part in name for part in parts)
+
+
+def _histogram(record: Record, operation: str) -> dict[str, int]:
+    """Calls in each bin."""
+    through = '' if record.module == 'POSIX' else 'AGG_'
+    names = {name: f'{prefix_of(record)}_SIZE_{_WORDS[operation][0]}_{through}{name}' for name, _ in _TOPS}
+    return {name: record.counters.get(counter, 0) for name, counter in names.items()}
+
+
+def _table(record: Record) -> list[tuple[int, int, int]]:
+    """Of the most frequent sizes each with its count and its place."""
+    named = [(f'{prefix_of(record)}_ACCESS{n}', n) for n in range(1, 5)]
+    rows = [(record.counters.get(f'{x}_ACCESS', 0), record.counters.get(f'{x}_COUNT', 0), n) for x, n in named]
+    return [row for row in rows if row[1] > 0]
+
+
+def _bin(size: int) -> str:
+    return next(name for name, top in _TOPS if size <= top)
+
+
+def _bounds(name: str) -> tuple[int, float]:
+    """The smallest and the largest size of a bin, in bytes."""
+    place = [each for each, _ in _TOPS].index(name)
+    return int(_TOPS[place - 1][1]) + 1 if place else 0, _TOPS[place][1]
