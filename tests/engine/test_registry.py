@@ -97,6 +97,11 @@ def test_a_point_that_contradicts_itself_is_for_no_engine():
     assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} (4KiB)',)
 
 
+def test_a_file_is_read_several_times_over_by_an_engine_that_does_so():
+    chosen = choose([DD, FIO], [READ.changed(passes=3)], installed('fio', '/opt/dd'))
+    assert (chosen.engine.name, chosen.skipped) == ('fio', ('dd: cannot read a file several times over (4KiB)',))
+
+
 def test_no_engine_of_data_access_passes_one_transfer_at_a_time_for_several():
     chosen = choose([FIO, DD], [READ.changed(queue_depth=8)], installed('fio', '/opt/dd'))
     assert chosen.engine is None

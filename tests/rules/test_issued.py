@@ -114,6 +114,15 @@ def test_of_one_task_shared_and_own_whole_and_segment_strided_and_contiguous_are
     assert wrong(alone(RANDOM), seen) == ['order']
 
 
+def test_what_is_read_several_times_over_is_no_larger_file():
+    point = point_of('single', 'segment', operations=('read',), passes=3)
+    (file,) = kind_of(point.kind).files(point)
+    assert (file.size, point.bytes_moved) == (4 * MIB, 12 * MIB)
+    seen = just_so(point, extent='', done=(done('read', point)._replace(order=MIXED),))
+    verdicts = {each.what: each.agrees for each in compare('read', point, seen)}
+    assert verdicts.pop('order') is None and all(verdicts.values())
+
+
 def test_of_one_transfer_there_is_no_order():
     one = STRIDED.changed(transfer_size=2 * MIB)
     nothing = done('read', one)._replace(order='', transitions=0)

@@ -61,6 +61,8 @@ def points(draw, templates=CLASSES):
         (MFWA.changed(collective=True), 'collective: '),
         (MFWA.changed(direct=True, interface='mpiio'), 'direct: '),
         (MFWA.changed(direct=True, interface='hdf5'), 'direct: '),
+        (MFWA.changed(passes=2), 'passes: 2; '),
+        (MFWA._replace(phases=('read',)).changed(passes=0), 'passes: 0; '),
         (MFWA.changed(transfer_size=0), 'transfer_size: 0 B '),
         (MFWA.changed(bytes_per_task=KIB), 'bytes_per_task: '),
         (MFWA.changed(bytes_per_task=MIB + 1), 'bytes_per_task: '),
