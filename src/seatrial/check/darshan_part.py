@@ -108,7 +108,7 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
         issued,
         leading,
         {done.operation: done.order != '' or done.transitions == 0 for done in issued.done},
-        {each: _touched(records, each) for each in OPERATIONS},
+        {each: sum(touched_by(records, each).values()) for each in OPERATIONS},
         _strides_alike(records),
         max(of_tasks.values(), default=0),
         sum(beside),
@@ -183,14 +183,17 @@ def _only(log: DarshanLog, operation: str) -> DarshanLog:
     return replace(log, records=tuple(own(each) for each in log.records))
 
 
-def _touched(records: Sequence[Record], operation: str) -> int:
-    """A last byte at offset 0 is left out of a log as all that is 0."""
+def touched_by(records: Sequence[Record], operation: str) -> dict[str, int]:
+    """Bytes of each file up to the last one that the operation touched, which only POSIX counts.
+
+    A last byte at offset 0 is left out of a log as all that is 0.
+    """
     moved, last = (f'POSIX_{each}{OPERATIONS[operation]}' for each in ('BYTES_', 'MAX_BYTE_'))
     ends: dict[str, int] = {}
     for each in records:
         if each.counters.get(moved):
             ends[each.file] = max(ends.get(each.file, 0), each.counters.get(last, 0) + 1)
-    return sum(ends.values())
+    return ends
 
 
 def _strides_alike(records: Sequence[Record]) -> int:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seatrial.check.darshan import read_logs
-from seatrial.check.darshan_part import OPERATIONS, FileSet, Underivable, main_part
+from seatrial.check.darshan_part import FileSet, Underivable, bytes_of, main_part, within
 from seatrial.check.derived import ALIKE, main_size, order_in, passes_in
 from seatrial.job.sequence.darshan import FOLDER, left_by
 from seatrial.judge.issued import ALL, DarshanLog
@@ -29,10 +29,9 @@ def compared(part: FileSet, replays: Sequence[DarshanLog]) -> list[tuple[str, st
     """Rows of what is compared, both values, and 'same', 'scaled' or 'differs'. Raises Underivable: not replayed."""
     rows = []
     for done in part.issued.done:
-        own = [log for log in replays if any(each.counters.get(_moved(done)) for each in log.records)]
+        own = [log for log in replays if bytes_of(log.records, done.operation)]
         if not own:
             raise Underivable(f'no launch of the replay has a {done.operation}')
-        again = main_part(own[-1], done.operation)
         again = main_part(own[-1], done.operation)
         replayed = _facts(again, again.issued.done[0])
         for what, wanted in _facts(part, done).items():
@@ -65,18 +64,14 @@ def _shown(value: float | str) -> str:
     return value if isinstance(value, str) else f'{value:.10g}'
 
 
-def _moved(done: Done) -> str:
-    return f'POSIX_BYTES_{OPERATIONS[done.operation]}'
-
-
 def _one_log(logs: Sequence[DarshanLog], directory: str, links: dict[str, str]) -> DarshanLog:
     """The logs of single processes as one, whose tasks are those that moved bytes; each file by its own name."""
     records, processes = [], 0
     for log in logs:
-        own = [each for each in log.records if each.file.startswith(directory)]
-        if len(logs) > 1 and not any(
-            each.counters.get(f'POSIX_BYTES_{word}') for each in own for word in OPERATIONS.values()
-        ):
+        own = [each for each in log.records if within(each.file, directory)]
+        if len(logs) == 1 and not links:  # datasets go by the names of their files
+            return replace(log, records=tuple(own), mounts=())
+        if len(logs) > 1 and not bytes_of(own):
             continue
         for each in own:
             name = each.file[len(directory) + 1 :]

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.check.darshan_part import FileSet, Underivable, main_part, on_one_mount, within
+from seatrial.check.darshan_part import FileSet, Underivable, main_part, on_one_mount, touched_by, within
 from seatrial.engine.registry import ENGINES, cannot
 from seatrial.judge.darshan_counters import weighed
-from seatrial.judge.issued import HARDLY_ANY, NEARLY_ALL, DarshanLog, order_of
+from seatrial.judge.issued import NEARLY_ALL, DarshanLog, order_of
 from seatrial.model.issued import MIXED, Done
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, format_size
@@ -204,15 +204,7 @@ def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
     """
     sizes: list[int] = []
     for log in logs:
-        found: dict[str, dict[str, int]] = {}
-        for each in log.records:
-            if each.module == 'POSIX':
-                own = found.setdefault(each.file, {})
-                for name in ('WRITTEN', 'READ'):
-                    # A last byte at offset 0 is left out of a log as all that is 0.
-                    if each.counters.get(f'POSIX_BYTES_{name}'):
-                        own[name] = max(own.get(name, 0), each.counters.get(f'POSIX_MAX_BYTE_{name}', 0) + 1)
-        sizes += [own.get('WRITTEN') or own['READ'] for own in found.values() if own]
+        sizes += {**touched_by(log.records, 'read'), **touched_by(log.records, 'write')}.values()
     if not sizes:
         raise Underivable('no file was written or read in them; there is no size')
     sizes.sort()
@@ -289,9 +281,6 @@ def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
         remarks.append(f'Its {issued.tasks} tasks had {issued.files} files; here each has one.')
     if part.largest > (1 + ALIKE) * moved / issued.tasks:
         remarks.append(f'One of its tasks moved {approximate_size(part.largest)}; here all move the same.')
-    if derived.share < 1 - HARDLY_ANY * ALIKE:
-        size = format_size(data.transfer_size)
-        remarks.append(f'Transfers of {size} moved {100 * derived.share:.1f} % of its bytes; all are replayed so.')
     bytes_each = {each.bytes_moved for each in issued.done}
     if bytes_each != {derived.point.bytes_moved}:
         exact = ', '.join(f'{each.operation} {each.bytes_moved} B' for each in issued.done)
