@@ -186,7 +186,12 @@ ONE_BYTE = {
 @pytest.mark.parametrize(
     ('source', 'counters', 'operation', 'said'),
     [
-        (CONTIGUOUS, HEADERS, 'write', "transfers of 256KiB, which move 99 % of its bytes (a Darshan log).|'transfer_size', (262144,)"),
+        (
+            CONTIGUOUS,
+            HEADERS,
+            'write',
+            "transfers of 256KiB, which move 99 % of its bytes (a Darshan log).|'transfer_size', (262144,)",
+        ),
         ('mfwa', SMALL_READS, 'write', "'transfer_size', (262144,)"),
         ('mfwa', SMALL_READS, 'read', "'transfer_size', (4096,)"),
         ('mfwa', reads(5, 155), 'read', "order='contiguous'|bytes_per_task='8MiB'|passes=5"),
