@@ -134,14 +134,14 @@ def test_counters_that_contradict_each_other_are_refused_by_their_names(
 # What is replayed is what the application did
 
 HEADERS = {
-    'POSIX_WRITES': 164,
-    'POSIX_SIZE_WRITE_100_1K': 100,
-    'POSIX_BYTES_WRITTEN': 16 * MIB + 51200,
-    'POSIX_MAX_BYTE_WRITTEN': 16 * MIB + 51199,
-    'POSIX_CONSEC_WRITES': 162,
-    'POSIX_SEQ_WRITES': 163,
+    'POSIX_WRITES': 364,
+    'POSIX_SIZE_WRITE_100_1K': 300,
+    'POSIX_BYTES_WRITTEN': 16 * MIB + 153600,
+    'POSIX_MAX_BYTE_WRITTEN': 16 * MIB + 153599,
+    'POSIX_CONSEC_WRITES': 362,
+    'POSIX_SEQ_WRITES': 363,
     'POSIX_ACCESS1_ACCESS': 512,
-    'POSIX_ACCESS1_COUNT': 100,
+    'POSIX_ACCESS1_COUNT': 300,
     'POSIX_ACCESS2_ACCESS': 256 * KIB,
     'POSIX_ACCESS2_COUNT': 64 + 64,
 }
@@ -186,7 +186,12 @@ ONE_BYTE = {
 @pytest.mark.parametrize(
     ('source', 'counters', 'operation', 'said'),
     [
-        (CONTIGUOUS, HEADERS, 'write', "transfers of 256KiB (a Darshan log).|'transfer_size', (262144,)"),
+        (
+            CONTIGUOUS,
+            HEADERS,
+            'write',
+            "transfers of 256KiB, which move 99 % of its bytes (a Darshan log).|'transfer_size', (262144,)",
+        ),
         ('mfwa', SMALL_READS, 'write', "'transfer_size', (262144,)"),
         ('mfwa', SMALL_READS, 'read', "'transfer_size', (4096,)"),
         ('mfwa', reads(5, 155), 'read', "order='contiguous'|bytes_per_task='8MiB'|passes=5"),

@@ -43,6 +43,7 @@ class FileSet:
     """A set of files with one pattern.
 
     records: by which its transfers count; known: whether the order of an operation is
+    touched: bytes of its files up to the last one that an operation touched
     strides: steps forward that are alike; largest: the most bytes that one task moved, 0 where that is unknown
     beside, others: bytes and number of the other parts
     """
@@ -50,7 +51,7 @@ class FileSet:
     issued: Issued
     records: tuple[Record, ...]
     known: Mapping[str, bool]
-    touched: Mapping[str, int]  # bytes of its files up to the last one that an operation touched
+    touched: Mapping[str, int]
     strides: int
     largest: int
     beside: int

@@ -25,12 +25,13 @@ class Derived:
     """What is replayed. remarks: in which the replay is not the application.
 
     point: the workload, with as many tasks as the application had; files: of the application
+    part:  what of the log it is made of
     share: of the bytes, by transfers of the size that is replayed; mount: the path of the file system that it was on
     """
 
     point: Point
     files: int
-    part: FileSet  # what of the log it is made of
+    part: FileSet
     remarks: tuple[str, ...] = ()
     share: float = 1.0
     mount: str = ''

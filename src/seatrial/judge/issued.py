@@ -53,15 +53,19 @@ class Unreplayed(NamedTuple):
 
 @dataclass(frozen=True)
 class DarshanLog:
-    """One Darshan log. partial: Darshan ran out of memory for records and says so."""
+    """One Darshan log. partial: Darshan ran out of memory for records and says so.
+
+    libraries: records of datasets, whose bytes the records of POSIX and MPI-IO have too
+    mounts:    of the node: path and kernel type of each
+    """
 
     version: str
     processes: int
     partial: bool
     records: tuple[Record, ...]
     unreplayed: tuple[Unreplayed, ...] = ()
-    libraries: tuple[Record, ...] = ()  # records of datasets, whose bytes the records of POSIX and MPI-IO have too
-    mounts: tuple[tuple[str, str], ...] = ()  # of the node: path and kernel type of each
+    libraries: tuple[Record, ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
 
 
 def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
