@@ -49,7 +49,7 @@ def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: s
 
 
 class _Runner(NamedTuple):
-    """Of a command that runs a module of the runner (engine/node_program.py): the interpreter and the runner's file."""
+    """Of a command that runs a module of the runner (engine/node_program.py): interpreter and runner's file."""
 
     python: str
     home: str
