@@ -50,7 +50,7 @@ Sessions = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Series:
-    """One metric on both sides. group: its family's; better: HIGHER or LOWER; steers: whether its family counts it."""
+    """One metric on both sides. group: its family's; better: HIGHER, LOWER; steers: whether the family counts it."""
 
     group: str
     before: Sessions
