@@ -290,8 +290,8 @@ def test_what_programs_read_is_found_where_it_is_not_what_the_records_come_to(ma
 def test_a_verdict_in_the_page_of_a_session_is_found_under_sums_made_anew(made, command):
     file, name = made(), f'sessions/{SESSION}/report/summary.md'
     page = contents(file)[name]
-    assert page.startswith(b'# INCONCLUSIVE')
-    resummed(file, {name: page.replace(b'# INCONCLUSIVE', b'# PASS', 1)})
+    assert page.startswith(b'# MEASURED')
+    resummed(file, {name: page.replace(b'# MEASURED', b'# PASS', 1)})
     said = command('verify', file)
     assert (said.status, f'{name} is not what the records come to' in said.out) == (11, True)
 
