@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 53_526, 62_731, 780
+SOURCE_LINES, TEST_LINES, FILES = 53_450, 62_620, 792
 
 
 def tracked(repository, *paths):

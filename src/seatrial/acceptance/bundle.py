@@ -142,10 +142,8 @@ class Archive(zipfile.ZipFile):
 
 def unpacked(bundle: Path, folder: Path, signers: Path | None) -> list[str]:
     """Copy what the manifest of a bundle names into a folder; what is wrong with the bundle. Raises UsageError.
-
     bundle: a file, or a folder; signers: allowed signers of ssh-keygen(1), one of whom has to have signed it; None
-    asks for no signature
-    """
+    asks for no signature"""
     try:
         with nullcontext(Folder(bundle)) if bundle.is_dir() else Archive(bundle) as archive:
             return list(_faults(archive, folder, signers))

@@ -74,11 +74,9 @@ class Campaign:
         self._judged: dict[Path, tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]] = {}
 
     def attempts(self) -> dict[str, list[Attempt]]:
-        """Every attempt at each criterion, oldest first. Raises OSError.
-
-        A session belongs to a criterion if it was begun for the same procedure: one that was begun before the
-        contract was changed does so only where the change does not touch how it is measured.
-        """
+        """Every attempt at each criterion, oldest first. Raises OSError. A session belongs to a criterion if it was
+        begun for the same procedure: one that was begun before the contract was changed does so only where the
+        change does not touch how it is measured."""
         found: dict[str, list[Attempt]] = {each.criterion.id: [] for each in self.tests}
         self.unread.clear()
         for folder in session_folders(self.state):
@@ -140,9 +138,7 @@ def made_in(state: Path) -> Made:
 
 def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Protocol | None, list[str]]:
     """The protocol made a second time from the contract and the records, and where the one that lies there differs.
-
-    Of the site only contract.yaml is read: settings.py is a program, and may be somebody else's.
-    """
+    Of the site only contract.yaml is read: settings.py is a program, and may be somebody else's."""
     folder = state / FOLDER
     try:
         contract = load_contract(site_folder)
@@ -185,10 +181,8 @@ def missing(
 def _judged(
     folder: Path, tests: Sequence[AcceptanceTest], read: ReadCase
 ) -> tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]:
-    """The attempts of a session, each with the id of its criterion, and the stamps of what they were read from.
-
-    Not of raw output; none where a job has not ended. Raises NotReadable, OSError.
-    """
+    """The attempts of a session, each with the id of its criterion, and the stamps of what they were read from. Not
+    of raw output; none where a job has not ended. Raises NotReadable, OSError."""
     stamps = {each: _stamp(each) for each in (folder / FILE, folder / 'cases')}
     procedure = contract_of(folder)
     own = [each for each in tests if each.procedure and each.procedure.as_json() == procedure]
@@ -223,10 +217,8 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
-    """Why records are not those of an allocation for this procedure; empty where they are.
-
-    The plan is part of the chain of the records (R1), and session.json is not.
-    """
+    """Why records are not those of an allocation for this procedure; empty where they are. The plan is part of the
+    chain of the records (R1), and session.json is not."""
     if Path(plan.records).parts[-3:] != folder.parts[-3:]:
         return f'its records are those of {"/".join(Path(plan.records).parts[-3:])}'
     if plan.contract != contract_digest(procedure):
@@ -391,10 +383,8 @@ class Allocations(NamedTuple):
 def asked_by_contract(
     site: Site, declared: Mapping[str, Declared], only: Sequence[str], system: str | None
 ) -> list[Allocations]:
-    """All that `seatrial accept` has to measure yet, in any state of the system; nothing without a contract.
-
-    Raises SiteError for a contract that nothing here can measure.
-    """
+    """All that `seatrial accept` has to measure yet, in any state of the system; nothing without a contract. Raises
+    SiteError for a contract that nothing here can measure."""
     asked, found = contract_of_site(site, declared), list[Allocations]()
     if asked is None:
         return []

@@ -54,11 +54,9 @@ def action_lines(plan: TrialPlan) -> list[str]:
 
 
 class Conductor:
-    """Carries the actions of a session out, in a thread, between entering and leaving it.
-
-    say: shows a line to which somebody has to attend. Entering raises ActionError where an action is not undone or
-    the storage not healthy; leaving waits for the last undo.
-    """
+    """Carries the actions of a session out, in a thread, between entering and leaving it. say: shows a line to which
+    somebody has to attend. Entering raises ActionError where an action is not undone or the storage not healthy;
+    leaving waits for the last undo."""
 
     def __init__(self, state: str, session: str, plans: Sequence[TrialPlan], say: Callable[[str], None]) -> None:
         self._state, self._session, self._say = state, session, say

@@ -21,11 +21,9 @@ _MONITORS_TRIED = "on the source's figures, never with LFSCK"
 
 
 class SourceTest(NamedTuple):
-    """One test of a source.
-
-    why: no check covers it, as a clause that says what does, or what it would take; empty where checks do
-    tried: on what, as a clause, where a server has to take part; empty where any file system will do
-    """
+    """One test of a source. why: no check covers it, as a clause that says what does, or what it would take; empty
+    where checks do; tried: on what, as a clause, where a server has to take part; empty where any file system will
+    do"""
 
     id: str
     source: str
@@ -135,10 +133,8 @@ def rows_of(check: Declared) -> set[str]:
 
 
 def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
-    """Each row, and what covers it: checks with the engines that can carry them out, or why none does.
-
-    Raises CheckError for a check that covers what there is not.
-    """
+    """Each row, and what covers it: checks with the engines that can carry them out, or why none does. Raises
+    CheckError for a check that covers what there is not."""
     rows = [(check, rows_of(check)) for check in checks]
     found = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
     return [(row, f'{by}; tried: {row.tried}' if row.tried else by) for row, by in found]

@@ -71,10 +71,8 @@ ABOVE_MIN = 1.1
 
 
 class Procedure(NamedTuple):
-    """What one allocation does for a criterion. Criteria with the same procedure share their allocations.
-
-    seconds: the least that a timed region lasts; 0: as the profile acceptance wants it
-    """
+    """What one allocation does for a criterion. Criteria with the same procedure share their allocations. seconds:
+    the least that a timed region lasts; 0: as the profile acceptance wants it"""
 
     trial: TrialEntry
     point: str  # the label of the only one that is measured
@@ -94,10 +92,8 @@ class Procedure(NamedTuple):
 
 @dataclass(frozen=True)
 class AcceptanceTest:
-    """How a criterion of the contract is measured; procedure and metric are None for one that people observe.
-
-    entry: as the contract has it, in full; metric: in the units and by the name of its check
-    """
+    """How a criterion of the contract is measured; procedure and metric are None for one that people observe. entry:
+    as the contract has it, in full; metric: in the units and by the name of its check"""
 
     criterion: Criterion
     entry: CriterionEntry
@@ -118,10 +114,8 @@ class AcceptanceTest:
 
 
 def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractFile) -> list[AcceptanceTest]:
-    """How every criterion is measured. Raises SiteError for all that is wrong with the contract, in one go.
-
-    Of a criterion with several faults each remedy is followed, until nothing more is found.
-    """
+    """How every criterion is measured. Raises SiteError for all that is wrong with the contract, in one go. Of a
+    criterion with several faults each remedy is followed, until nothing more is found."""
     here = _Here(site, checks, file.contract.counts, {})
     found, problems = dict[str, AcceptanceTest](), {number: list(said) for number, said in file.problems.items()}
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
@@ -147,10 +141,8 @@ def contract_of_site(site: Site, checks: Mapping[str, Declared]) -> tuple[Contra
 
 
 def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> list[str]:
-    """For what does without the contract: in one line that it is wrong, or nothing.
-
-    checks: without them only its form is looked at
-    """
+    """For what does without the contract: in one line that it is wrong, or nothing. checks: without them only its
+    form is looked at"""
     try:
         file = read_contract(site.folder)
         if file and checks is not None:
@@ -163,10 +155,8 @@ def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> 
 
 
 def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
-    """How every criterion is measured, by what AcceptanceTest.kept has of each: no site is needed.
-
-    Raises ValueError for what is no procedure, or not one by which the contract would have it measured.
-    """
+    """How every criterion is measured, by what AcceptanceTest.kept has of each: no site is needed. Raises ValueError
+    for what is no procedure, or not one by which the contract would have it measured."""
     return _sharing([_again(contract, each, kept.get(each.id)) for each in contract.criteria])
 
 
@@ -245,10 +235,8 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
 
 
 def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
-    """Where a plan measures something else than the criterion of this number asks for, with file and key; or empty.
-
-    A procedure names check and point, and what these are is in the plan alone.
-    """
+    """Where a plan measures something else than the criterion of this number asks for, with file and key; or empty. A
+    procedure names check and point, and what these are is in the plan alone."""
     workload, procedure = test.entry.workload or Workload(), test.procedure
     point = next((each for each in plan.points if procedure and each.label == procedure.point), None)
     if point is None or procedure is None:
@@ -283,12 +271,9 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 
 class _Refused(Exception):
-    """What is wrong with a criterion at some of its keys.
-
-    values: for the key, of which those that then work are proposed; fixes: the criterion with each, where it is more
-    remedy: with {} in their place
-    wrong:  what stands there and is meant to be one of them
-    """
+    """What is wrong with a criterion at some of its keys. values: for the key, of which those that then work are
+    proposed; fixes: the criterion with each, where it is more; remedy: with {} in their place; wrong: what stands
+    there and is meant to be one of them"""
 
     def __init__(
         self,
@@ -490,10 +475,8 @@ def _without(entry: CriterionEntry, *keys: str) -> dict[str, CriterionEntry]:
 
 
 def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
-    """Which condition of the contract an allocation did not meet by its records; empty where it met all.
-
-    samples: of the metric
-    """
+    """Which condition of the contract an allocation did not meet by its records; empty where it met all. samples: of
+    the metric"""
     conditions, start = test.entry.conditions or Conditions(), records.start
     if conditions.fullness is not None:
         low, high = conditions.fullness
@@ -570,10 +553,8 @@ def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
 
 
 def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candidate]:
-    """All that a check would measure on all tasks of the allocation, but for what has a layout of its own.
-
-    Nothing of a check whose points say something only all together.
-    """
+    """All that a check would measure on all tasks of the allocation, but for what has a layout of its own. Nothing of
+    a check whose points say something only all together."""
     if declared.axis.equals or declared.every_point:
         return []
     session = _session('', site, procedure)

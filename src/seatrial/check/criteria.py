@@ -21,11 +21,9 @@ from seatrial.workload.sweep import ALL_NODES
 def with_references(
     session: Session, checks: Mapping[str, Declared], complete: bool = True, file: Path | None = None
 ) -> Session:
-    """The session with the references of its site, all of them checked against what its trials measure.
-
-    complete: whether `checks` are all that there are; if not, what speaks of others is skipped. Raises SiteError.
-    file: another one than the site's
-    """
+    """The session with the references of its site, all of them checked against what its trials measure. complete:
+    whether `checks` are all that there are; if not, what speaks of others is skipped. Raises SiteError. file:
+    another one than the site's"""
     if complete:
         known = {each.name: (each.family, {one.id for one in each.expectations}) for each in checks.values()}
         guarantees = {

@@ -55,11 +55,9 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
 
 
 def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
-    """Write issued.json beside the records of a case that ran under Darshan, unless it is there already.
-
-    PyDarshan's own summary of each launch that has one log goes beside that log; in a smoke test it would take longer
-    than the measurement.
-    """
+    """Write issued.json beside the records of a case that ran under Darshan, unless it is there already. PyDarshan's
+    own summary of each launch that has one log goes beside that log; in a smoke test it would take longer than the
+    measurement."""
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return

@@ -47,11 +47,9 @@ class _Fault(NamedTuple):
 
 
 def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
-    """Version, path, build and MPI of the library as it is on this host, and why it would leave no log there.
-
-    The version is that of a log which it leaves of a program without MPI. A sentence names every program that it is
-    true of; there is none where all of them leave a log.
-    """
+    """Version, path, build and MPI of the library as it is on this host, and why it would leave no log there. The
+    version is that of a log which it leaves of a program without MPI. A sentence names every program that it is
+    true of; there is none where all of them leave a log."""
     fault = _file_fault(library)
     if fault:
         return library, [fault]

@@ -59,11 +59,9 @@ class FileSet:
 
 
 def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> tuple[DarshanLog, str, list[str]]:
-    """The records of the file system that is meant, where it was mounted, and what is left out.
-
-    A node's own disk is left out where files lie on any other file system; what moved HARDLY_ANY of the bytes asks
-    for no choice. Raises Underivable: several are left, or counters contradict each other.
-    """
+    """The records of the file system that is meant, where it was mounted, and what is left out. A node's own disk is
+    left out where files lie on any other file system; what moved HARDLY_ANY of the bytes asks for no choice.
+    Raises Underivable: several are left, or counters contradict each other."""
     by_mount: dict[tuple[str, str], list[Record]] = {}
     for record in log.records:
         by_mount.setdefault(_mount_of(record.file, log), []).append(record)
@@ -119,9 +117,7 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
 
 def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
     """The log in parts that each have one pattern, what moved the most bytes first; parts without bytes are left out.
-
-    A file of several processes is one; so are all files of single ones that have the same operations and sizes.
-    """
+    A file of several processes is one; so are all files of single ones that have the same operations and sizes."""
     by_file: dict[str, list[Record]] = {}
     for record in log.records:
         by_file.setdefault(record.file, []).append(record)
@@ -184,10 +180,8 @@ def _only(log: DarshanLog, operation: str) -> DarshanLog:
 
 
 def touched_by(records: Sequence[Record], operation: str) -> dict[str, int]:
-    """Bytes of each file up to the last one that the operation touched, which only POSIX counts.
-
-    A last byte at offset 0 is left out of a log as all that is 0.
-    """
+    """Bytes of each file up to the last one that the operation touched, which only POSIX counts. A last byte at
+    offset 0 is left out of a log as all that is 0."""
     moved, last = (f'POSIX_{each}{OPERATIONS[operation]}' for each in ('BYTES_', 'MAX_BYTE_'))
     ends: dict[str, int] = {}
     for each in records:

@@ -28,10 +28,8 @@ class Margin(NamedTuple):
 
 
 def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int) -> Margin:
-    """The margin from which the planned allocations of a criterion decide, among so many criteria.
-
-    noise: of several allocations between them, of one between its repetitions, as a share
-    """
+    """The margin from which the planned allocations of a criterion decide, among so many criteria. noise: of several
+    allocations between them, of one between its repetitions, as a share"""
     n = max(criterion.allocations, criterion.planned)
     if criterion.statistic == MINIMUM or (criterion.statistic == BEST and n == 1):
         return Margin(1.0, 1.0)

@@ -21,9 +21,7 @@ class CheckError(Exception):
 @dataclass(frozen=True)
 class Declared:
     """One check: its ReFrame class's name, its family (the folder of its file), what it does and what it sweeps.
-
-    covers:             ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`.
-    """
+    covers: ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`."""
 
     name: str
     family: str
@@ -83,11 +81,9 @@ def declared() -> dict[str, Declared]:
 
 
 def load(folder: Path) -> dict[str, Declared]:
-    """Import every check file below the folder and return what they declare, in the order of the files.
-
-    Raises CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'. And where another user may
-    change what is imported.
-    """
+    """Import every check file below the folder and return what they declare, in the order of the files. Raises
+    CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'. And where another user may
+    change what is imported."""
     read = sorted(path for path in folder.rglob('*') if path.suffix == '.py' or path.is_dir())
     fault = refusal_of_code(str(folder), map(str, read))
     if fault:

@@ -40,11 +40,9 @@ class Derived:
 def shape_of(
     log: DarshanLog, operation: str | None = None, mount: str | None = None, folders: Sequence[str] = ()
 ) -> Derived:
-    """The shape of what moved the most bytes on one file system. Raises Underivable.
-
-    operation: looks at 'write' or 'read' alone; mount: a path of the log's mount table; folders: the site's own, of
-    which one can say which of several file systems is meant
-    """
+    """The shape of what moved the most bytes on one file system. Raises Underivable. operation: looks at 'write' or
+    'read' alone; mount: a path of the log's mount table; folders: the site's own, of which one can say which of
+    several file systems is meant"""
     placed, path, left_out = on_one_mount(log, mount, folders)
     try:
         part = main_part(placed, operation)
@@ -112,10 +110,8 @@ def main_size(part: FileSet, done: Done) -> tuple[int, float]:
 
 
 def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
-    """The extent, and how often it was moved.
-
-    'whole' also for a part of a file of one's own, 'segment' also for a part of a shared one moved once.
-    """
+    """The extent, and how often it was moved. 'whole' also for a part of a file of one's own, 'segment' also for a
+    part of a shared one moved once."""
     issued, size = part.issued, part.touched[done.operation]
     if not size:
         raise Underivable(f'how far its {done.operation}s went in its files is not in the log')
@@ -197,11 +193,9 @@ def check_text(derived: Derived, name: str) -> str:
 
 
 def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
-    """Sizes of the files of all logs, LIKELY at most: each as likely as any other, none over LARGEST.
-
-    A file is as large as what was written to it last, else as what was read of it: POSIX_MAX_BYTE_* are offsets. Of a
-    file of which neither is known nothing is taken. Raises Underivable where there is none.
-    """
+    """Sizes of the files of all logs, LIKELY at most: each as likely as any other, none over LARGEST. A file is as
+    large as what was written to it last, else as what was read of it: POSIX_MAX_BYTE_* are offsets. Of a file of
+    which neither is known nothing is taken. Raises Underivable where there is none."""
     sizes: list[int] = []
     for log in logs:
         sizes += {**touched_by(log.records, 'read'), **touched_by(log.records, 'write')}.values()
@@ -228,11 +222,9 @@ def ageing_text(sizes: Sequence[int], name: str) -> str:
 
 
 def trial_text(derived: Derived, name: str, site: Site) -> str:
-    """The entry under `trials` of trial.yaml that runs the check with as many tasks as the application had.
-
-    On the first partition that holds the tasks, on the fewest nodes that do so evenly, and on the file system that
-    the application used, else the first one. Raises Underivable where no partition holds them.
-    """
+    """The entry under `trials` of trial.yaml that runs the check with as many tasks as the application had. On the
+    first partition that holds the tasks, on the fewest nodes that do so evenly, and on the file system that the
+    application used, else the first one. Raises Underivable where no partition holds them."""
     point, paths = derived.point, folders_of(site)
     own = next((name for name, path in paths.items() if derived.mount and within(path, derived.mount)), None)
     places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())

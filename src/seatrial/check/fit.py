@@ -45,10 +45,8 @@ def fitted(
     found: Found,
     of: Callable[[Session], Found],
 ) -> Fitted:
-    """The session as far as it fits, by the order of the site; `of` forecasts a session. Raises OSError.
-
-    What is left is planned anew by the trials as they would be: what plans refuse is no remedy.
-    """
+    """The session as far as it fits, by the order of the site; `of` forecasts a session. Raises OSError. What is left
+    is planned anew by the trials as they would be: what plans refuse is no remedy."""
     cuts = []
     for cut in session.site.trial_file.cuts:
         if expected_s(found) <= available_s:

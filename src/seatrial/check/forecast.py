@@ -49,10 +49,8 @@ GUESSED = (
 
 @dataclass(frozen=True)
 class ForecastRange:
-    """From least to most; expected as in earlier sessions, and of a time by what is known of the speed else.
-
-    None: there is no such session, or no most is known.
-    """
+    """From least to most; expected as in earlier sessions, and of a time by what is known of the speed else. None:
+    there is no such session, or no most is known."""
 
     least: float
     expected: float | None
@@ -131,9 +129,7 @@ class Bytes(NamedTuple):
 
 class Earlier(NamedTuple):
     """What a case took in one session: seconds, the share of a task, and its launches: point, phase and bytes.
-
-    directory_bytes: that directories took at most; no file system says before how large its own get
-    """
+    directory_bytes: that directories took at most; no file system says before how large its own get"""
 
     wall_s: float
     share: int
@@ -148,9 +144,7 @@ class Earlier(NamedTuple):
 
 def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = ()) -> list[Forecast]:
     """What each case takes. What a file system offers that this host does not see is unknown. Raises OSError.
-
-    promised: of each case the rates of a contract, which count until a session has shown others
-    """
+    promised: of each case the rates of a contract, which count until a session has shown others"""
     history = folder_of(site.state)
     rows = read(history, SESSIONS).rows
     earlier = _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()})
@@ -184,10 +178,8 @@ def _seen(site: Site, target: Target) -> Target | None:
 
 
 def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[str]]:
-    """What the cases must have and is not there, as problems of the site's files; and what could not be seen.
-
-    Of each bound the case that is furthest beyond it, with the smallest change that makes it fit.
-    """
+    """What the cases must have and is not there, as problems of the site's files; and what could not be seen. Of each
+    bound the case that is furthest beyond it, with the smallest change that makes it fit."""
     worst, notes = dict[tuple[str, str], tuple[int, Forecast, Offer]](), dict[str, None]()
     for each in found:
         partition = each.plan.case.partition
@@ -215,9 +207,7 @@ def memory_is_guessed(site: Site, plan: TrialPlan) -> bool:
 
 def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:
     """What the measured launches move with this share of a task, and so many repetitions of each point by its label.
-
-    unknown: stands for what a measurement alone tells
-    """
+    unknown: stands for what a measurement alone tells"""
     points = resized(plan.points, share)
     return _total(
         (Launch(phase, point) for point in points for phase in point.phases * repetitions[point.label]), unknown
@@ -306,10 +296,8 @@ def _volumes(
     plan: TrialPlan, shares: tuple[int, int], repetitions: ForecastRange, like: Sequence[Earlier]
 ) -> tuple[ForecastRange, ForecastRange]:
     """Bytes written and read, warm-ups among them; the most has those under Darshan and of the proof of contents too.
-
-    What seems slow is measured again, and for what is below its bound slow targets are searched, while time is left:
-    then no most is known.
-    """
+    What seems slow is measured again, and for what is below its bound slow targets are searched, while time is
+    left: then no most is known."""
     (lowest, highest), fixed = shares, plan.sizing.fixed
     labels = [point.label for point in plan.points]
     warm = first_share(plan, calibration_points(plan)[0])
@@ -369,11 +357,9 @@ _OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 
 
 def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tuple[str, Case], list[Earlier]]:
-    """What each case took in every session that measured it whole, oldest first, by its profile.
-
-    A case takes from the end of the one before, or the beginning of the session, to the end of its last launch; the
-    last one to the end of the session, by its name, where that is known.
-    """
+    """What each case took in every session that measured it whole, oldest first, by its profile. A case takes from
+    the end of the one before, or the beginning of the session, to the end of its last launch; the last one to the
+    end of the session, by its name, where that is known."""
     by = ['session', 'session_started', 'profile', *_OF_CASE]
     launched = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (

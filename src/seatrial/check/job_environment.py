@@ -91,9 +91,7 @@ def _command(system: str) -> str:
 
 def _why(stderr: str) -> str:
     """The module that failed, and the first paragraph of what was said of it: Lmod breaks lines for the terminal.
-
-    Environment Modules begin with what they are loading.
-    """
+    Environment Modules begin with what they are loading."""
     name, _, said = stderr.rpartition('\0')[2].partition('\n')
     lines = [line.strip() for line in said.splitlines() if not line.startswith('Loading ')]
     paragraph = itertools.takewhile(bool, itertools.dropwhile(operator.not_, lines))

@@ -30,10 +30,8 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class Shown:
-    """What earlier sessions have shown of a case. Noise as a share of the mean.
-
-    within:  noise between repetitions, the median of all metrics; None where there were too few
-    """
+    """What earlier sessions have shown of a case. Noise as a share of the mean. within: noise between repetitions,
+    the median of all metrics; None where there were too few"""
 
     rates: Mapping[str, Rate]  # by the name of the metric, of the newest session
     within: float | None
@@ -60,10 +58,7 @@ class Launches:
 
 @dataclass(frozen=True)
 class CaseTime:
-    """The time of a case, step by step.
-
-    warm_ups: as many repetitions as they take; fewest: that the rule allows
-    """
+    """The time of a case, step by step. warm_ups: as many repetitions as they take; fewest: that the rule allows"""
 
     known: bool  # whether any time is: of what is fixed in its size, and whose speed nobody knows, none is
     launches: Sequence[Launches]
@@ -102,11 +97,8 @@ class CaseTime:
 
 
 def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: float | None) -> CaseTime:
-    """The pace of a case whose tasks have this share.
-
-    A launch lasts as long as its bytes take, and at least what the profile aims at. Of bytes whose speed is not known
-    it is what the profile aims at alone.
-    """
+    """The pace of a case whose tasks have this share. A launch lasts as long as its bytes take, and at least what the
+    profile aims at. Of bytes whose speed is not known it is what the profile aims at alone."""
     found = Counter[tuple[int | None, Rate | None, float]]()
     for point in resized(plan.points, share):
         for phase in point.phases:

@@ -59,10 +59,8 @@ def why_not(session: Session, declared: Declared, case: Case) -> str:
 
 @dataclass(frozen=True)
 class ResolvedCase:
-    """A case with all that site, profile and check give it, resolved once.
-
-    left_out: labels of the values of the sweep that have no room in the allocation or the limits, or too few targets
-    """
+    """A case with all that site, profile and check give it, resolved once. left_out: labels of the values of the
+    sweep that have no room in the allocation or the limits, or too few targets"""
 
     case: Case
     declared: Declared
@@ -314,10 +312,8 @@ def _floors(session: Session, found: ResolvedCase, case: Case) -> dict[str, floa
 
 
 def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule:
-    """The stopping rule, with as many repetitions as a reference for a quantile needs.
-
-    An isolation sweep has as much time as its places need where one of them is slow, unless the site says how much.
-    """
+    """The stopping rule, with as many repetitions as a reference for a quantile needs. An isolation sweep has as much
+    time as its places need where one of them is slow, unless the site says how much."""
     budget_s, points = found.overrides.budget, found.points
     if kind_of(points[0].kind).once:
         # However long it lasts: nothing is repeated until it is precise. Values of a tunable are compared.
@@ -359,10 +355,8 @@ def _launch_s(found: ResolvedCase) -> float:
 
 
 def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
-    """The plan that the session wrote for this case, so that an edit of trial.yaml meanwhile changes nothing.
-
-    Plain ReFrame has none yet and makes it. Raises Unplannable.
-    """
+    """The plan that the session wrote for this case, so that an edit of trial.yaml meanwhile changes nothing. Plain
+    ReFrame has none yet and makes it. Raises Unplannable."""
     file = records_of(session, case) / PLAN
     return plan_of(session, declared, case) if session.plain or not file.is_file() else read_plan(str(file))
 

@@ -90,10 +90,8 @@ def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
 
 
 def save(session: Session) -> Path:
-    """Write the session for the ReFrame processes that will carry it out; returns the file.
-
-    With it its references, so that an edit of references.yaml meanwhile changes nothing.
-    """
+    """Write the session for the ReFrame processes that will carry it out; returns the file. With it its references,
+    so that an edit of references.yaml meanwhile changes nothing."""
     file = session.folder / FILE
     data = {each.name: getattr(session, each.name) for each in fields(session) if each.name not in _NOT_SAVED}
     data |= {'site': str(session.site.folder), 'profile': session.profile.name}
@@ -154,11 +152,9 @@ def _said(folder: Path, key: str) -> Any:
 
 @cache
 def current() -> Session | None:
-    """The session that this process works for; None outside `seatrial run` and ReFrame.
-
-    Plain ReFrame gets a session of its own for the site whose settings it reads, and one more for each further
-    profile (of_profile): settings of other suites may stand beside them.
-    """
+    """The session that this process works for; None outside `seatrial run` and ReFrame. Plain ReFrame gets a session
+    of its own for the site whose settings it reads, and one more for each further profile (of_profile): settings
+    of other suites may stand beside them."""
     if ENVIRONMENT in os.environ:
         return _read(Path(os.environ[ENVIRONMENT]))
     # Here, as its modules take longer to load than all others, and most commands need none.

@@ -14,11 +14,9 @@ MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
 
 
 def settings_fault(site: Site, system: str) -> str:
-    """Why ReFrame cannot load what the site says of a system, with file and remedy, or empty. Raises SiteError.
-
-    By ReFrame's own schema and resolution, from what settings.py gave when it was executed. Modules are not asked
-    for: a login node need not have them.
-    """
+    """Why ReFrame cannot load what the site says of a system, with file and remedy, or empty. Raises SiteError. By
+    ReFrame's own schema and resolution, from what settings.py gave when it was executed. Modules are not asked.
+    for: a login node need not have them."""
     # Here, as in session.current().
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError

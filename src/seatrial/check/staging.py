@@ -31,10 +31,8 @@ def reframe_version() -> str:
 
 @cache
 def commit_of(package: Path = PACKAGE) -> str:
-    """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ.
-
-    Empty for an installed package, also one that happens to lie in somebody's repository, and where git does not say.
-    """
+    """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ. Empty
+    for an installed package, also one that happens to lie in somebody's repository, and where git does not say."""
     top = package.parents[1]
     if not (top / '.git').exists() or package != top / 'src' / 'seatrial':
         return ''
@@ -55,9 +53,7 @@ def write_plan(plan: TrialPlan) -> Path:
 
 def claim_records(plan: TrialPlan) -> TrialPlan:
     """The plan with a records directory that no job has had: its folder of raw output says that one has it now.
-
-    ReFrame repeats a test on request; its record is then another one, and never the first one judged again.
-    """
+    ReFrame repeats a test on request; its record is then another one, and never the first one judged again."""
     for number in itertools.count(1):
         folder = Path(plan.records if number == 1 else f'{plan.records}~{number}')
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,9 +65,7 @@ def claim_records(plan: TrialPlan) -> TrialPlan:
 
 def write_runner(folder: Path) -> Path:
     """Write the zipapp of the node rooms into the folder of a session, whose jobs all run it; returns the file.
-
-    Raises FileExistsError if it is there: what runs is what this process has written.
-    """
+    Raises FileExistsError if it is there: what runs is what this process has written."""
     file = folder / RUNNER
     package = Path(seatrial.__file__).parent
     with file.open('xb') as stream, contextlib.ExitStack() as unfinished, zipfile.ZipFile(stream, 'w') as archive:

@@ -26,10 +26,8 @@ OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 @dataclass(frozen=True)
 class Verified:
     """What became of one case. launches: whose measurements were made again and are the same, to the last bit.
-
-    broken: rules that the record breaks; figures: what is otherwise in the output, by line; unproved: what nothing is
-    left of to compare with
-    """
+    broken: rules that the record breaks; figures: what is otherwise in the output, by line; unproved: what nothing
+    is left of to compare with"""
 
     launches: int
     broken: tuple[str, ...]

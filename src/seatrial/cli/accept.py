@@ -145,10 +145,8 @@ def _measure(
     destructive: str,
     end_s: float,
 ) -> bool:
-    """One session for each allocation that is missing; whether all of them ran. Raises SiteError.
-
-    end_s: on the monotonic clock; what would last longer is not begun
-    """
+    """One session for each allocation that is missing; whether all of them ran. Raises SiteError. end_s: on the
+    monotonic clock; what would last longer is not begun"""
     screen, tests, all_ran = console(), campaign.tests, True
     states = sorted({each.entry.state for each in tests if each.entry.state})
     if state and state not in states:

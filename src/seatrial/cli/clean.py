@@ -217,10 +217,8 @@ def _not_mounted(entry: FileSystemEntry) -> str | None:
 
 
 def _locks(site: Site, unseen: _Unseen, at_work: set[str] | None) -> list[tuple[Held, str]]:
-    """Locks of this user, and what others leave stale, each with what is to be said of it.
-
-    at_work: the sessions that have jobs or processes; None where jobs are not known
-    """
+    """Locks of this user, and what others leave stale, each with what is to be said of it. at_work: the sessions that
+    have jobs or processes; None where jobs are not known"""
     try:
         held = lock.list_locks(site.state)
     except lock.LockError as error:

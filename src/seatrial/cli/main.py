@@ -74,10 +74,8 @@ def main() -> None:
 
 
 def entry() -> None:
-    """Run the command line; every error that a person can correct is one or two lines and exit code 64.
-
-    What it makes only its user may write to: the next command would refuse it.
-    """
+    """Run the command line; every error that a person can correct is one or two lines and exit code 64. What it makes
+    only its user may write to: the next command would refuse it."""
     os.umask(os.umask(0o077) | 0o022)
     for name in [name for name in os.environ if name.startswith(ANSWERS)]:
         del os.environ[name]

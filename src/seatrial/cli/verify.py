@@ -159,9 +159,7 @@ def _words(found: Verified) -> str:
 
 def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) -> tuple[list[str], list[str]]:
     """What in results.json contradicts the records, and what cannot be compared; nothing where it is not there.
-
-    Raises KeyError, TypeError or AttributeError where it has another form.
-    """
+    Raises KeyError, TypeError or AttributeError where it has another form."""
     try:
         said = read_json(folder / RESULTS)
     except FileNotFoundError:
@@ -217,11 +215,8 @@ def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, Mapping[str, Any]]]]:
-    """What results.json says of the session, of each case and of each metric: name, verdict, and all else.
-
-    Not of expectations, for the checks may have others today.
-    Raises KeyError, TypeError or AttributeError.
-    """
+    """What results.json says of the session, of each case and of each metric: name, verdict, and all else. Not of
+    expectations, for the checks may have others today. Raises KeyError, TypeError or AttributeError."""
     of_all = {key: results.get(key) for key in ('profile', 'headline', 'scores', 'left_out')}
     yield 'the session', (results['verdict'], of_all)
     yield 'the number of cases by verdict', (results['counts'], {})

@@ -54,10 +54,8 @@ _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.
 
 
 def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITERIA) -> CaseResult:
-    """The verdict of one case from its plan and what its job recorded; an empty record is INCOMPLETE.
-
-    A smoke test is compared with nothing: it has too few repetitions, and its expectations are only listed.
-    """
+    """The verdict of one case from its plan and what its job recorded; an empty record is INCOMPLETE. A smoke test is
+    compared with nothing: it has too few repetitions, and its expectations are only listed."""
     found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
     found += issued_findings(plan, records)
     # Whatever the launch was for: a warm-up has met the same storage.

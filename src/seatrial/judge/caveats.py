@@ -50,10 +50,8 @@ def caveats(
     isolated: Isolation | None,
     correlation: float,
 ) -> tuple[str, ...]:
-    """Every caveat once.
-
-    found: what the rules over the case have found; criteria: what was judged by; correlation: as in CaseResult
-    """
+    """Every caveat once. found: what the rules over the case have found; criteria: what was judged by; correlation:
+    as in CaseResult"""
     before = records.start.findings if records.start else ()
     labels = [f'{each.rule}: {each.sentence}' for each in (*before, *found) if each.effect == 'label']
     labels += _of_launches(by_metric.values())
@@ -148,9 +146,7 @@ def _of_repetitions(metrics: Sequence[MetricResult], correlation: float) -> list
 
 def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared: bool, once: bool) -> list[str]:
     """What an acceptance leaves open. compared: the metrics are compared with each other; once: one launch decides.
-
-    Of n launches none shows what befalls a share p of all with the probability (1 - p)^n.
-    """
+    Of n launches none shows what befalls a share p of all with the probability (1 - p)^n."""
     enforced = criteria.enforced_expectations
     known = {each.metric for each in criteria.references}
     open_ = [each for each in metrics if each.metric not in known and not _is_of(each.name, enforced)]

@@ -35,11 +35,9 @@ MIN_POINTS = 2 * MIN_SIDE + 1  # two lines are four figures: three points are le
 
 @dataclass(frozen=True)
 class CurveStep:
-    """How many times as good the curve is above a place as below it, by the lines on both sides.
-
-    below, above: labels of the points between which it is
-    low, high:    the interval of the ratio, simultaneous over all places that a curve has
-    """
+    """How many times as good the curve is above a place as below it, by the lines on both sides. below, above: labels
+    of the points between which it is; low, high: the interval of the ratio, simultaneous over all places that a
+    curve has"""
 
     below: str
     above: str
@@ -93,9 +91,7 @@ def changes_between(
     confidence: float = CONFIDENCE,
 ) -> Relation:
     """The change point lies between the sizes `first` and `last`, and above it the curve is `times` as good, or more.
-
-    It fails if it lies elsewhere, if it is smaller, or if no place between the two can have a step of `times`.
-    """
+    It fails if it lies elsewhere, if it is smaller, or if no place between the two can have a step of `times`."""
     lacking = missing(points)
     if not lacking and len(points) < MIN_POINTS:
         lacking = f'{len(points)} {among} of the {MIN_POINTS} that a change point needs'

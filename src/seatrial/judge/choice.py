@@ -27,10 +27,8 @@ class FigureColumn(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Of a column: where it is least and most, and by how much they differ.
-
-    low, high: with the names of their configurations; share: of the difference in the maximum; unknown: of whom
-    """
+    """Of a column: where it is least and most, and by how much they differ. low, high: with the names of their
+    configurations; share: of the difference in the maximum; unknown: of whom"""
 
     low: tuple[str, float]
     high: tuple[str, float]
@@ -59,11 +57,9 @@ class Requirement(NamedTuple):
 
 
 class Winner(NamedTuple):
-    """The configuration that the requirements choose.
-
-    chosen: None where nothing is left; unknown: requirements that nobody knows whether it meets
-    missed: by configuration the requirements that it misses; unmeasured: those without the figure to choose by
-    """
+    """The configuration that the requirements choose. chosen: None where nothing is left; unknown: requirements that
+    nobody knows whether it meets; missed: by configuration the requirements that it misses; unmeasured: those
+    without the figure to choose by"""
 
     chosen: str | None
     unknown: tuple[str, ...]
@@ -103,10 +99,8 @@ def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Sprea
 
 
 def front(columns: Sequence[FigureColumn], configurations: Mapping[str, Figures]) -> list[str]:
-    """Pareto's: those to which no other is as good in every column and better in one.
-
-    One that lacks a figure is beaten by no one, for its own might be the best, and beats no one.
-    """
+    """Pareto's: those to which no other is as good in every column and better in one. One that lacks a figure is
+    beaten by no one, for its own might be the best, and beats no one."""
     return [
         name
         for name, own in configurations.items()

@@ -194,10 +194,8 @@ def _of_pairs(rounds: Mapping[str, float]) -> _Difference:
 
 
 def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:
-    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite).
-
-    One degree fewer than Student has for each launch series, as verdicts have (judge/statistics.py).
-    """
+    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite). One
+    degree fewer than Student has for each launch series, as verdicts have (judge/statistics.py)."""
     parts = []
     for values in (own for each in members for side in (each.before, each.after) for own in side.values()):
         if len(values) < 3:

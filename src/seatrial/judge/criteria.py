@@ -284,10 +284,8 @@ class _Estimate:
 
 
 def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
-    """1 if the interval lies on the right side of the bound, -1 on the wrong one, else 0.
-
-    Of a percentage both have an interval, and the nearest ends are compared: chance is wrong less often than each.
-    """
+    """1 if the interval lies on the right side of the bound, -1 on the wrong one, else 0. Of a percentage both have
+    an interval, and the nearest ends are compared: chance is wrong less often than each."""
     better, worse = (figure.low, figure.high) if sign > 0 else (figure.high, figure.low)
     against, beyond = (bound.high, bound.low) if sign > 0 else (bound.low, bound.high)
     if sign * better >= sign * against:

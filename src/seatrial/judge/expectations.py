@@ -46,10 +46,8 @@ _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'her
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """One expectation and what became of it here.
-
-    enforced: whether the site has made it a criterion; else it is context and decides nothing
-    """
+    """One expectation and what became of it here. enforced: whether the site has made it a criterion; else it is
+    context and decides nothing"""
 
     id: str  # of the source's own test, 'L09-01'
     words: str  # what the source found, as a clause: 'reading does not depend on the transfer size'
@@ -105,11 +103,8 @@ class Curves:
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation(ABC):
-    """What a check declares.
-
-    metric: the metric that it is about, by its name; empty: every metric of the check, each for itself
-    id, words, source: as in ExpectationResult
-    """
+    """What a check declares. metric: the metric that it is about, by its name; empty: every metric of the check, each
+    for itself; id, words, source: as in ExpectationResult"""
 
     id: str
     words: str
@@ -398,12 +393,9 @@ class GuaranteeHolds(Expectation):
 
 @dataclass(frozen=True, kw_only=True)
 class OfPair(Expectation):
-    """An expectation of how many times as good one curve is as another, at every point that they share.
-
-    than: the metric of the other curve; empty: the same one
-    of:   the check that the other curve is taken from; empty: this one
-    minimum, maximum: points with a smaller or larger value on the axis do not take part
-    """
+    """An expectation of how many times as good one curve is as another, at every point that they share. than: the
+    metric of the other curve; empty: the same one; of: the check that the other curve is taken from; empty: this
+    one; minimum, maximum: points with a smaller or larger value on the axis do not take part"""
 
     than: str = ''
     of: str = ''
@@ -461,10 +453,8 @@ class Between(OfPair):
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
-    """An expectation of one check on what a case of it measured, a result a metric.
-
-    A comparison with another check gives nothing here: see judge_pair.
-    """
+    """An expectation of one check on what a case of it measured, a result a metric. A comparison with another check
+    gives nothing here: see judge_pair."""
     curves = curves.uncached() if enforced else curves
     results = []
     for metric in _metrics(expectation, curves):

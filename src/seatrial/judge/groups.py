@@ -42,10 +42,8 @@ def split(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, l
 
 
 def between(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness | None:
-    """How evenly the groups of one launch were served; None where not several worked.
-
-    A group has the mean bytes and the mean time of its tasks: groups may have different numbers of them.
-    """
+    """How evenly the groups of one launch were served; None where not several worked. A group has the mean bytes and
+    the mean time of its tasks: groups may have different numbers of them."""
     own = split(tasks, groups)
     if len(own) < 2:
         return None

@@ -46,11 +46,9 @@ LACKING = (Verdict.INVALID, Verdict.INCOMPLETE, Verdict.FAIL)
 
 @dataclass(frozen=True)
 class Io500Score:
-    """The score of one place: partition, file system, layout and node count.
-
-    score, low, high: and the two-sided interval at `confidence`; None where something lacks
-    bandwidth, rate: the geometric means that it is made of, in B/s and op/s
-    """
+    """The score of one place: partition, file system, layout and node count. score, low, high: and the two-sided
+    interval at `confidence`; None where something lacks; bandwidth, rate: the geometric means that it is made of,
+    in B/s and op/s"""
 
     where: str
     score: float | None

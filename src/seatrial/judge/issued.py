@@ -31,10 +31,8 @@ _COLLECTIVE = ('COLL', 'SPLIT')
 
 @dataclass(frozen=True)
 class Record:
-    """What one process, or all (rank ALL), did to one file by one interface: 'POSIX' or 'MPI-IO'.
-
-    Or to one dataset of a file, 'file:name', through a library: 'H5D' (HDF5) or 'PNETCDF_VAR'.
-    """
+    """What one process, or all (rank ALL), did to one file by one interface: 'POSIX' or 'MPI-IO'. Or to one dataset
+    of a file, 'file:name', through a library: 'H5D' (HDF5) or 'PNETCDF_VAR'."""
 
     module: str
     file: str
@@ -53,11 +51,8 @@ class Unreplayed(NamedTuple):
 
 @dataclass(frozen=True)
 class DarshanLog:
-    """One Darshan log. partial: Darshan ran out of memory for records and says so.
-
-    libraries: records of datasets, whose bytes the records of POSIX and MPI-IO have too
-    mounts:    of the node: path and kernel type of each
-    """
+    """One Darshan log. partial: Darshan ran out of memory for records and says so. libraries: records of datasets,
+    whose bytes the records of POSIX and MPI-IO have too; mounts: of the node: path and kernel type of each"""
 
     version: str
     processes: int
@@ -98,9 +93,7 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
 
 def order_of(transitions: int, following: int, forward: int) -> str:
     """The order of transfers of which so many came after another one, and of these so many right behind or behind it.
-
-    Empty where there is no transition; 'mixed' where the order is none of these, or too few transfers show it.
-    """
+    Empty where there is no transition; 'mixed' where the order is none of these, or too few transfers show it."""
     if transitions == 0:
         return ''
     if following >= NEARLY_ALL * transitions:
@@ -245,9 +238,7 @@ def _done(files: list[_DarshanFile], operation: str, extent: str) -> Done:
 
 def _sizes(files: list[_DarshanFile], operations: list[str]) -> tuple[Share, ...]:
     """Of the four most frequent of every record (POSIX_ACCESS1 to 4, or MPIIO_ACCESS1 to 4), the most frequent first.
-
-    Darshan keeps one table for reads and writes together.
-    """
+    Darshan keeps one table for reads and writes together."""
     total = sum(file.calls(operation) for file in files for operation in operations)
     found: Counter[int] = Counter()
     for file in files:

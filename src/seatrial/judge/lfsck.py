@@ -25,9 +25,7 @@ SATURATED = 0.95  # of the time, in which a disk is taken to have had none left
 
 class Watched(NamedTuple):
     """A server during a run. seen: which share of it; busy: of what was seen, with work for its busiest disk.
-
-    packets_in, packets_out: of all network cards; network: bytes a second, the higher one of both directions
-    """
+    packets_in, packets_out: of all network cards; network: bytes a second, the higher one of both directions"""
 
     seen: float
     busy: float
@@ -37,10 +35,8 @@ class Watched(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Time over a count, by least squares: seconds = start + seconds_each x count.
-
-    low, high:  interval of seconds_each at CONFIDENCE (Student's t of a slope with n - 2 degrees of freedom)
-    """
+    """Time over a count, by least squares: seconds = start + seconds_each x count. low, high: interval of
+    seconds_each at CONFIDENCE (Student's t of a slope with n - 2 degrees of freedom)"""
 
     start_s: float
     seconds_each: float
@@ -61,10 +57,8 @@ def line(counts: Sequence[float], seconds: Sequence[float]) -> Line | None:
 
 
 def linear(counts: Sequence[float], seconds: Sequence[float], least: float = 0.9) -> Relation:
-    """Whether time is linear in a count: R^2 is at least `least` (chosen; the source shows a picture).
-
-    The interval of the coefficient is Fisher's, atanh r with the error 1 / sqrt(n - 3) (Metron 1, 1921).
-    """
+    """Whether time is linear in a count: R^2 is at least `least` (chosen; the source shows a picture). The interval
+    of the coefficient is Fisher's, atanh r with the error 1 / sqrt(n - 3) (Metron 1, 1921)."""
     fit = line(counts, seconds)
     if fit is None or len(set(seconds)) < 2:
         return _undecided(f'it takes {MIN_RUNS} runs of several sizes')
@@ -91,10 +85,8 @@ def share(part_s: float, whole_s: float, least: float = 0.0, most: float = math.
 
 
 def watched(looks: Sequence[ServerLook], began_s: float, ended_s: float) -> Watched:
-    """What monitors saw of one server between two times of Unix; of a line that reaches beyond them its part.
-
-    A line of several seconds has its busiest one, so there `busy` is too high rather than too low.
-    """
+    """What monitors saw of one server between two times of Unix; of a line that reaches beyond them its part. A line
+    of several seconds has its busiest one, so there `busy` is too high rather than too low."""
     parts = [(each, min(ended_s, each.time) - max(began_s, each.time - each.length_s)) for each in looks]
     parts = [(each, part_s) for each, part_s in parts if part_s > 0]
     seen_s = math.fsum(part_s for _, part_s in parts)
@@ -128,10 +120,8 @@ def unsaturated(servers: Mapping[str, Watched]) -> Relation:
 
 def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: float = 1.2) -> Relation:
     """Whether the MDS sends as many times the packets that one OSS receives as there are OSS: every other server.
-
-    least, most: times their number (chosen; the source has "around eight times" for eight). The interval is from the
-    OSS that receives most to the one that receives least.
-    """
+    least, most: times their number (chosen; the source has "around eight times" for eight). The interval is from
+    the OSS that receives most to the one that receives least."""
     lacking = _unseen(servers)
     received = [each.packets_in for name, each in servers.items() if name != mds]
     if lacking or not received or not all(received):

@@ -37,10 +37,8 @@ def judge_metric(
     found: Sequence[Finding],
     correlation: float,
 ) -> MetricResult:
-    """The metric as it stands without any reference.
-
-    found: what the rules over the case have found; correlation: of its neighbouring repetitions
-    """
+    """The metric as it stands without any reference. found: what the rules over the case have found; correlation: of
+    its neighbouring repetitions"""
     name, kind = metric(what.name, point.label), kind_of(plan.kind)
     samples = by_metric.get(name, ())
     valid = [sample for sample in samples if sample.valid_for(what.name)]
@@ -95,10 +93,8 @@ def judge_metric(
 
 
 def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample]]) -> float:
-    """Of neighbouring repetitions, over all points. Metrics of one launch share its moment, so one of them counts.
-
-    A fixed number of repetitions is not judged, and too small for it.
-    """
+    """Of neighbouring repetitions, over all points. Metrics of one launch share its moment, so one of them counts. A
+    fixed number of repetitions is not judged, and too small for it."""
     series: dict[tuple[str, str], list[float]] = {}
     for point in plan.points if not plan.stopping.fixed else ():
         for what in metrics_at(point):
@@ -161,10 +157,8 @@ def _least(rule: StoppingRule) -> int:
 
 
 def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:
-    """Why there are no more repetitions, where they are fewer or less alike than the profile aims at; else empty.
-
-    How wide an interval is decides nothing: a criterion is decided by where it lies.
-    """
+    """Why there are no more repetitions, where they are fewer or less alike than the profile aims at; else empty. How
+    wide an interval is decides nothing: a criterion is decided by where it lies."""
     rule, n = plan.stopping, len(values)
     if rule.fixed:
         return f'{counted(n, "valid repetition")}, no interval' if n < MIN_FOR_INTERVAL and not rule.once else ''
@@ -216,10 +210,8 @@ def _groups(
 
 
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:
-    """Of each launch, between tasks, nodes and groups of nodes.
-
-    A node has the bytes of its tasks, and the longest of their times.
-    """
+    """Of each launch, between tasks, nodes and groups of nodes. A node has the bytes of its tasks, and the longest of
+    their times."""
     found: dict[str, list[Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
         nodes: dict[str, list[TaskTime]] = {}

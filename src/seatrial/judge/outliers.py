@@ -31,10 +31,8 @@ SLOW, SUSPECTED, CLEARED, USUAL = 'slow', 'suspected', 'not confirmed', 'usual'
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """One way of comparing: a metric, and in a node sweep whether all nodes worked at once or in groups.
-
-    how: of targets of several kinds their kind; unit: the base unit of the figures
-    """
+    """One way of comparing: a metric, and in a node sweep whether all nodes worked at once or in groups. how: of
+    targets of several kinds their kind; unit: the base unit of the figures"""
 
     metric: str
     how: str
@@ -48,11 +46,9 @@ class ScoreColumn:
 
 @dataclass(frozen=True)
 class PlaceVerdict:
-    """A node, OST, MDT or brick.
-
-    scores: of the first measurement, by the labels of the columns; again: of the second, by metric
-    effect: the share by which it was slower at most in the first measurement; negative where it was faster
-    """
+    """A node, OST, MDT or brick. scores: of the first measurement, by the labels of the columns; again: of the
+    second, by metric; effect: the share by which it was slower at most in the first measurement; negative where it
+    was faster"""
 
     name: str
     verdict: str

@@ -102,10 +102,8 @@ class ReferenceResult:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What sessions have shown of a metric, in the base unit; shares are of the value.
-
-    within:  standard deviation of the repetitions of a session; between: of sessions, beyond what that explains
-    """
+    """What sessions have shown of a metric, in the base unit; shares are of the value. within: standard deviation of
+    the repetitions of a session; between: of sessions, beyond what that explains"""
 
     value: float
     width: float  # how far the mean of one more such session may lie from the value
@@ -231,10 +229,8 @@ def _chance(
     clock_error: float,
     correlation: float,
 ) -> float:
-    """The probability of samples so far outside if the true value lay at the bound that they miss.
-
-    Of a mean Student's, of a quantile the binomial; a single launch that missed its bound has missed it.
-    """
+    """The probability of samples so far outside if the true value lay at the bound that they miss. Of a mean
+    Student's, of a quantile the binomial; a single launch that missed its bound has missed it."""
     low, high = bounds
     if reference.statistic in EXTREMES:
         return 0.0

@@ -34,11 +34,9 @@ Points = Mapping[str, Sequence[float]]  # the samples of each point by its label
 
 @dataclass(frozen=True)
 class Relation:
-    """What became of a relation: 'holds', 'fails' or 'undecided', and a sentence for people.
-
-    estimate:  the ratio that the relation is about, of the means; None where there are too few samples
-    low, high: its two-sided interval at `confidence`, or None
-    """
+    """What became of a relation: 'holds', 'fails' or 'undecided', and a sentence for people. estimate: the ratio that
+    the relation is about, of the means; None where there are too few samples; low, high: its two-sided interval at
+    `confidence`, or None"""
 
     verdict: str
     estimate: float | None
@@ -131,10 +129,8 @@ def lies_between(
     names: tuple[str, str] = ('the first', 'the second'),
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included.
-
-    NO_LEAST and infinity are no bounds.
-    """
+    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included. NO_LEAST and
+    infinity are no bounds."""
     if not 0 < lowest < highest:
         raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
     lacking = missing(dict(zip(names, (over, under), strict=True)))
@@ -384,10 +380,8 @@ def _min_spearman(means: Sequence[LogMean], alpha: float) -> float:
 
 
 def _from_rises(count: int, rises: Mapping[tuple[int, int], float]) -> float:
-    """Spearman's coefficient from every pair of places: 1 for a rise, 1/2 for a tie, 0 for a fall.
-
-    Sum d^2 = 2 sum of the distances of inverted pairs (Durbin and Stuart, JRSS B 13, 1951).
-    """
+    """Spearman's coefficient from every pair of places: 1 for a rise, 1/2 for a tie, 0 for a fall. Sum d^2 = 2 sum of
+    the distances of inverted pairs (Durbin and Stuart, JRSS B 13, 1951)."""
     return 12 * math.fsum((j - i) * rise for (i, j), rise in rises.items()) / (count**3 - count) - 1
 
 

@@ -35,10 +35,8 @@ MAX_CORRELATION = 0.6  # six samples of more are as well a drift, which has a ru
 
 
 class MeanInterval(NamedTuple):
-    """For the mean of figures that vary by factors, as rates and times do: no end of it is negative.
-
-    log_half_width: of the interval for the logarithm of the mean; infinite under three samples
-    """
+    """For the mean of figures that vary by factors, as rates and times do: no end of it is negative. log_half_width:
+    of the interval for the logarithm of the mean; infinite under three samples"""
 
     mean: float
     log_half_width: float
@@ -91,12 +89,9 @@ class SampleSummary:
 
 @dataclass(frozen=True)
 class Fairness:
-    """How evenly the tasks, nodes or groups of nodes of one launch were served.
-
-    It is 1, 1, 0 and 1 where all were equal, or there was one.
-
-    time_cv:    standard deviation of the times over their mean; the tasks are all there are, so over n, not n - 1
-    """
+    """How evenly the tasks, nodes or groups of nodes of one launch were served. It is 1, 1, 0 and 1 where all were
+    equal, or there was one. time_cv: standard deviation of the times over their mean; the tasks are all there are,
+    so over n, not n - 1"""
 
     tasks: int  # how many they are
     time_ratio: float  # the longest time over the shortest
@@ -107,9 +102,7 @@ class Fairness:
 
 def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> SampleSummary:
     """The statistics of these samples, in the order in which they were taken. Raises ValueError for none.
-
-    correlation: of neighbouring repetitions of the case, by which the interval is widened
-    """
+    correlation: of neighbouring repetitions of the case, by which the interval is widened"""
     interval = verdict_interval(values, confidence, correlation)
     ordered = sorted(values)
     stdev = statistics.stdev(values) if len(values) > 1 else None
@@ -171,11 +164,9 @@ SEEN_SHARE = 0.2
 
 
 def between_allocations(figures: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """The geometric mean of figures that are independent, and an interval for it whose ends are never negative.
-
-    Both are made of logarithms, for bandwidths, rates and times vary by factors. A figure of 0 has no logarithm: then
-    they are the mean and Student's interval. Raises StatisticsError for a single figure.
-    """
+    """The geometric mean of figures that are independent, and an interval for it whose ends are never negative. Both
+    are made of logarithms, for bandwidths, rates and times vary by factors. A figure of 0 has no logarithm: then
+    they are the mean and Student's interval. Raises StatisticsError for a single figure."""
     if min(figures) <= 0:
         plain = t_interval(figures, confidence)
         return plain.mean, plain.low, plain.high
@@ -200,11 +191,9 @@ def half_width_between(scatter: float, n: int, confidence: float) -> float:
 
 
 def quantile_interval(values: Sequence[float], share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The two-sided interval for a quantile, whatever the distribution: two of the samples, or infinite.
-
-    How many of n independent samples lie below the quantile is binomial (David and Nagaraja, Order Statistics, 2003,
-    7.1). The 90 % interval for p10 has a lower end from 29 samples on, that for the median from 5.
-    """
+    """The two-sided interval for a quantile, whatever the distribution: two of the samples, or infinite. How many of
+    n independent samples lie below the quantile is binomial (David and Nagaraja, Order Statistics, 2003, 7.1). The
+    90 % interval for p10 has a lower end from 29 samples on, that for the median from 5."""
     ordered, n, tail = sorted(values), len(values), (1 - confidence) / 2
     below = [place for place in range(n) if 1 - binomial_tail(n, share, place + 1) <= tail]
     above = [place for place in range(n) if binomial_tail(n, share, place + 1) <= tail]
@@ -239,11 +228,9 @@ def correlation_of(series: Iterable[Sequence[float]]) -> float:
 
 
 def widening(correlation: float, n: int) -> float:
-    """How many times the standard error of the mean of n samples exceeds s / sqrt(n), if neighbours correlate so.
-
-    Of a first-order autoregression: the mean varies more (Bayley and Hammersley, JRSS Supplement 8, 1946), and s,
-    which is taken from the same few neighbours, less.
-    """
+    """How many times the standard error of the mean of n samples exceeds s / sqrt(n), if neighbours correlate so. Of
+    a first-order autoregression: the mean varies more (Bayley and Hammersley, JRSS Supplement 8, 1946), and s,
+    which is taken from the same few neighbours, less."""
     if correlation == 0 or n < 2:
         return 1.0
     more = 1 + 2 * math.fsum((1 - k / n) * correlation**k for k in range(1, n))
@@ -259,11 +246,9 @@ def slow_launches(values: Sequence[float], better: str = HIGHER) -> int:
 
 
 def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
-    """The evenness of one launch from what each task moved and how long it took.
-
-    Jain, Chiu and Hawe, A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984. Raises ValueError
-    without tasks, for a time that is not above zero, or where no task moved a byte.
-    """
+    """The evenness of one launch from what each task moved and how long it took. Jain, Chiu and Hawe, A Quantitative
+    Measure of Fairness and Discrimination, DEC-TR-301, 1984. Raises ValueError without tasks, for a time that is
+    not above zero, or where no task moved a byte."""
     if not seconds or len(bytes_moved) != len(seconds):
         raise ValueError(f'fairness needs bytes and seconds of each task: {len(bytes_moved)} and {len(seconds)}')
     if min(seconds) <= 0 or min(bytes_moved) < 0 or max(bytes_moved) == 0:

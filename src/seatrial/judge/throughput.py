@@ -36,10 +36,8 @@ class ThroughputSpan:
 
 @dataclass(frozen=True)
 class Pause:
-    """Seconds of a launch in which nothing moved, or nothing was seen.
-
-    kind: 'stall' or 'gap'; rate, usual: B/s in it, and of the launch as a rule; 0 for a gap
-    """
+    """Seconds of a launch in which nothing moved, or nothing was seen. kind: 'stall' or 'gap'; rate, usual: B/s in
+    it, and of the launch as a rule; 0 for a gap"""
 
     kind: str
     start: float
@@ -55,10 +53,8 @@ class Pause:
 
 @dataclass(frozen=True)
 class Flow:
-    """What the counters say of the measured launches of one phase at one point, which is here by its label.
-
-    median: of their usual rates, B/s; None where none was seen, or nothing moved
-    """
+    """What the counters say of the measured launches of one phase at one point, which is here by its label. median:
+    of their usual rates, B/s; None where none was seen, or nothing moved"""
 
     phase: str
     point: str
@@ -121,11 +117,9 @@ def _piece(before: Look, after: Look) -> ThroughputSpan | None:
 
 
 def certain(sample: Sample) -> tuple[float, float] | None:
-    """Unix times between which the launch was certainly being timed, or None.
-
-    When its clock ran is not known, but how long, and that this lies within the launch: so what lies in the middle,
-    away from both ends by the time that was not timed, is inside. Of one that failed all counts: it should have been.
-    """
+    """Unix times between which the launch was certainly being timed, or None. When its clock ran is not known, but
+    how long, and that this lies within the launch: so what lies in the middle, away from both ends by the time
+    that was not timed, is inside. Of one that failed all counts: it should have been."""
     if sample.measurement is None:
         return sample.started, sample.started + sample.elapsed_s
     seconds = min(sample.measurement.seconds, sample.elapsed_s)
@@ -165,10 +159,8 @@ def _clipped(found: Sequence[ThroughputSpan], reads: bool, start: float, end: fl
 
 
 def usual_rate(parts: Sequence[Part]) -> float:
-    """The greater of the median and the mean over time, B/s: 0 where there is nothing.
-
-    The median alone would be that of the stall where this lasts for more than half of the launch.
-    """
+    """The greater of the median and the mean over time, B/s: 0 where there is nothing. The median alone would be that
+    of the stall where this lasts for more than half of the launch."""
     total = sum(end - start for start, end, _ in parts)
     if not total:
         return 0.0
@@ -182,10 +174,8 @@ def usual_rate(parts: Sequence[Part]) -> float:
 
 
 def stalls(parts: Sequence[Part], fills_memory: bool) -> list[tuple[float, float]]:
-    """Where the rate is below STALL_SHARE of the usual one for STALL_S or longer, as Unix times.
-
-    fills_memory: whether nothing need move at first, as of a write that this node keeps: it stands still only later
-    """
+    """Where the rate is below STALL_SHARE of the usual one for STALL_S or longer, as Unix times. fills_memory:
+    whether nothing need move at first, as of a write that this node keeps: it stands still only later"""
     low = usual_rate(parts) * STALL_SHARE
     slow = [part for part in parts if part[2] < low]
     if fills_memory:

@@ -59,10 +59,8 @@ OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Ver
 
 @dataclass(frozen=True)
 class Criteria:
-    """What the figures of a case are compared with.
-
-    of_contract: whether it is one allocation for a contract, which is judged over all of them, and not here
-    """
+    """What the figures of a case are compared with. of_contract: whether it is one allocation for a contract, which
+    is judged over all of them, and not here"""
 
     expectations: tuple[Expectation, ...] = ()
     enforced: frozenset[str] = frozenset()  # ids of expectations that the site has made criteria
@@ -153,11 +151,9 @@ class CaseResult:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of the whole: a proved FAIL outranks the rest, then INVALID, INCOMPLETE, INCONCLUSIVE, PASS.
-
-    What was compared with nothing leaves a PASS beside it as it is, and alone it is MEASURED.
-    Of nothing it is INCOMPLETE: a session in which nothing ran proves nothing.
-    """
+    """The verdict of the whole: a proved FAIL outranks the rest, then INVALID, INCOMPLETE, INCONCLUSIVE, PASS. What
+    was compared with nothing leaves a PASS beside it as it is, and alone it is MEASURED. Of nothing it is
+    INCOMPLETE: a session in which nothing ran proves nothing."""
     present = set(verdicts)
     return next((verdict for verdict in WORST_FIRST if verdict in present), Verdict.INCOMPLETE)
 

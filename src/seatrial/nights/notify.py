@@ -30,10 +30,8 @@ SHOWN_LINES = 3
 
 
 def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> Past | None:
-    """Export how it stands; if there is news, send it. What could not be sent is news again the next time.
-
-    faults: sentences on what went wrong around the last run. Returns the nights that were read for it.
-    """
+    """Export how it stands; if there is news, send it. What could not be sent is news again the next time. faults:
+    sentences on what went wrong around the last run. Returns the nights that were read for it."""
     export(screen, site, watch)
     notified = notified_of(site, watch.profile)
     try:
@@ -108,10 +106,8 @@ def _kept(site: Site, profile: str) -> dict[str, Any]:
 
 
 def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> str | None:
-    """Run the site's command; why no notification went out, or None.
-
-    Text and output go through files: a grandchild that keeps a pipe open would keep this process waiting.
-    """
+    """Run the site's command; why no notification went out, or None. Text and output go through files: a grandchild
+    that keeps a pipe open would keep this process waiting."""
     if not command:
         return 'trial.yaml names no command in notify'
     with tempfile.TemporaryFile('w+') as text, tempfile.TemporaryFile('w+', errors='replace') as output:

@@ -23,10 +23,8 @@ LATER = 'SEATRIAL_PAGE_OF_NIGHTS_LATER'
 
 
 class Past(NamedTuple):
-    """All nights of a profile, without sessions of named checks.
-
-    trend: None where there is none; skipped: what could not be read
-    """
+    """All nights of a profile, without sessions of named checks. trend: None where there is none; skipped: what could
+    not be read"""
 
     trend: Trend | None
     annotations: Sequence[Annotation]

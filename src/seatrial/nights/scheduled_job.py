@@ -38,10 +38,8 @@ def night(
     deadline_s: float | None,
     successors: Successors,
 ) -> int:
-    """Run a session as a process of its own, and notify. Returns its exit code, or that of INCOMPLETE.
-
-    due: the argument of a job of the script; deadline_s: seconds after which the session is asked to end
-    """
+    """Run a session as a process of its own, and notify. Returns its exit code, or that of INCOMPLETE. due: the
+    argument of a job of the script; deadline_s: seconds after which the session is asked to end"""
     with _end_requests() as requested:
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}', soft_wrap=True)
         for said in (*successors.done, *successors.faults):

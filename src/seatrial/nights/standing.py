@@ -73,10 +73,8 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
 
 
 def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[datetime]:
-    """All runs of a profile that were missed, as far as its schedule is known.
-
-    ended: when its sessions began, by their names, oldest first
-    """
+    """All runs of a profile that were missed, as far as its schedule is known. ended: when its sessions began, by
+    their names, oldest first"""
     now = datetime.now().astimezone()
     calendar, since = _calendar(site, profile, scheduled(series_of(site, profile)), ended, now)
     if calendar is None:

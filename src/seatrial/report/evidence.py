@@ -23,11 +23,9 @@ class LaunchEvidence:
 
 @dataclass(frozen=True)
 class CaseEvidence:
-    """One planned case. samples: the measured launches that count, by metric.
-
-    steps: one repetition of each point that was measured, by the point's label, in the order of its launches
-    telemetry: what was counted meanwhile; None where the job kept none
-    """
+    """One planned case. samples: the measured launches that count, by metric. steps: one repetition of each point
+    that was measured, by the point's label, in the order of its launches; telemetry: what was counted meanwhile;
+    None where the job kept none"""
 
     plan: TrialPlan
     records: Records

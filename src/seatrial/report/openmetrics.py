@@ -97,9 +97,7 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
 
 def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
     """The metrics of the last session: mean and interval of what is valid, the verdicts of all, when each case began.
-
-    Groups of a node sweep are left out: they are other nodes in every session.
-    """
+    Groups of a node sweep are left out: they are other nodes in every session."""
     figures: dict[str, list[tuple[Mapping[str, str], float]]] = {}
     verdicts, times = [], {}
     for key, own in rows.group_by(*CASE, 'metric', maintain_order=True):

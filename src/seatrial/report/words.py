@@ -347,10 +347,8 @@ def unjudged(session: SessionResult) -> str:
 
 def caveats(session: SessionResult) -> list[tuple[str, int, int]]:
     """What must be read beside the figures, each rule once: the sentence of most of its cases, how many these are,
-    and of how many others the rule says something else.
-
-    Most cases first. Where cases differ in figures alone, the sentence has their range.
-    """
+    and of how many others the rule says something else. Most cases first. Where cases differ in figures alone, the
+    sentence has their range."""
     labels = [(case.case.name, label) for case in session.cases for label in case.labels]
     found = []
     for said in by_key((own[1].partition(':')[0], own) for own in labels).values():

@@ -26,11 +26,9 @@ class CaseSeen(NamedTuple):
 
 
 def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
-    """The measured samples of each metric that count, in the order of their repetitions, valid or not.
-
-    Those count that were taken with the last decided size, and at a point of the plan. A launch with several metrics
-    is a sample of each.
-    """
+    """The measured samples of each metric that count, in the order of their repetitions, valid or not. Those count
+    that were taken with the last decided size, and at a point of the plan. A launch with several metrics is a
+    sample of each."""
     labels = {point.label for point in plan.points}
     by_metric: Dict[str, List[Sample]] = {}
     for sample in records.samples:
@@ -387,9 +385,7 @@ _label(
 
 def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
     """Why a slow OST or brick may hide behind what its server keeps in memory (P16), or None; of other sweeps None.
-
-    The declared server caches are taken to be shared evenly by the servers that are seen.
-    """
+    The declared server caches are taken to be shared evenly by the servers that are seen."""
     target = plan.target
     samples = [sample for each in measured(plan, records).values() for sample in each]
     if plan.axis.equals not in ('OST', 'brick') or not kind_of(plan.kind).moves_data or not samples:
@@ -432,9 +428,7 @@ def files_bytes(point: Point) -> int:
 
 
 def working_set(plan: TrialPlan, point: Point, memory_bytes: int) -> int:
-    """Bytes that no cache between client and disk can hold: twice the clients' memory plus the declared tiers.
-
-    Rule P16; memory_bytes is one node's. Undeclared tiers count as nothing, and P16 says so.
-    """
+    """Bytes that no cache between client and disk can hold: twice the clients' memory plus the declared tiers. Rule
+    P16; memory_bytes is one node's. Undeclared tiers count as nothing, and P16 says so."""
     tiers = (plan.target.server_cache_bytes or 0) + (plan.target.fast_tier_bytes or 0)
     return 2 * point.nodes * memory_bytes + tiers

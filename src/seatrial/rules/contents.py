@@ -58,11 +58,9 @@ class Contents(NamedTuple):
 
 
 class Written(NamedTuple):
-    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty.
-
-    claimed, sent: bytes that the tasks of this node have written, as the engine says, and that the node has sent to
-    the storage meanwhile, whoever wrote them; None where its counters do not tell
-    """
+    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty. claimed,
+    sent: bytes that the tasks of this node have written, as the engine says, and that the node has sent to the
+    storage meanwhile, whoever wrote them; None where its counters do not tell"""
 
     plan: TrialPlan
     contents: Contents

@@ -70,10 +70,8 @@ class DrillSearch(NamedTuple):
 def breach(
     values: Mapping[str, Mapping[str, Sequence[float]]], floors: Mapping[str, float], confidence: float
 ) -> Optional[Breach]:
-    """The metric that lies furthest below its bound, or None where all may meet theirs.
-
-    values: by point and metric. At least two of them make an interval.
-    """
+    """The metric that lies furthest below its bound, or None where all may meet theirs. values: by point and metric.
+    At least two of them make an interval."""
     found = [
         Breach(name, point, floors[metric(name, point)], t_interval(own, confidence).high)
         for point, by_name in values.items()

@@ -37,10 +37,8 @@ class Comparison(NamedTuple):
 
 
 def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
-    """What this phase of the point means beside what was issued.
-
-    Of one task a file is shared and its own, whole and a segment, strided and contiguous at the same time.
-    """
+    """What this phase of the point means beside what was issued. Of one task a file is shared and its own, whole and
+    a segment, strided and contiguous at the same time."""
     operations = ' and '.join(each.operation for each in issued.done)
     aspects = [
         Aspect('tasks', str(point.tasks), str(issued.tasks), point.tasks == issued.tasks),
@@ -150,11 +148,9 @@ def _order(point: Point, done: Done) -> Aspect:
 
 
 def _is_random(point: Point, done: Done) -> Optional[bool]:
-    """Whether as many transfers go forward as in random orders; None where these could be sequential by chance.
-
-    Of a random permutation of k the number of ascents has the mean (k - 1) / 2 and the variance (k + 1) / 12 (the
-    Eulerian distribution). Whether a task's first transfer is counted among them is not known.
-    """
+    """Whether as many transfers go forward as in random orders; None where these could be sequential by chance. Of a
+    random permutation of k the number of ascents has the mean (k - 1) / 2 and the variance (k + 1) / 12 (the
+    Eulerian distribution). Whether a task's first transfer is counted among them is not known."""
     half, tasks = done.transitions / 2, point.tasks
     off = RANDOM_SIGMAS * math.sqrt(tasks * (point.data.transfers + 1) / 12)
     if half + off + tasks >= done.transitions:

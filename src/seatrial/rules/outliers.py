@@ -69,10 +69,8 @@ class Score(NamedTuple):
 
 def scores(figures: Figures) -> Tuple[Score, ...]:
     """Each of these components against all of the others, in their order; none where there are fewer than two.
-
     figures: of every repetition, by the name of the component; one without any has no score. Raises ValueError for
-    a figure that is not above zero, or not finite.
-    """
+    a figure that is not above zero, or not finite."""
     typical = _typical(figures)
     if len(typical) < 2:
         return ()
@@ -91,11 +89,9 @@ def suspects(figures: Figures) -> Tuple[Score, ...]:
 
 
 def again(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
-    """Each suspect of which there are figures against the controls alone: all others that have some.
-
-    figures: of the second measurement. Suspects never stand for what is usual, so that several of them cannot hide
-    each other. Slow is here what either rule finds so: whom it concerns is no longer chosen from many.
-    """
+    """Each suspect of which there are figures against the controls alone: all others that have some. figures: of the
+    second measurement. Suspects never stand for what is usual, so that several of them cannot hide each other.
+    Slow is here what either rule finds so: whom it concerns is no longer chosen from many."""
     typical = _typical(figures)
     controls = {name: figure for name, figure in typical.items() if name not in set(suspected)}
     tested = [name for name in suspected if name in typical]

@@ -10,11 +10,8 @@ MIN_TARGETS = 2
 
 
 class Component(NamedTuple):
-    """What is slow: a server with all of its targets that were tested, or one target.
-
-    server: empty where it is not known
-    effect: share that it is slower than its equals; of a server the median of its targets
-    """
+    """What is slow: a server with all of its targets that were tested, or one target. server: empty where it is not
+    known; effect: share that it is slower than its equals; of a server the median of its targets"""
 
     server: str
     targets: Tuple[str, ...]
@@ -35,12 +32,9 @@ class Component(NamedTuple):
 
 
 def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mapping[str, str]) -> Tuple[Component, ...]:
-    """What is slow, the slowest first.
-
-    slow:    the share by which each slow target is slower, by its name
-    tested:  the names of all targets that were measured
-    servers: of each target, as far as it is known. Of the only server there is nothing is said: it has no equals.
-    """
+    """What is slow, the slowest first. slow: the share by which each slow target is slower, by its name; tested: the
+    names of all targets that were measured; servers: of each target, as far as it is known. Of the only server
+    there is nothing is said: it has no equals."""
     by_server: Dict[str, List[str]] = {}
     for name in tested:
         if servers.get(name):

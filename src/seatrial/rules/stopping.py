@@ -36,12 +36,9 @@ class Interval(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is to be done with a point.
-
-    action:       'more': repeat; 'extra': converged, `extra_left` repetitions that count are still owed; 'done'
-    reason:       of 'done' only: 'converged', 'settled', 'exhausted' or 'fixed'
-    converged_at: how many repetitions had been made when every metric was first known well enough
-    """
+    """What is to be done with a point. action: 'more': repeat; 'extra': converged, `extra_left` repetitions that
+    count are still owed; 'done'; reason: of 'done' only: 'converged', 'settled', 'exhausted' or 'fixed';
+    converged_at: how many repetitions had been made when every metric was first known well enough"""
 
     action: str
     reason: str = ''
@@ -135,10 +132,8 @@ def converged(values: Sequence[float], rule: StoppingRule) -> bool:
 
 
 def settled(values: Sequence[float], rule: StoppingRule) -> bool:
-    """Whether the mean is known as well as is of use to a night: what is between nights outweighs its own error.
-
-    A night is judged by its distance from others. Its own error is the standard error of its mean.
-    """
+    """Whether the mean is known as well as is of use to a night: what is between nights outweighs its own error. A
+    night is judged by its distance from others. Its own error is the standard error of its mean."""
     if not rule.between or len(values) < rule.minimum:
         return False
     interval = t_interval(values, rule.confidence)

@@ -46,10 +46,8 @@ def in_turn(
     carry_out: Callable[[Session, Sequence[tuple[Declared, Case]]], tuple[Verdict, bool]],
 ) -> Verdict:
     """Measure and compare; the worst verdict of the sessions, INCOMPLETE where it was stopped, or a side has nothing.
-
-    opened: the session of a site's folder; carry_out: it, with its verdict and whether a stop was requested
-    effect: the smallest share that matters
-    """
+    opened: the session of a site's folder; carry_out: it, with its verdict and whether a stop was requested;
+    effect: the smallest share that matters"""
     screen, order = console(), list(sides)
     sessions: dict[str, dict[str, str]] = {name: {} for name in sides}
     verdicts = []

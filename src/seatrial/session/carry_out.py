@@ -159,11 +159,9 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
 
 
 def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requested: StopRequest) -> None:
-    """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
-
-    Once a stop is `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So
-    it does for whatever ends this function: ReFrame never outlives it.
-    """
+    """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing. Once a stop is
+    `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So it does for
+    whatever ends this function: ReFrame never outlives it."""
     # ReFrame would wait without end for a lock of its results database; a session has a history of its own.
     own = {ENVIRONMENT: str(session.folder / FILE), 'RFM_ENABLE_RESULTS_STORAGE': 'no'}
     environment = {**os.environ, **own}

@@ -20,10 +20,8 @@ class Cases:
         self._judged: dict[Case, tuple[Records, Criteria, CaseResult]] = {}
 
     def read(self, plan: TrialPlan) -> Records:
-        """All that is on record by now; while the state directory answers with an error, what was read before it.
-
-        A case that had not ended by then is INCOMPLETE if nothing more can be read; `fault` says why.
-        """
+        """All that is on record by now; while the state directory answers with an error, what was read before it. A
+        case that had not ended by then is INCOMPLETE if nothing more can be read; `fault` says why."""
         try:
             self._read[plan.case] = self.readers[plan.case].read()
         except OSError as error:

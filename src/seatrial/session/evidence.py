@@ -76,10 +76,8 @@ def session_folder(site: Site, wanted: str | None) -> Path:
 
 
 def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
-    """A session from its plans and records, judged by the checks and references of today.
-
-    A notice says where that gives another verdict than the one in results.json. Raises as reopened does.
-    """
+    """A session from its plans and records, judged by the checks and references of today. A notice says where that
+    gives another verdict than the one in results.json. Raises as reopened does."""
     session, cases, result = reopened(site, checks, folder)
     gone = sorted({plan.case.check for plan, _ in cases} - set(checks))
     notices = [
@@ -92,10 +90,8 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
 def reopened(
     site: Site, checks: Mapping[str, Declared], folder: Path, never_planned: Sequence[str] = ()
 ) -> tuple[Session, list[tuple[TrialPlan, Records]], SessionResult]:
-    """A session of a folder with its plans and records, and what they come to today.
-
-    never_planned: what it lacks beside that which its folder tells. Raises NotReadable, SiteError, OSError.
-    """
+    """A session of a folder with its plans and records, and what they come to today. never_planned: what it lacks
+    beside that which its folder tells. Raises NotReadable, SiteError, OSError."""
     plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
     session = Session(
         folder.name,

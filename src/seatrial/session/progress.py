@@ -24,10 +24,8 @@ SILENT_S = 120.0
 
 
 class Progress:
-    """Follows the records of the cases. On a terminal only what is not well gets a line that stays.
-
-    system: of the units that the site shows
-    """
+    """Follows the records of the cases. On a terminal only what is not well gets a line that stays. system: of the
+    units that the site shows"""
 
     def __init__(self, console: Console, cases: Cases, system: str = BINARY) -> None:
         self._console = console
@@ -89,9 +87,7 @@ class Progress:
 
 def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
     """Whether nothing is expected beside the end of a case: what was removed, what Darshan saw, why it was cut off.
-
-    One that began before the `newest` (s) is over.
-    """
+    One that began before the `newest` (s) is over."""
     start = records.start
     if start is None or start.started < newest:
         return True
@@ -102,10 +98,8 @@ def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
 
 
 def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:
-    """Where a running case is: point, repetition, the metric's interval so far, elapsed and expected seconds.
-
-    system: of the units that the site shows
-    """
+    """Where a running case is: point, repetition, the metric's interval so far, elapsed and expected seconds. system:
+    of the units that the site shows"""
     assert records.start is not None
     samples = records.samples[-1:]
     silent_s = now - max([records.start.started, *(each.started + each.elapsed_s for each in samples)])

@@ -75,10 +75,8 @@ def show(
     result: SessionResult,
     verbose: bool = False,
 ) -> None:
-    """Print the verdict, the headline, and of the cases that are not well the worst; the page has the rest.
-
-    cases: as they were judged; verbose: the table of all cases first, and every note
-    """
+    """Print the verdict, the headline, and of the cases that are not well the worst; the page has the rest. cases: as
+    they were judged; verbose: the table of all cases first, and every note"""
     if verbose:
         _say_everything(console, session, result)
     mark = marked(result.verdict)
@@ -116,9 +114,7 @@ def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]]
 
 def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
     """Of the cases and relations that are not PASS or MEASURED the worst, a line or a few each, and how many more.
-
-    left: what jobs have left behind
-    """
+    left: what jobs have left behind"""
     missed = [each for each in result.relations if each.enforced and not of_relation(each.relation).unopposed]
     found = [(of_relation(each.relation), f'{each.words}: {each.relation.sentence}') for each in missed]
     found += [
@@ -214,10 +210,8 @@ def _reasons_shown(case: CaseResult) -> list[str]:
 
 
 def _say_labels(console: Console, result: SessionResult) -> None:
-    """What must be said beside the figures. Cases that say the same share a line, and so do those of one rule.
-
-    Where a rule found other figures in each case, each stands with its own.
-    """
+    """What must be said beside the figures. Cases that say the same share a line, and so do those of one rule. Where
+    a rule found other figures in each case, each stands with its own."""
     by_label = by_key((label, case.case) for case in result.cases for label in case.labels)
     for kind, own in by_key((each[0].split(':')[0], each) for each in by_label.items()).items():
         labels = dict(own)

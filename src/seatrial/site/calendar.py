@@ -9,11 +9,8 @@ DAYS = ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
 
 
 class Calendar(NamedTuple):
-    """One time of day. days: of DAYS, at least one.
-
-    A time that does not exist on the day on which the clock is put forward is due an hour early; one that exists
-    twice is due the first time.
-    """
+    """One time of day. days: of DAYS, at least one. A time that does not exist on the day on which the clock is put
+    forward is due an hour early; one that exists twice is due the first time."""
 
     hour: int
     minute: int

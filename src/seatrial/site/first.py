@@ -27,10 +27,8 @@ _NO_NAME = re.compile(r'[^A-Za-z0-9_-]+')
 
 @dataclass(frozen=True)
 class FoundPartition:
-    """Where jobs run. slurm: its name in Slurm, empty for this machine alone; limit_s None: none.
-
-    memory: in bytes; None is unknown
-    """
+    """Where jobs run. slurm: its name in Slurm, empty for this machine alone; limit_s None: none. memory: in bytes;
+    None is unknown"""
 
     name: str
     nodes: int
@@ -47,10 +45,8 @@ class FoundPartition:
 
 @dataclass(frozen=True)
 class FoundFileSystem:
-    """A directory of the user's on a mount. free: bytes; None is unknown.
-
-    targets: how many there are, or which, by the site's key; why: what is to be said of it
-    """
+    """A directory of the user's on a mount. free: bytes; None is unknown. targets: how many there are, or which, by
+    the site's key; why: what is to be said of it"""
 
     name: str
     type: str
@@ -76,11 +72,9 @@ class FoundFileSystem:
 
 @dataclass(frozen=True)
 class FoundMachine:
-    """What was found on a machine.
-
-    missing: engines that are not there, each with how to get it; unused: what of its mounts is no file system under
-    test yet, a sentence each; no_slurm: why there are no partitions of Slurm, or empty
-    """
+    """What was found on a machine. missing: engines that are not there, each with how to get it; unused: what of its
+    mounts is no file system under test yet, a sentence each; no_slurm: why there are no partitions of Slurm, or
+    empty"""
 
     name: str
     host: str

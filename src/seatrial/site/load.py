@@ -39,10 +39,8 @@ _Found = tuple[list[str | int], str]
 
 def load(folder: str | os.PathLike[str]) -> Site:
     """The site in a folder that holds settings.py and trial.yaml. Raises SiteError with every problem found.
-
-    settings.py is executed to learn its partitions, unless this process has executed it already. So nobody else may
-    change it, nor trial.yaml, which names programs.
-    """
+    settings.py is executed to learn its partitions, unless this process has executed it already. So nobody else
+    may change it, nor trial.yaml, which names programs."""
     home = _folder(folder)
     read = [str(home / each) for each in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
     raise_any([refusal_of_code(os.fspath(folder), read)])
@@ -172,10 +170,8 @@ def _executed(settings: Path) -> dict[str, Any]:
 
 @cache
 def _run(settings: str, content: bytes) -> dict[str, Any]:
-    """Once a content and process: a second time would register the site's own launchers and schedulers twice.
-
-    Inside ReFrame that is the time when ReFrame itself has read the file.
-    """
+    """Once a content and process: a second time would register the site's own launchers and schedulers twice. Inside
+    ReFrame that is the time when ReFrame itself has read the file."""
     path = Path(settings).resolve()
     for module in list(sys.modules.values()):
         file = Path(getattr(module, '__dict__', {}).get('__file__') or '')

@@ -30,10 +30,8 @@ class Modules(NamedTuple):
 
 
 def modules_in(settings: Path) -> dict[str, Modules]:
-    """Of each partition, by 'system:partition': those of the system, of itself and of its environment.
-
-    Of several environments the first counts; a trial runs in each. Raises SiteError.
-    """
+    """Of each partition, by 'system:partition': those of the system, of itself and of its environment. Of several
+    environments the first counts; a trial runs in each. Raises SiteError."""
     configuration = configuration_in(settings)
     found = {}
     for system in dictionaries(configuration.get('systems')):

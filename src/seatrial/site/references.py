@@ -45,10 +45,8 @@ _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
 
 
 class Measured(NamedTuple):
-    """A metric that some trial of the site measures, in a profile that judges.
-
-    unit: the base unit; better: 'higher' or 'lower'; tasks: the most in its case
-    """
+    """A metric that some trial of the site measures, in a profile that judges. unit: the base unit; better: 'higher'
+    or 'lower'; tasks: the most in its case"""
 
     profile: str
     partition: str
@@ -96,9 +94,7 @@ Date = Annotated[str, BeforeValidator(_date)]
 
 class Origin(Entry):
     """Where the references of a check under a profile come from, the engine and tasks, and what of the samples.
-
-    sessions: those that a baseline is of; `seatrial history prune` keeps them
-    """
+    sessions: those that a baseline is of; `seatrial history prune` keeps them"""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=[BASELINE])
     date: Date = Field(examples=['2026-11-20'])
@@ -115,11 +111,8 @@ def references_file(folder: Path) -> Path | None:
 
 
 def load_references(file: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True) -> References:
-    """The references in a file. Raises SiteError with every problem found.
-
-    measured: by the class name of each check; complete: whether it has every check that there is. If not, checks
-    that it does not have are skipped.
-    """
+    """The references in a file. Raises SiteError with every problem found. measured: by the class name of each check;
+    complete: whether it has every check that there is. If not, checks that it does not have are skipped."""
     reading = _ReferencesReading(measured, complete)
     found = reading.document(_as_reframe_reads(file))
     raise_any(reading.problems)
@@ -283,10 +276,8 @@ class _ReferencesReading:
 
 
 def _as_reframe_reads(file: Path) -> Any:
-    """The plain values of the file by the rules of YAML 1.1, as ReFrame has them. Raises SiteError.
-
-    What those rules turn into something that does not stand there (010 is 8, 1:30 is 90) is a problem.
-    """
+    """The plain values of the file by the rules of YAML 1.1, as ReFrame has them. Raises SiteError. What those rules
+    turn into something that does not stand there (010 is 8, 1:30 is 90) is a problem."""
     text = yaml_file.read_text(file)
     yaml_file.parse(text, file.name)
     problems = [

@@ -29,10 +29,8 @@ class Asked(NamedTuple):
 
 
 def asked(environment: Mapping[str, Any]) -> list[Asked]:
-    """The programs of a spack.yaml, with what `require` says of each.
-
-    Raises ValueError for one whose version is not exact, or is another one in `require`.
-    """
+    """The programs of a spack.yaml, with what `require` says of each. Raises ValueError for one whose version is not
+    exact, or is another one in `require`."""
     settings = environment['spack']
     found = []
     for spec in settings['specs']:
@@ -76,11 +74,9 @@ def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], syst
 def faults_of_installation(
     lock: Mapping[str, Any], database: Mapping[str, Any], programs: Sequence[str] = ()
 ) -> list[str]:
-    """Where what is installed is not what the lock fixes, a sentence each. programs: only these; empty: all.
-
-    Looked at are the programs and what they need when they run: version, variants and the hash of the package with
-    its source's checksum. What was needed for building need not be there.
-    """
+    """Where what is installed is not what the lock fixes, a sentence each. programs: only these; empty: all. Looked
+    at are the programs and what they need when they run: version, variants and the hash of the package with its
+    source's checksum. What was needed for building need not be there."""
     specs, installs = lock['concrete_specs'], database['database']['installs']
     roots = {specs[root['hash']]['name']: root['hash'] for root in lock['roots']}
     faults = [
@@ -98,11 +94,9 @@ def faults_of_installation(
 
 
 def built_without_mpi(lock: Mapping[str, Any], database: Mapping[str, Any]) -> list[str]:
-    """The fault of a darshan-runtime that the lock wants with MPI and that was built without, or nothing.
-
-    Its configure takes the compiler that Spack gives it, and goes on without MPI where that finds no mpi.h. Such a
-    library sees nothing of an MPI program: what it preloads into never calls it.
-    """
+    """The fault of a darshan-runtime that the lock wants with MPI and that was built without, or nothing. Its
+    configure takes the compiler that Spack gives it, and goes on without MPI where that finds no mpi.h. Such a
+    library sees nothing of an MPI program: what it preloads into never calls it."""
     for hash_, spec in lock['concrete_specs'].items():
         record = database['database']['installs'].get(hash_)
         if spec['name'] != 'darshan-runtime' or not spec['parameters'].get('mpi') or not record:
@@ -117,11 +111,9 @@ def built_without_mpi(lock: Mapping[str, Any], database: Mapping[str, Any]) -> l
 
 
 def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[[str], str]) -> list[str]:
-    """A fault for each program or library that is linked with another MPI than the one of the lock.
-
-    A system's own compiler wrapper can be another one's than the external that the lock names, where two are there.
-    told: the MPI that a program loads, as 'MPICH 4.0.2', or empty where that is not known
-    """
+    """A fault for each program or library that is linked with another MPI than the one of the lock. A system's own
+    compiler wrapper can be another one's than the external that the lock names, where two are there. told: the MPI
+    that a program loads, as 'MPICH 4.0.2', or empty where that is not known"""
     found = []
     for hash_, spec in lock['concrete_specs'].items():
         record = database['database']['installs'].get(hash_)
@@ -139,10 +131,8 @@ def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], told: Call
 
 
 def core_fault(core: str, repository: str, least: Version) -> str:
-    """Why this Spack cannot be used, or empty.
-
-    core: the text of its lib/spack/spack/__init__.py; repository: of repo.yaml; least: the core's least version
-    """
+    """Why this Spack cannot be used, or empty. core: the text of its lib/spack/spack/__init__.py; repository: of
+    repo.yaml; least: the core's least version"""
     version, api, wanted = (
         _numbers(each, text) for each, text in ((_CORE, core), (_API, core), (_REPOSITORY_API, repository))
     )

@@ -33,10 +33,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class ProtocolRow:
-    """One criterion of the contract, and what became of it.
-
-    unit:   in which figures are shown; base: its base unit
-    """
+    """One criterion of the contract, and what became of it. unit: in which figures are shown; base: its base unit"""
 
     criterion: Criterion
     outcome: CriterionOutcome
@@ -85,10 +82,8 @@ class ProtocolRow:
 
     @property
     def margin(self) -> str:
-        """'+3.1 %': above is on the right side of the bound; '21 times' the bound from ten on.
-
-        A dash of what is undecided: however far a figure is from the bound, it decides nothing.
-        """
+        """'+3.1 %': above is on the right side of the bound; '21 times' the bound from ten on. A dash of what is
+        undecided: however far a figure is from the bound, it decides nothing."""
         found = self.outcome
         if found.margin is None or found.verdict == UNDECIDED:
             return '\u2013'
@@ -96,10 +91,8 @@ class ProtocolRow:
 
     @property
     def interval(self) -> str:
-        """The interval of the figure, with its confidence if that is not the usual one; or a dash.
-
-        No figure is below 0, where the interval of a few that scatter can reach.
-        """
+        """The interval of the figure, with its confidence if that is not the usual one; or a dash. No figure is below
+        0, where the interval of a few that scatter can reach."""
         low, high, confidence = self.outcome.low, self.outcome.high, self.outcome.confidence
         if low is None or high is None:
             return '\u2013'
@@ -149,10 +142,8 @@ class Protocol:
 
     @property
     def caveats(self) -> list[tuple[str, list[str]]]:
-        """What must be read beside the figures that decide, with its criteria; that of the most criteria first.
-
-        Those that differ in figures alone, such as seconds, are one, with their range.
-        """
+        """What must be read beside the figures that decide, with its criteria; that of the most criteria first. Those
+        that differ in figures alone, such as seconds, are one, with their range."""
         counted = [(row.criterion.id, each.caveat) for row in self.rows for each in row.outcome.counted]
         said = [(criterion, caveat) for criterion, caveat in counted if caveat]
         return sorted(ranged(said).items(), key=lambda own: -len(own[1]))
@@ -178,10 +169,8 @@ def protocol(what: Protocol) -> str:
 
 
 def front(protocol: Protocol, sessions: Sequence[Mapping[str, Any]], files: Mapping[str, str], page: str) -> str:
-    """The first page of a bundle. files: what each of the others is; page: where the protocol lies.
-
-    sessions: of each the session, when it began, its verdict and why, what it measured, the state of the system, the
-    criteria that it is for, and its report, from the first page, or empty
-    """
+    """The first page of a bundle. files: what each of the others is; page: where the protocol lies. sessions: of each
+    the session, when it began, its verdict and why, what it measured, the state of the system, the criteria that
+    it is for, and its report, from the first page, or empty"""
     template = jinja().get_template('bundle.html')
     return template.render(protocol=protocol, sessions=sessions, files=files, page=page)

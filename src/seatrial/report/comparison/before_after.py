@@ -78,11 +78,9 @@ class ComparedMetric:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """Everything about two sides. effect: the smallest share that matters.
-
-    differing: what they were not measured with alike, the most important first; circumstances: nodes and fullness
-    metrics: the most important first; left_out: what is not compared, with the reason, in words
-    """
+    """Everything about two sides. effect: the smallest share that matters. differing: what they were not measured
+    with alike, the most important first; circumstances: nodes and fullness; metrics: the most important first;
+    left_out: what is not compared, with the reason, in words"""
 
     before: Side
     after: Side
@@ -132,11 +130,9 @@ def comparison(
     rounds: Mapping[str, str] | None = None,
     drifts: bool = True,
 ) -> BeforeAfter:
-    """Of the rows of the history of two sides, neither of which is empty, or what `compact` keeps of them.
-
-    rounds: of sides that were measured in turn, the round of each session
-    drifts: whether a difference that a drift over the sessions explains is undecided
-    """
+    """Of the rows of the history of two sides, neither of which is empty, or what `compact` keeps of them. rounds: of
+    sides that were measured in turn, the round of each session; drifts: whether a difference that a drift over the
+    sessions explains is undecided"""
     before, after = compact(before), compact(after)
     series, shown, left_out = _series(before, after, rounds)
     families, changes = compared(series, effect, paired=rounds is not None, drifts=drifts)
@@ -179,10 +175,8 @@ COMPARED = tuple(dict.fromkeys((*NEEDED, *_OF_VALUES, *_ALIKE, 'valid', 'value',
 
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
-    """What of the rows of the history a comparison needs: a row a metric of each session, with its valid values.
-
-    So a side of many sessions takes a tenth of the memory. What is compact already is returned as it is.
-    """
+    """What of the rows of the history a comparison needs: a row a metric of each session, with its valid values. So a
+    side of many sessions takes a tenth of the memory. What is compact already is returned as it is."""
     if rows.schema['value'] == pl.List(pl.Float64):
         return rows
     usable = pl.col('valid') & pl.col('value').is_finite()
@@ -196,10 +190,8 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
-    """The round of each session of two sides that were measured in turn, by its name.
-
-    Raises ValueError where the sessions, in the order of time, are not one of each side and again one of each side.
-    """
+    """The round of each session of two sides that were measured in turn, by its name. Raises ValueError where the
+    sessions, in the order of time, are not one of each side and again one of each side."""
     sides = [set(rows['session']) for rows in (before, after)]
     names = sorted(sides[0] | sides[1])
     pairs = list(zip(names[::2], names[1::2], strict=False))
@@ -325,10 +317,8 @@ def _series(
 
 @dataclass(frozen=True)
 class _Metric:
-    """One metric of one side. without: why sessions of this side do not count.
-
-    sessions: the values of each, or where there are several sessions their mean alone; least: of all values
-    """
+    """One metric of one side. without: why sessions of this side do not count. sessions: the values of each, or where
+    there are several sessions their mean alone; least: of all values"""
 
     family: str
     file_system: str

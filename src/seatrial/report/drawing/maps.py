@@ -50,10 +50,8 @@ class Map:
 def fields(
     places: Mapping[tuple[str, str], str], metrics: Sequence[MetricResult], best: str = '', alike: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Field, ...]], ...]]:
-    """The columns, and each row with its fields. places: the label of the point of a row and a column.
-
-    metrics: one figure at each point; best, alike: labels of points
-    """
+    """The columns, and each row with its fields. places: the label of the point of a row and a column. metrics: one
+    figure at each point; best, alike: labels of points"""
     rows, columns = (tuple(dict.fromkeys(place[each] for place in places)) for each in (0, 1))
     known = {each.point: each.summary for each in metrics if is_valid(each)}
     largest = max((summary.mean for summary in known.values() if summary is not None), default=0.0)

@@ -79,12 +79,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Mark:
-    """A figure at a place of the axis of points.
-
-    low, high: the ends of its interval, None where it has none
-    samples:   in the order in which they were taken, in which they stand beside each other: a drift is seen
-    bounds:    of its reference, each with the side that is allowed: 1 above, -1 below
-    """
+    """A figure at a place of the axis of points. low, high: the ends of its interval, None where it has none;
+    samples: in the order in which they were taken, in which they stand beside each other: a drift is seen; bounds:
+    of its reference, each with the side that is allowed: 1 above, -1 below"""
 
     at: float
     figure: float
@@ -126,10 +123,8 @@ class Guide:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A drawing. parts: what comes later lies above; words: all of it.
-
-    height:   px between the axes; lying: the figures are along x, and the points along y
-    """
+    """A drawing. parts: what comes later lies above; words: all of it. height: px between the axes; lying: the
+    figures are along x, and the points along y"""
 
     x: Scale
     y: Scale

@@ -28,10 +28,8 @@ EARLY = timedelta(minutes=2)
 
 
 class VerdictKey(NamedTuple):
-    """What a verdict stands beside.
-
-    name: of a metric, or of an enforced expectation; empty for what else the case (the session) was judged by
-    """
+    """What a verdict stands beside. name: of a metric, or of an enforced expectation; empty for what else the case
+    (the session) was judged by"""
 
     case: str  # its name, or empty for what belongs to the session
     name: str
@@ -51,10 +49,8 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Night:
-    """One session that ended. began, ended: with a time zone; ended is the end of its last launch.
-
-    cases: the verdict of each by its name; criteria: everything that was judged, also what passed
-    """
+    """One session that ended. began, ended: with a time zone; ended is the end of its last launch. cases: the verdict
+    of each by its name; criteria: everything that was judged, also what passed"""
 
     session: str
     began: datetime
@@ -70,10 +66,8 @@ class Night:
 
 
 class Standing(NamedTuple):
-    """A criterion that does not stand as it should: FAIL, INVALID or INCOMPLETE.
-
-    since: the night from which on it has been so; seen: whether the last night itself found it so
-    """
+    """A criterion that does not stand as it should: FAIL, INVALID or INCOMPLETE. since: the night from which on it
+    has been so; seen: whether the last night itself found it so"""
 
     verdict: Verdict
     why: str
@@ -140,10 +134,8 @@ def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:
 
 
 def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
-    """The expectations that were criteria of a session, from what its results.json holds.
-
-    Raises KeyError or TypeError where that is not the results of a session.
-    """
+    """The expectations that were criteria of a session, from what its results.json holds. Raises KeyError or
+    TypeError where that is not the results of a session."""
     owned = [('', results['relations']), *((each['case']['name'], each['expectations']) for each in results['cases'])]
     return {
         VerdictKey(case, f'{each["id"]} {each["subject"]}'): Judged(
@@ -157,10 +149,8 @@ def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
 
 
 def criteria_in(results: Mapping[str, Any]) -> int:
-    """How many criteria a session had: references, expectations, and sweeps whose places are compared.
-
-    Raises KeyError or TypeError where that is not the results of a session.
-    """
+    """How many criteria a session had: references, expectations, and sweeps whose places are compared. Raises
+    KeyError or TypeError where that is not the results of a session."""
     judged = sum(
         len(each['references']) + (each['isolation'] is not None and not each['unjudged'])
         for each in results['cases']
@@ -215,12 +205,9 @@ def runs(
     ended: Collection[datetime],
     begun: Iterable[Unfinished],
 ) -> list[DueRun]:
-    """What became of the runs that were due, in their order.
-
-    due: in their order, all of them past; following: the next one; ended: when those that ended began
-    A session belongs to the run that was due last when it began, whoever started it. While any session runs, the last
-    run is not missed yet.
-    """
+    """What became of the runs that were due, in their order. due: in their order, all of them past; following: the
+    next one; ended: when those that ended began A session belongs to the run that was due last when it began,
+    whoever started it. While any session runs, the last run is not missed yet."""
     alive = [each.began for each in begun if each.alive]
     found = []
     for this, after in pairwise([*due, following]):
@@ -257,10 +244,8 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
 
 
 def _judged(rows: pl.DataFrame) -> pl.DataFrame:
-    """What was judged once each, with its verdict and why: case, the case's verdict, criterion, verdict, why.
-
-    The groups of a node sweep are other nodes every night: only all of them together are one criterion.
-    """
+    """What was judged once each, with its verdict and why: case, the case's verdict, criterion, verdict, why. The
+    groups of a node sweep are other nodes every night: only all of them together are one criterion."""
     why = pl.col('metric_why').fill_null('')
     return rows.select(
         'check',

@@ -160,11 +160,9 @@ def news(
 
 
 def _is_told(turn: Turn, told: Sequence[ToldChange]) -> bool:
-    """Whether people know of it: with each night more, the night from which on it is seen to be moves.
-
-    A small change moves by weeks, but never to after the night on which it was told. One that follows upon a change
-    to the other side is another one.
-    """
+    """Whether people know of it: with each night more, the night from which on it is seen to be moves. A small change
+    moves by weeks, but never to after the night on which it was told. One that follows upon a change to the other
+    side is another one."""
     own = [each for each in told if (each.file_system, each.family) == (turn.file_system, turn.family)]
     return any(
         each.verdict == turn.change.verdict
@@ -185,10 +183,8 @@ def _silence(runs: Sequence[DueRun], told: datetime | None) -> list[datetime]:
 
 
 def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str, str]]:
-    """How it stands: lines of a word and what is to be said; the word is empty where the line before goes on.
-
-    before: what changes are compared with; None takes the night before the last one.
-    """
+    """How it stands: lines of a word and what is to be said; the word is empty where the line before goes on. before:
+    what changes are compared with; None takes the night before the last one."""
     night = watch.last
     lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
     lines += [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []

@@ -65,11 +65,8 @@ def year_page(
     reported: Collection[str] = (),
     units: str = BINARY,
 ) -> str:
-    """The page of a profile of a site.
-
-    history: all its sessions; found: the trend of these; missed: all runs that were
-    reported: the sessions that have a report, which lies where the page's links lead, beside its folder
-    """
+    """The page of a profile of a site. history: all its sessions; found: the trend of these; missed: all runs that
+    were; reported: the sessions that have a report, which lies where the page's links lead, beside its folder"""
     nights = history.began
     days = {began.astimezone().date(): Cell(verdict, session) for session, began, verdict in nights.iter_rows()}
     missed_days = [due.astimezone().date() for due in missed]

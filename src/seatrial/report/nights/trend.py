@@ -51,11 +51,9 @@ GATHERED = (
 
 @dataclass(frozen=True)
 class Turn:
-    """One change of one family. began: of the first night that has the new level; session: its name.
-
-    found: the nights near it, before and after, compared; change: the family's part of that
-    suspects: what the nights around it were not measured with alike, each with the night from which on, nearest first
-    """
+    """One change of one family. began: of the first night that has the new level; session: its name. found: the
+    nights near it, before and after, compared; change: the family's part of that; suspects: what the nights around
+    it were not measured with alike, each with the night from which on, nearest first"""
 
     began: datetime
     session: str
@@ -88,11 +86,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Trend:
-    """A history.
-
-    levels: by file system and family each session with how good it was, as a logarithm, 0 on average
-    places: the numbers of the first sessions of each new level of these, also where that is within the effect
-    """
+    """A history. levels: by file system and family each session with how good it was, as a logarithm, 0 on average;
+    places: the numbers of the first sessions of each new level of these, also where that is within the effect"""
 
     sessions: Sequence[str]
     levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
@@ -104,10 +99,8 @@ class Trend:
 
 @dataclass(frozen=True)
 class Nights:
-    """A history, in the part that fits into memory however long it is.
-
-    began: the sessions in their order: name, beginning, verdict; means: the logarithm of each metric of each session
-    """
+    """A history, in the part that fits into memory however long it is. began: the sessions in their order: name,
+    beginning, verdict; means: the logarithm of each metric of each session"""
 
     began: pl.DataFrame
     means: pl.DataFrame
@@ -211,10 +204,8 @@ def _means(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
-    """By file system and family each session with how good it was: the mean over the metrics.
-
-    Each metric is centred over all sessions, so that a session without one of them still counts.
-    """
+    """By file system and family each session with how good it was: the mean over the metrics. Each metric is centred
+    over all sessions, so that a session without one of them still counts."""
     nights = (
         means.with_columns(good=pl.col('good') - pl.col('good').mean().over('key'))
         .group_by('file_system', 'family', 'session')

@@ -54,10 +54,8 @@ class ComparedColumn:
 
 
 def view(isolation: Isolation | None, system: str) -> dict[str, Any] | None:
-    """What templates/isolation.html shows of a sweep; None where there is none, or nothing was measured.
-
-    shown: the places that have a row; said: their verdicts in words
-    """
+    """What templates/isolation.html shows of a sweep; None where there is none, or nothing was measured. shown: the
+    places that have a row; said: their verdicts in words"""
     if isolation is None or not isolation.places:
         return None
     style = styles(column.label for column in isolation.columns)

@@ -36,10 +36,8 @@ class LayoutOption:
 
 
 def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
-    """Of every case that sweeps layouts and has something to choose from, in their order.
-
-    choices: of each metric; maps: of those that have one; unjudged: why nothing is recommended, or empty
-    """
+    """Of every case that sweeps layouts and has something to choose from, in their order. choices: of each metric;
+    maps: of those that have one; unjudged: why nothing is recommended, or empty"""
     recommended = []
     for each in cases:
         swept = not each.plan.axis.equals and any(point.layout is not None for point in each.plan.points)
@@ -58,10 +56,8 @@ def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str
 
 
 def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, Any]]:
-    """The best layout for each metric of a case of which at least two layouts are valid.
-
-    alike: those that are not told apart from it, the best first; default_words: what the default loses
-    """
+    """The best layout for each metric of a case of which at least two layouts are valid. alike: those that are not
+    told apart from it, the best first; default_words: what the default loses"""
     points = {point.label: point for point in plan.points}
     default = next((label for label, point in points.items() if _layout(point).is_default), None)
     units = units_of(result.metrics, system)

@@ -55,10 +55,8 @@ def _busy_words(looks: Sequence[ServerLook]) -> str:
 
 
 def _row(server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], lasted_s: float) -> dict[str, Any]:
-    """Rates in bytes or packets a second: the mean of the case, and the highest of a line.
-
-    missing: the share of samples that are missing; saturated_s: seconds of lines in which a disk was SATURATED
-    """
+    """Rates in bytes or packets a second: the mean of the case, and the highest of a line. missing: the share of
+    samples that are missing; saturated_s: seconds of lines in which a disk was SATURATED"""
     seconds = sum(each.length_s for each in looks)
 
     def rate(*names: str) -> tuple[float, float]:

@@ -100,10 +100,8 @@ def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
 
 
 def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> dict[str, Any] | None:
-    """A row a case, with a lane for each role from its smallest to its largest mean; of nothing valid, empty.
-
-    None where nothing is valid in any, or the figures are counts. logarithmic: whether the common axis is
-    """
+    """A row a case, with a lane for each role from its smallest to its largest mean; of nothing valid, empty. None
+    where nothing is valid in any, or the figures are counts. logarithmic: whether the common axis is"""
     drawn = [role for role in roles if role.unit == roles[0].unit and role.unit.name]
     means = [mean for case in cases for role in drawn for mean in role.means(case)]
     if not means:

@@ -71,10 +71,8 @@ def page(evidence: SessionEvidence) -> str:
 
 def _criteria(session: SessionResult) -> list[dict[str, Any]]:
     """References and enforced expectations of all cases and between them: what is not met first, then by the margin.
-
-    case: None of what is between checks; margin: how far the figure is on the right side of its bound, as a share of
-    that; None of what is undecided
-    """
+    case: None of what is between checks; margin: how far the figure is on the right side of its bound, as a share
+    of that; None of what is undecided"""
     rows: list[tuple[Any, ...]] = []
     for own, each in ((case.case, each) for case in session.cases for each in case.references):
         unit, mark = Unit(each.unit), {INSIDE: HOLDS, OUTSIDE: FAILS}.get(each.interval, UNDECIDED)

@@ -41,10 +41,8 @@ class Ratio:
 
 @dataclass(frozen=True)
 class ContentionRatios:
-    """The rates of a point where every task has a directory of its own over those where all share one.
-
-    over, under: the labels of the two, whose trees are otherwise the same; ratios: by metric
-    """
+    """The rates of a point where every task has a directory of its own over those where all share one. over, under:
+    the labels of the two, whose trees are otherwise the same; ratios: by metric"""
 
     over: str
     under: str
@@ -143,11 +141,8 @@ def _contention(case: CaseResult, over: str, under: str) -> ContentionRatios:
 
 
 def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResult]) -> str:
-    """How long the cache lasts.
-
-    Half way between the first and the fourth listing, on a scale of ratios, is the line: an interval above it is a
-    listing from the cache, and one below it is not.
-    """
+    """How long the cache lasts. Half way between the first and the fourth listing, on a scale of ratios, is the line:
+    an interval above it is a listing from the cache, and one below it is not."""
     assert first.summary and fourth.summary, 'both are valid'
     if first.cache != COLD:
         return 'The first is not proved to be cold, so nothing is said of how long a cache lasts.'

@@ -99,10 +99,8 @@ def _band(
 
 
 def _column(metrics: Sequence[MetricResult | None], units: Mapping[str, Unit]) -> list[dict[str, Any]]:
-    """A cell for each metric. share: of the best in the column; None where it is invalid.
-
-    like_best: it is not the best, and their intervals overlap; cache: of the reads or stats, where that differs
-    """
+    """A cell for each metric. share: of the best in the column; None where it is invalid. like_best: it is not the
+    best, and their intervals overlap; cache: of the reads or stats, where that differs"""
     valid = [each for each in metrics if each and is_valid(each) and _mean(each)]
     best = max(valid, key=lambda each: _mean(each) if each.better == HIGHER else -_mean(each), default=None)
     unlike = len({each.cache for each in valid if each.cache != LISTED_BEFORE}) > 1
