@@ -50,8 +50,8 @@ def span(least, expected, most):
 
 
 def test_bytes_are_those_of_warm_up_repetitions_and_at_most_the_proof(planned):
-    # Two tasks with 1 MiB each: a warm-up, 1 to 4 repetitions of 3 points, and a proof of contents.
-    moved = span(8 * MIB, None, (2 + 24 + 2) * MIB)
+    # Two tasks with 1 MiB each: a warm-up, a repetition of 3 points, and a proof of contents.
+    moved = span(8 * MIB, None, (2 + 6 + 2) * MIB)
     cases = planned()
     assert (cases['Writes']['bytes_written'], cases['Writes']['bytes_read']) == (moved, moved)
     room = cases['Writes']['room_bytes'], cases['Writes']['room_inodes']
@@ -145,7 +145,7 @@ def test_a_session_with_another_share_of_a_task_tells_nothing(planned, site, pas
 
 def test_the_table_has_every_case_and_the_totals(on_site):
     said = on_site('plan').out
-    assert re.search(r'Writes/local:default/scratch/default/1n +3 +1 \.\. 4 +8 MiB \.\. 28 MiB +8 MiB', said)
+    assert re.search(r'Writes/local:default/scratch/default/1n +3 +1 +8 MiB \.\. 10 MiB +8 MiB', said)
     assert re.search(r'^writes in all: 10 MiB \.\. ', said, re.MULTILINE)
 
 

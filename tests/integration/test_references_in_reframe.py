@@ -46,12 +46,12 @@ POINTS = {'Inside': 'pass', 'Outside': 'fail', 'StraddlingInside': 'pass', 'Stra
 def local(tmp_path_factory, make_stub_fio):
     """A site with references, the checks beside it, and a benchmark that claims what the test wants."""
     home = tmp_path_factory.mktemp('site')
-    fio = make_stub_fio(home / 'stubs', ('.', {'seconds': 0.03, 'runtime_ms': [20, 22]}))
+    fio = make_stub_fio(home / 'stubs', ('.', {'seconds': 0.13, 'runtime_ms': [120, 132]}))
     python = home / 'stubs' / 'python'
     python.write_text(PYTHON.format(python=sys.executable))
     python.chmod(0o755)
     engines = f'[{{name: fio, program: {fio}}}]'
-    text = trial(engines=engines, partition=f'python: {python}', more='bytes_per_task: 1MiB')
+    text = trial(engines=engines, partition=f'python: {python}', more='bytes_per_task: 6MiB')
     site = LocalSite(home, text, home / 'checks')
     (home / 'checks' / 'access').mkdir(parents=True)
     (home / 'checks' / 'access' / 'write.py').write_text(writes(*VERDICTS))

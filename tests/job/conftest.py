@@ -249,6 +249,7 @@ def count_short_launches() -> Callable[[], AbstractContextManager[None]]:
     def counted() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(launch_rules, 'CLOCK_MIN_S', 0.0)
+            patch.setattr('seatrial.model.metric.LONG_S', 0.0)
             yield
 
     return counted

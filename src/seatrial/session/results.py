@@ -126,11 +126,12 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
     places = [place for place in slow_places(result) if not any(place in said for _, said in found)]
     shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {said}' for verdict, said in found], WORST_SHOWN)
     room = max(1, LINES_OF_WORST // max(1, len(shown)))
-    return [
-        line
-        for said in (*places, *shown, *cut(left, PLACES_SHOWN))
-        for line in textwrap.wrap(said, WIDE, max_lines=room, placeholder=' ...', subsequent_indent='    ')
-    ]
+    return [_shortened(said, room * WIDE) for said in (*places, *shown, *cut(left, PLACES_SHOWN))]
+
+
+def _shortened(said: str, length: int) -> str:
+    """In one line, which a terminal may wrap: a file of the output can be searched for it."""
+    return said if len(said) <= length else f'{said[: length - 4].rpartition(" ")[0]} ...'
 
 
 def _context(session: Session, result: SessionResult) -> str:
