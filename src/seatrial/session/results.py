@@ -86,8 +86,8 @@ def show(
         console.print(line, soft_wrap=True)
     for line in _not_well(result, [left for _, records in cases for left in left_behind(records)]):
         console.print(line, soft_wrap=True)
-    for line in _wrapped(_context(session, result)):
-        console.print(line, soft_wrap=True)
+    for line in _context(session, result):
+        console.print(f'  {line}', soft_wrap=True)
 
 
 def _wrapped(text: str, indent: str = '  ') -> list[str]:
@@ -134,18 +134,18 @@ def _shortened(said: str, length: int) -> str:
     return said if len(said) <= length else f'{said[: length - 4].rpartition(" ")[0]} ...'
 
 
-def _context(session: Session, result: SessionResult) -> str:
-    """In one line: verdicts, references and criteria by what they came to, and how many notes stand on the page."""
+def _context(session: Session, result: SessionResult) -> list[str]:
+    """In a few lines: verdicts, references and criteria by what they came to, and how many notes the page has."""
     found = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
     references = [] if session.contract else [_references(session, result)]
-    said = [found, *references, *(score.sentence for score in result.scores)]
+    said = [score.sentence for score in result.scores]
     every = [*(each for case in result.cases for each in case.expectations), *result.relations]
     enforced = Counter(each.relation.verdict for each in every if each.enforced)
     words = {HOLDS: 'met', FAILS: 'missed', UNDECIDED: 'undecided'}
     said += [f'expectations enforced: {", ".join(f"{n} {words[v]}" for v, n in enforced.items())}'] * bool(enforced)
     notes = {label for case in result.cases for label in case.labels}
     said += [f'{counted(len(notes), "note")} on the page'] * bool(notes)
-    return '; '.join(said)
+    return ['; '.join([found, *said]), *references]
 
 
 def _say_everything(console: Console, session: Session, result: SessionResult) -> None:
