@@ -49,8 +49,8 @@ class TestWithTheRealFio:
         assert done.returncode == 0, done.stdout + done.stderr
         assert {check: case['verdict'] for check, case in cases.items()} == dict.fromkeys(CHECKS, 'MEASURED')
         metrics = [each for case in cases.values() for each in case['metrics']]
-    # What its few bytes take less than 100 ticks of fio's clock for is no figure.
-    assert all(each['values'] or each['why'].startswith('no figure: ') for each in metrics)
+        # What its few bytes take less than 100 ticks of fio's clock for is no figure.
+        assert all(each['values'] or each['why'].startswith('no figure: ') for each in metrics)
 
     def test_a_rate_is_in_operations_a_second_and_a_tail_latency_in_seconds(self, session):
         _, cases, _ = session
