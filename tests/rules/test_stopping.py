@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seatrial.model.plan import StoppingRule
-from seatrial.rules.stopping import Interval, State, state, t_interval, t_quantile, t_within
+from seatrial.rules.stopping import (
+    Interval,
+    State,
+    expected_repetitions,
+    state,
+    t_interval,
+    t_quantile,
+    t_within,
+)
 
 TEN = StoppingRule(max_relative_error=0.10)
 FIVE = StoppingRule(max_relative_error=0.05)
@@ -231,3 +239,20 @@ def test_the_comparison_with_the_rule_notices_a_difference():
     wrong = benchmark.stopped(values, rule._replace(max_relative_error=0.02))
     with pytest.raises(AssertionError):
         benchmark.check_against_the_rule(values, rule, wrong, np.arange(20))
+
+
+@pytest.mark.parametrize('between', [0.0, 0.2])
+@pytest.mark.parametrize('noise', [0.02, 0.15, 0.38, 2.0])
+def test_what_is_expected_of_a_scatter_is_what_values_that_scatter_so_come_to(noise, between):
+    rule = TEN._replace(between=between)
+    made = expected_repetitions(rule, noise)
+
+    def scattered(number):
+        """Values with exactly this standard deviation as a share of their mean."""
+        values = np.array([(-1.0) ** each for each in range(number)])
+        values = (values - values.mean()) / values.std(ddof=1)
+        return [100.0 * (1 + noise * float(each)) for each in values]
+
+    # Each number of repetitions has its own values: one of them ends the rule, and no smaller one does.
+    ended = [n for n in range(rule.minimum, rule.maximum) if state({'rate': scattered(n)}, rule).action != 'more']
+    assert made == (ended[0] + rule.extra if ended else rule.maximum)

@@ -168,7 +168,7 @@ def _why_nothing(log: DarshanLog, operation: str | None) -> str:
 
 
 def _only(log: DarshanLog, operation: str) -> DarshanLog:
-    """The log with the counters of one operation alone; those of both that cannot be told apart are left out."""
+    """The log with the counters of one operation alone; what may be of either operation is left out."""
 
     def own(record: Record) -> Record:
         other = 'read' if operation == 'write' else 'write'

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from seatrial.model.plan import Case, StoppingRule, TrialPlan
+from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, duration, quantity
-from seatrial.rules.stopping import t_quantile
+from seatrial.rules.stopping import expected_repetitions
 from seatrial.workload.registry import kind_of, metrics_of, resized
 from seatrial.workload.words import counted
 
@@ -109,7 +109,7 @@ def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: flo
         not plan.sizing.fixed or all(rate or seconds > plan.sizing.min_s for _, rate, seconds in found),
         [Launches(number, *each) for each, number in found.items()],
         0 if plan.sizing.fixed or kind_of(plan.kind).once else 1,
-        usual_repetitions(rule, noise),
+        expected_repetitions(rule, noise),
         fewest,
         noise,
         rule.budget_s,
@@ -130,16 +130,6 @@ def _launch(
     taken_s = size / rate.value
     # Where caches do not decide the size, a task does as much more as it takes to last.
     return (size, rate, taken_s) if sizing.fixed or taken_s >= least_s else (None, None, least_s)
-
-
-def usual_repetitions(rule: StoppingRule, noise: float) -> int:
-    """How many the rule makes where repetitions scatter so: the first number whose interval is narrow enough."""
-    if rule.fixed:
-        return rule.minimum
-    for number in range(max(2, rule.minimum), rule.maximum + 1):
-        if t_quantile(rule.confidence, number - 1) * noise <= rule.max_relative_error * number**0.5:
-            return number + rule.extra
-    return rule.maximum + rule.extra
 
 
 def shown(rows: pl.DataFrame, case: Case, profile: str) -> Shown:

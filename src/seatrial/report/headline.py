@@ -2,15 +2,37 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import MetricResult
 from seatrial.model.plan import Case
 from seatrial.report.figures import brief, cache_words, is_valid, percent
 from seatrial.workload.base import COLD, UNKNOWN
-from seatrial.workload.headline import HEADLINE, HeadlineFigure
 from seatrial.workload.words import counted
+
+
+class HeadlineFigure(NamedTuple):
+    """name: as results.json has it; words: as people read it.
+
+    metric, unit: of all metrics of this name in this base unit the best one is meant
+    beside: the metric of the same point that is shown with it, with the words for it; empty: none
+    """
+
+    name: str
+    words: str
+    metric: str
+    unit: str
+    beside: tuple[str, str] = ('', '')
+
+
+HEADLINE = (
+    HeadlineFigure('write', 'best write', 'write', 'B/s'),
+    HeadlineFigure('read', 'best read', 'read', 'B/s'),
+    HeadlineFigure('random_read', 'random reads', 'randread_iops', 'op/s', ('randread_p99', 'p99')),
+    HeadlineFigure('create', 'file creates', 'file_create', 'op/s'),
+    HeadlineFigure('stat', 'file stats', 'file_stat', 'op/s'),
+)
 
 _RANKS = {'': 0, COLD: 0, UNKNOWN: 1}
 """By what answered: a figure of the servers stands before one that a cache may have given, however fast that is."""

@@ -138,7 +138,24 @@ def settled(values: Sequence[float], rule: StoppingRule) -> bool:
         return False
     interval = t_interval(values, rule.confidence)
     own_error = interval.half_width / t_quantile(rule.confidence, interval.n - 1)
-    return own_error <= math.sqrt(OWN_SHARE) * rule.between * abs(interval.mean)
+    return own_error <= settling_error(rule) * abs(interval.mean)
+
+
+def settling_error(rule: StoppingRule) -> float:
+    """The standard error of a mean, as a share of it, at which a night repeats no more; 0: it has no such rule."""
+    return math.sqrt(OWN_SHARE) * rule.between
+
+
+def expected_repetitions(rule: StoppingRule, noise: float) -> int:
+    """How many the rule makes where repetitions scatter by this share of their mean."""
+    if rule.fixed:
+        return rule.minimum
+    for number in range(max(2, rule.minimum), rule.maximum + 1):
+        own_error = noise / math.sqrt(number)
+        is_short = t_quantile(rule.confidence, number - 1) * own_error <= rule.max_relative_error
+        if is_short or own_error <= settling_error(rule):
+            return number + rule.extra
+    return rule.maximum
 
 
 def _valid(values: Values) -> Sequence[float]:
