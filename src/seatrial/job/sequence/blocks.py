@@ -84,19 +84,17 @@ def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figu
         if any(each.effect != 'invalid' for each in faults):
             return 'invalid', shortest
         for each in metrics_of(point, phase):
-            if not sample.valid_for(each.name):
-                values[each.name].append(None)
-            elif each.name in sample.figures:
-                values[each.name].append(sample.figures[each.name])
-        known = sample.measurement and all(each.rule in (*TOO_SHORT, *OF_TIME) for each in faults)
-        if not known and not phase_of(point, phase).leaves:
+            valid = sample.valid_for(each.name)
+            values[each.name].append(sample.figures.get(each.name) if valid else None)
+        in_order = sample.measurement and all(each.rule in (*TOO_SHORT, *OF_TIME) for each in faults)
+        if not in_order and not phase_of(point, phase).leaves:
             for later in point.phases[point.phases.index(phase) + 1 :]:
                 for each in metrics_of(point, later):
                     values[each.name].append(None)
             break
     steering = {each.name: values[each.name] for each in metrics_at(point) if each.steers}
-    valid = {name: own for name, own in steering.items() if None not in own}
-    progress = state(valid, trial.plan.stopping) if valid else State('done', 'invalid')
+    known = {name: own for name, own in steering.items() if None not in own}
+    progress = state(known, trial.plan.stopping) if known else State('done', 'invalid')
     return progress.reason if progress.action == 'done' else '', shortest
 
 
