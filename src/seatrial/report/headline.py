@@ -100,7 +100,7 @@ def _best(figure: HeadlineFigure, result: SessionResult) -> Headline:
     ]
     valid = [(case, each) for case, each in measured if is_valid(each)]
     if not valid:
-        return Headline(figure, why='no valid figure' if measured else 'not measured')
+        return Headline(figure, why=measured[0][1].why if measured else 'not measured')
     case, best = max(valid, key=lambda found: _worth(found[1]))
     name, _ = figure.beside
     beside = [each for each in case.metrics if (each.name, each.point) == (name, best.point) and is_valid(each)]

@@ -141,8 +141,7 @@ def evidence_of(
     """A session that has been judged, with its records and raw output."""
     said = {'site': session.site.name, 'label': session.profile.label, 'units': session.site.units}
     more = {'notices': notices, 'not_applicable': session.not_applicable}
-    before = {} if session.contract else figures_before(session)
-    return evidence_in(session.folder, cases, result, **said, **more, before=before)
+    return evidence_in(session.folder, cases, result, **said, **more, before=figures_before(session))
 
 
 def evidence_in(
@@ -164,6 +163,8 @@ LOOKED_BACK = 20  # sessions
 def figures_before(session: Session) -> dict[tuple[Case, str], float]:
     """By case and metric the valid means of the newest session of this profile before it that has them, of a few."""
     found = dict[tuple[Case, str], float]()
+    if session.contract or not session.profile.judges:  # one allocation, or too few repetitions to compare
+        return found
     columns = ('session', 'profile', *CASE, 'metric', 'metric_verdict', 'value')
     earlier = (pl.col('session') < session.id) & (pl.col('profile') == session.profile.name)
     usable = (pl.col('metric_verdict') != Verdict.INVALID.value) & pl.col('value').is_not_null()

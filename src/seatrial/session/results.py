@@ -103,7 +103,7 @@ def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]]
     """The figures under each other."""
     lines = headline_of(result)
     tasks = {(plan.case, point.label): point.tasks for plan, _ in cases for point in plan.points}
-    before = {} if session.contract else figures_before(session)
+    before = figures_before(session)
     system = session.site.units
     rows = [(each.figure.words, each.words(system), each.where(tasks), each.changes(before)) for each in lines]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
