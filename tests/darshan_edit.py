@@ -12,8 +12,15 @@ import pytest
 
 TRANSCRIPTS = Path(__file__).parent / 'transcripts' / 'darshan'
 HEADER = struct.Struct('<8sqB7xQ2Q128Q64I')
-MODULES = {'POSIX': (1, 17), 'MPI-IO': (2, 17), 'STDIO': (9, 15)}
-"""The place in the header's maps, and how many times follow the counters of a record."""
+MODULES = {
+    'POSIX': (1, 2, 17),
+    'MPI-IO': (2, 2, 17),
+    'H5D': (4, 3, 17),
+    'STDIO': (9, 2, 15),
+    'HEATMAP': (15, 0, 0),
+    'DFS': (16, 2, 19),
+}
+"""The place in the header's maps, and how many numbers (ids, ranks, times) stand before and behind its counters."""
 JOB = struct.Struct('<7q1024s')  # the processes are the sixth; behind it stand the program and the mounts
 ID = 8  # bytes of a file's, which its names and each record begin with; then a record has its rank
 
@@ -21,13 +28,14 @@ ID = 8  # bytes of a file's, which its names and each record begin with; then a 
 def edited(source, target, counters=None, mounts=(), names=None, processes=None, partial=()):
     """Write the log of that name with other contents; returns its path.
 
-    counters: by the module's name, what is set in each of its records, 'rank' too
+    counters: by the module's name, what is set in each of its records, 'rank' too; a module that the log lacks gets
+              one record, of the first file that has a path, and one with nothing to set loses all
     mounts:   kernel type and path; names: others for files; partial: modules that get the flag
     """
     pytest.importorskip('darshan', reason='PyDarshan is not installed')
     content = (TRANSCRIPTS / f'{source}.darshan').read_bytes()
     version, magic, how, flags, *places = HEADER.unpack_from(content)
-    maps, versions = places[:130], places[130:]
+    maps, versions = places[:130], list(places[130:])
     *numbers, metadata = JOB.unpack_from(job := _inflated(content[HEADER.size : maps[0]]))
     numbers[5] = processes or numbers[5]
     table = ''.join(f'\n{kind}\t{path}' for kind, path in mounts).encode()
@@ -35,9 +43,12 @@ def edited(source, target, counters=None, mounts=(), names=None, processes=None,
     regions = [_inflated(content[maps[i] :][: maps[i + 1]]) for i in range(0, len(maps), 2)]
     for before, after in (names or {}).items():
         regions[0] = regions[0].replace(before.encode() + b'\0', after.encode() + b'\0')
+    first_file = regions[0].split(b'/')[0][-ID:]
     for module, changes in (counters or {}).items():
-        number, _ = MODULES[module]
-        regions[1 + number] = _changed(regions[1 + number], module, changes)
+        place = 1 + MODULES[module][0]
+        records = regions[place] or first_file
+        regions[place] = _changed(records, module, changes) if changes else b''
+        versions[place - 1] = versions[place - 1] or 1
     parts = [zlib.compress(JOB.pack(*numbers, metadata) + program + table + b'\0')]
     parts += [zlib.compress(each) if each else b'' for each in regions]
     start, found = HEADER.size, []
@@ -62,10 +73,11 @@ def _inflated(content):
 def _changed(records, module, changes):
     from darshan.backend.cffi_backend import counter_names
 
-    names, (_, times) = counter_names(module), MODULES[module]
-    found, size = bytearray(records), 2 * ID + 8 * (len(names) + times)
-    for start in range(0, len(records), size):
+    names, (_, before, behind) = counter_names(module), MODULES[module]
+    size = ID * (before + len(names) + behind)
+    found = bytearray(records.ljust(size, b'\0'))
+    for start in range(0, len(found), size):
         for name, value in changes.items():
-            at = ID if name == 'rank' else 2 * ID + 8 * names.index(name)
+            at = ID if name == 'rank' else ID * (before + names.index(name))
             struct.pack_into('<q', found, start + at, value)
     return bytes(found)

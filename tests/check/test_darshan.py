@@ -49,7 +49,6 @@ def stand_in(tmp_path, monkeypatch):
 def test_genuine_logs_say_what_was_kept_of_them():
     names = [name for name in NAMES if not name.startswith('fio')]
     kept = [json.loads((TRANSCRIPTS / f'{name}.json').read_text()) for name in names]
-    assert len(kept) == 8
     logs = read_logs([TRANSCRIPTS / f'{name}.darshan' for name in names])
     assert [(log.version, log.processes, log.partial, log.records) for log in logs] == [
         (each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records']))

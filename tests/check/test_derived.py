@@ -240,41 +240,6 @@ def test_a_derived_check_is_as_the_house_writes_them(tmp_path, repository, name)
         assert done.returncode == 0, done.stdout
 
 
-# Through a library
-
-
-def by_library(module, **changed):
-    """16 writes of 256 KiB by 4 tasks, and what HDF5 and PnetCDF write into their headers with it."""
-    posix = {
-        'POSIX_WRITES': 20,
-        'POSIX_BYTES_WRITTEN': 4 * MIB + 400,
-        'POSIX_MAX_BYTE_WRITTEN': 4 * MIB + 399,
-        'POSIX_SEQ_WRITES': 18,
-        'POSIX_CONSEC_WRITES': 12,
-        'POSIX_SIZE_WRITE_0_100': 4,
-        'POSIX_SIZE_WRITE_100K_1M': 16,
-    }
-    above = {'MPIIO_INDEP_WRITES': 20, 'MPIIO_BYTES_WRITTEN': 4 * MIB + 400}
-    above.update({'MPIIO_SIZE_WRITE_AGG_0_100': 4, 'MPIIO_SIZE_WRITE_AGG_100K_1M': 16})
-    own = {'WRITES': 16} if module == 'H5D' else {'INDEP_WRITES': 16}
-    own.update(BYTES_WRITTEN=4 * MIB, SIZE_WRITE_AGG_100K_1M=16, ACCESS1_ACCESS=256 * KIB, ACCESS1_COUNT=16)
-    dataset = {f'{module}_{name}': value for name, value in {**own, **changed}.items()}
-    records = (Record('POSIX', '/f', ALL, posix), Record('MPI-IO', '/f', ALL, above))
-    return DarshanLog('', 4, False, records, libraries=(Record(module, '/f:data', ALL, dataset),))
-
-
-@pytest.mark.parametrize(('module', 'interface'), [('H5D', 'hdf5'), ('PNETCDF_VAR', 'netcdf')])
-def test_one_clear_pattern_of_a_library_is_replayed_through_it(module, interface):
-    shape = shape_of(by_library(module))
-    wanted = {'operations': ('write',), 'transfer_size': '256KiB', 'bytes_per_task': '1MiB', 'tasks': 4}
-    assert shape.point == data_access('single', 'segment', interface=interface, **wanted)
-
-
-def test_a_library_that_shows_a_part_of_the_bytes_alone_is_not_replayed():
-    with pytest.raises(Underivable, match='no size of its transfers moves 90 %'):
-        shape_of(by_library('H5D', BYTES_WRITTEN=3 * MIB, WRITES=12))
-
-
 # Sizes for an ageing
 
 

@@ -229,6 +229,36 @@ def test_what_shows_no_one_pattern_is_refused(derive, tmp_path, counters, operat
     assert (found.status, found.out) == (64, '') and said in found.err
 
 
+# Other modules
+
+
+@pytest.mark.parametrize(('source', 'interface'), [('hdf5', 'hdf5'), ('pnetcdf', 'netcdf')])
+def test_one_clear_pattern_of_a_library_is_replayed_through_it(derive, pydarshan, source, interface):
+    found = derive(str(TRANSCRIPTS / f'{source}.darshan'), '--operation=write')
+    assert found.status == 0, found.err
+    assert f"interface='{interface}'" in found.out and "'transfer_size', (262144,)" in found.out
+
+
+@pytest.mark.parametrize(
+    ('source', 'counters', 'said'),
+    [
+        (
+            'hdf5',
+            {'H5D': {'H5D_BYTES_WRITTEN': 3 * MIB, 'H5D_WRITES': 12}},
+            'its transfers have no one order',
+        ),
+        (
+            'mfwa',
+            {'POSIX': {}, 'HEATMAP': {}, 'DFS': {'DFS_BYTES_WRITTEN': 3 * MIB}},
+            'none that is replayed: DFS 3 MiB',
+        ),
+    ],
+)
+def test_bytes_that_no_pattern_explains_are_named_and_refused(derive, tmp_path, source, counters, said):
+    found = derive(str(edited(source, tmp_path / 'x.darshan', counters)), '--operation=write')
+    assert found.status == 64 and said in found.err
+
+
 # The mounts
 
 FIRST, SECOND = '/scratch/trial/f3.00000000', '/scratch/trial/f3.00000001'
