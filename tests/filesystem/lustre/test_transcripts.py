@@ -25,7 +25,6 @@ from seatrial.filesystem.lustre.params import (
 )
 from seatrial.filesystem.lustre.striping import DirectoryStriping, Striping, parse_getdirstripe, parse_getstripe
 from seatrial.filesystem.lustre.targets import (
-    CheckedDevice,
     parse_check,
     parse_df,
     parse_interfaces,
@@ -72,11 +71,16 @@ def part(text: str, first: str, stop: str) -> str:
     return ''.join(lines[begin : next(ends, len(lines))])
 
 
-def connections(text: str) -> tuple[CheckedDevice, ...]:
+def connections(text: str) -> dict[str, str]:
     """`lfs check` of which stdout and stderr were captured together."""
     lines = text.splitlines(keepends=True)
     errors = [line for line in lines if line.startswith('lfs check: ')]
     return parse_check(''.join(line for line in lines if line not in errors), ''.join(errors))
+
+
+def errors(text: str) -> list[str]:
+    """Of the first line of `lfs check` on stderr."""
+    return list(parse_check('', text.partition('\n')[0] + '\n').values())
 
 
 def traffic_in(text: str) -> dict[str, int]:
@@ -156,11 +160,11 @@ SHOWN = [
     Shown('010', parse_df, osts, ALL_OSTS),
     Shown('010', parse_df, lambda v: (v.complete, v.rows[2].free), (True, 5537792 * 1024)),
     Shown('011', parse_df, same, refused('rounded sizes')),
-    Shown('012', parse_df, lambda v: (v.rows[0].total, v.rows[0].used), (1254426, 340)),
+    Shown('012', parse_df, lambda v: v.rows[0].total, 1254426),
     Shown('013', parse_df, same, refused('not the heading of lfs df')),
-    Shown('014', connections, lambda v: (len(v), any(each.fault for each in v)), (15, False)),
-    Shown('015', connections, lambda v: v[2], CheckedDevice(f'lustre-OST0000-osc-{CLIENT}')),
-    Shown('016', parse_mounted, same, (('lustre', CLIENT, '/mnt/lustre'),), '', 'ffff'),
+    Shown('014', connections, lambda v: (len(v), any(v.values())), (15, False)),
+    Shown('015', connections, lambda v: v[f'lustre-OST0000-osc-{CLIENT}'], ''),
+    Shown('016', parse_mounted, same, ('lustre', CLIENT, '/mnt/lustre'), '', 'ffff'),
     Shown('016', parse_mounted, same, refused('not the name of a mount')),
     Shown(
         '017',
@@ -195,11 +199,9 @@ SHOWN = [
     Shown('046', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c4.S4M'),
     Shown('047', parse_getstripe, canonical, 'E1M.Lmdt.E-1.c2.S4M', '', r'\d'),
     Shown('047', parse_getstripe, canonical, 'E1M.Lmdt.E-1.c2.S4M', 'lcm', ''),
-    Shown('048', parse_getstripe, lambda v: (canonical(v), v.of_directory), ('c1.S4M', True), '', '$'),
-    Shown(
-        '048', parse_getstripe, lambda v: (canonical(v), v.of_directory), ('c2.S2M.o1_2', False), 'ddef/f', 'stripe'
-    ),
-    Shown('049', parse_getstripe, lambda v: (canonical(v), v.of_directory), ('c2.S2M', True), '', r'\d'),
+    Shown('048', parse_getstripe, canonical, 'c1.S4M', '', '$'),
+    Shown('048', parse_getstripe, canonical, 'c2.S2M.o1_2', 'ddef/f', 'stripe'),
+    Shown('049', parse_getstripe, canonical, 'c2.S2M', '', r'\d'),
     Shown('049', parse_getstripe, canonical, 'c2.S2M.o1_2', 'lmm', 'stripe'),
     Shown('051', parse_getstripe, canonical, 'N2.E-1.c1.S4M.o3', 'flr', r'\d'),
     Shown('051', second(parse_getstripe, 'flr\n'), lambda v: v.pieces[1].flags, ('init', 'stale'), '', 'CRC'),
@@ -208,17 +210,17 @@ SHOWN = [
     Shown('054', parse_pool, same, (0, 1), 'Pool:', 'pfile'),
     Shown('054', parse_getstripe, canonical, 'c2.S4M.o1_0.pflash', 'pfile', 'lmm_x|$'),
     Shown('054', parse_df, osts, [(0, ''), (1, '')], 'UUID', ''),
-    Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, 'none', (1,)), '', r'\d'),
-    Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, 'none', (1,)), r'lmv_stripe_count:  ', ''),
-    Shown('061', parse_getdirstripe, same, DirectoryStriping(2, 0, 'fnv_1a_64', (0, 1)), '', r'lmv_stripe_count:  '),
+    Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, (1,)), '', r'\d'),
+    Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, (1,)), r'lmv_stripe_count:  ', ''),
+    Shown('061', parse_getdirstripe, same, DirectoryStriping(2, 0, (0, 1)), '', r'lmv_stripe_count:  '),
     Shown('061', parse_getdirstripe, lambda v: v.mdts, (0, 1), r'lmv_stripe_count:  ', 'dm2'),
     Shown('062', parse_getdirstripe, lambda v: (v.mdt_count, v.mdts), (2, (1, 0))),
-    Shown('063', parse_getdirstripe, same, DirectoryStriping(2, -1, 'none', (), 3), '', 'lmv_stripe_count: 0'),
+    Shown('063', parse_getdirstripe, same, DirectoryStriping(2, -1), '', 'lmv_stripe_count: 0'),
     Shown('063', parse_getdirstripe, lambda v: v.mdt_count, 2, r'lmv_stripe_count: 2.*fnv', ''),
     Shown('064', parse_getdirstripe, same, refused('not a line of a layout')),
     Shown('065', parse_df, same, refused('not the heading of lfs df')),
     Shown('066', parse_getstripe, lambda v: v.pieces[0].pattern, ('0',), r'stripe_count:  1$', 'lmv'),
-    Shown('066', parse_getdirstripe, lambda v: v.max_inherit, -1, 'lmv', 'lmv'),
+    Shown('066', parse_getdirstripe, lambda v: v.mdts, (), 'lmv', 'lmv'),
     Shown('070', parse_getstripe, canonical, 'c4.S4M.o1_2_3_0', 'e5', ''),
     Shown('071', parse_getstripe, same, refused('not a line of a layout')),
     Shown('071', parse_usage, lambda v: '-S' in v, True, '', 'rc'),
@@ -227,30 +229,23 @@ SHOWN = [
     Shown('075', parse_getstripe, same, refused('not a line of a layout')),
     Shown('076', parse_getstripe, same, refused('no layout is shown')),
     Shown('077', connections, len, 15, 'lustre-OST0000-osc-MDT0000', 'rc'),
-    Shown(
-        '077',
-        parse_quota,
-        lambda v: (v[0].name, v[0].bytes_used, v[0].inodes_used),
-        ('tester', 2048, 1),
-        'Disk',
-        'rc',
-    ),
+    Shown('077', parse_quota, lambda v: (v[0].bytes_used, v[0].inodes_used), (2048, 1), 'Disk', 'rc'),
     Shown('077', parse_df, lambda v: (len(v.rows), v.complete), (2, False), 'UUID', '/proc'),
-    Shown('077', each(parse_stats, '.stats'), lambda v: v[f'{OSC}.stats'].counters, {}, 'llite', 'rc'),
-    Shown('100', each(parse_stats, ''), lambda v: v[f'{LLITE}.stats'].counters['open'].samples, 3),
-    Shown('101', each(parse_stats, ''), lambda v: v[f'{OSC}.stats'].counters['read_bytes'].total, 4 * MIB),
-    Shown('102', each(parse_stats, ''), lambda v: v[f'{MDC}.md_stats'].counters['create'].samples, 27),
+    Shown('077', each(parse_stats, '.stats'), lambda v: v[f'{OSC}.stats'], {}, 'llite', 'rc'),
+    Shown('100', each(parse_stats, ''), lambda v: v[f'{LLITE}.stats']['open'].samples, 3),
+    Shown('101', each(parse_stats, ''), lambda v: v[f'{OSC}.stats']['read_bytes'].total, 4 * MIB),
+    Shown('102', each(parse_stats, ''), lambda v: v[f'{MDC}.md_stats']['create'].samples, 27),
     Shown('103', each(parse_stats, ''), lambda v: len(v), 4),
     Shown(
         '105',
         each(parse_histograms, 'rpc_stats'),
-        lambda v: v[f'{OSC}.rpc_stats'].tables[0].buckets[-1],
+        lambda v: v[f'{OSC}.rpc_stats']['pages per rpc'][-1],
         ('256', 4, 38),
     ),
     Shown(
         '105',
         each(parse_histograms, 'brw_stats'),
-        lambda v: [t.title for t in v['osd-zfs.lustre-MDT0001.brw_stats'].tables][4],
+        lambda v: list(v['osd-zfs.lustre-MDT0001.brw_stats'])[4],
         'disk I/O size',
     ),
     Shown('105', each(parse_histograms, 'extents_stats'), same, refused("not a line of a histogram: 'disabled'")),
@@ -263,7 +258,6 @@ SHOWN = [
         lambda v: (v[f'{OSC}.import'].state, v[f'{OSC}.import'].server_version),
         ('FULL', '2.17.0.0'),
     ),
-    Shown('108', each(parse_import, '.import'), lambda v: v[f'{OSC}.import'].attempts, 3),
     Shown(
         '108', each(parse_states, '.state'), lambda v: [c.state for c in v[f'{OSC}.state'].changes].count('IDLE'), 2
     ),
@@ -272,7 +266,7 @@ SHOWN = [
     Shown(
         '111',
         each(parse_stats, ''),
-        lambda v: v[f'{LLITE}.stats'].counters['read_bytes'].total,
+        lambda v: v[f'{LLITE}.stats']['read_bytes'].total,
         32 * MIB,
         'llite',
         'osc',
@@ -284,7 +278,7 @@ SHOWN = [
         lambda v: (v['read_bytes'], v['write_bytes'], v['called_write_bytes']),
         (24 * MIB, 80 * MIB, 80 * MIB),
     ),
-    Shown('451', each(parse_stats, ''), lambda v: v[f'{SHIFTED}.stats'].counters['read_bytes'].unit, 'reqs'),
+    Shown('451', each(parse_stats, ''), lambda v: v[f'{SHIFTED}.stats']['read_bytes'].unit, 'reqs'),
     Shown('460', parse_interfaces, same, ('10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0',)),
     Shown('461', values, lambda v: v['llite.lustre-ffff888109352000.hybrid_io_write_threshold_bytes'], '2097152'),
     Shown('462', each(parse_states, 'state'), lambda v: v[f'osc.{IDLING_OST}.state'].current, 'IDLE', 'osc', 'osp'),
@@ -293,19 +287,19 @@ SHOWN = [
     Shown('466', values, lambda v: v['lod.lustre-MDT0000-mdtlov.qos_prio_free'], '90%'),
     Shown('467', values, lambda v: v['osp.lustre-OST0003-osc-MDT0001.active'], '1'),
     Shown('112', values, lambda v: v['jobid_var'], 'disable'),
-    Shown('112', each(parse_job_stats, 'job_stats'), lambda v: v['obdfilter.lustre-OST0000.job_stats'], ()),
+    Shown('112', each(parse_job_stats, 'job_stats'), lambda v: v['obdfilter.lustre-OST0000.job_stats'], {}),
     Shown(
         '114',
         each(parse_job_stats, 'job_stats'),
-        lambda v: v['obdfilter.lustre-OST0001.job_stats'][0].counters['write_bytes'].buckets,
-        (('1M', 4),),
+        lambda v: next(iter(v['obdfilter.lustre-OST0001.job_stats'].values()))['write_bytes'][:2],
+        (4, 'bytes'),
         'obdf',
         r'obdfilter.lustre-OST0002',
     ),
     Shown(
         '114',
         each(parse_job_stats, 'job_stats'),
-        lambda v: [job.id for job in v['mdt.lustre-MDT0000.job_stats']][-1],
+        lambda v: list(v['mdt.lustre-MDT0000.job_stats'])[-1],
         '4242',
         'mdt',
         'mdt.lustre-MDT0001',
@@ -313,11 +307,9 @@ SHOWN = [
     Shown('115', parse_params, same, refused('not a parameter')),
     Shown('116', values, lambda v: v['lov.lustre-MDT0000-mdtlov.qos_threshold_rr'], '17%', 'lov', ''),
     Shown('117', parse_df, same, refused('not the heading of lfs df')),
-    Shown(
-        '118', parse_quota, lambda v: [(row.who, row.id, row.inodes_used) for row in v], [('usr', 0, 711)], '', 'Disk'
-    ),
+    Shown('118', parse_quota, lambda v: [row.inodes_used for row in v], [711], '', 'Disk'),
     Shown('118', parse_quota, same, refused('not the heading of a quota in KiB'), r'Disk.*tester', 'Disk'),
-    Shown('118', parse_quota, lambda v: (v[0].who, v[0].id), ('prj', 100), r'Disk.*prj', 'Display'),
+    Shown('118', parse_quota, len, 1, r'Disk.*prj', 'Display'),
     Shown('119', values, lambda v: v['obdfilter.lustre-OST0003.no_create'], '0'),
     Shown(
         '119',
@@ -357,7 +349,7 @@ SHOWN = [
     Shown('220', mdtest.parse_output, lambda v: v.version, '4.0.0', '', 'rc'),
     Shown('221', mdtest.parse_output, lambda v: v.version, '4.0.0', '', 'rc'),
     Shown('222', mdtest.parse_output, lambda v: v.version, '4.0.0', '', '$x'),
-    Shown('230', parse_job_stats, lambda v: '2' in [job.id for job in v], True, '- job_id', ''),
+    Shown('230', parse_job_stats, lambda v: '2' in v, True, '- job_id', ''),
     Shown('300', parse_targets, lambda v: v[3].active, True, 'OBDS', 'UUID'),
     Shown('300', connections, len, 11, 'lustre-OST0000-osc', r'\d'),
     Shown('302', parse_df, same, refused('not the heading of lfs df'), 'lustre', ''),
@@ -375,7 +367,7 @@ SHOWN = [
     Shown(
         '320',
         connections,
-        lambda v: v[-1].fault,
+        lambda v: [*v.values()][-1],
         'Transport endpoint is not connected (107)',
         'lustre-OST0000-osc',
         r'\[',
@@ -406,14 +398,7 @@ SHOWN = [
         'obdfilter',
         r'\d',
     ),
-    Shown(
-        '350',
-        parse_mounted,
-        lambda v: [mounted.path for mounted in v],
-        ['/mnt/lustre', '/mnt/lustre2'],
-        'lustre',
-        ' ',
-    ),
+    Shown('350', parse_mounted, lambda v: v.path, '/mnt/lustre2', 'lustre-ffff8881080', r' |\d'),
     Shown('351', parse_df, same, refused('not the heading of lfs df')),
     Shown('400', parse_df, same, refused('rounded sizes'), 'UUID', ''),
     Shown('401', ior.complaints, same, ()),
@@ -421,10 +406,10 @@ SHOWN = [
     Shown('405', parse_df, same, refused('rounded sizes')),
     Shown('410', values, lambda v: v['osd-zfs.lustre-OST0000.quota_slave_dt.enabled'], 'none', 'osd', ''),
     Shown('411', values, lambda v: v['osd-zfs.lustre-OST0000.quota_slave.enabled'], 'ug', 'osd', ''),
-    Shown('412', parse_quota, lambda v: (v[0].bytes_hard, v[0].inodes_soft), (12288 * 1024, 20), 'Disk', 'Disk'),
+    Shown('412', parse_quota, lambda v: v[0].bytes_limit, 12288 * 1024, 'Disk', 'Disk'),
     Shown('412', parse_quota, lambda v: [row.bytes_used for row in v], [8198 * 1024] * 2, 'Disk', 'rc=1'),
     Shown('412', parse_quota, same, refused('no quota is shown'), r'Disk.*root', ''),
-    Shown('413', parse_quota, lambda v: (v[0].bytes_hard, v[0].exact), (0, True)),
+    Shown('413', parse_quota, lambda v: v[0].bytes_limit, 0),
     Shown('420', parse_mounted, same, refused('not the name of a mount')),
     Shown('421', parse_getstripe, same, refused('not a line of a layout')),
     Shown('501', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
@@ -435,8 +420,8 @@ SHOWN = [
     Shown('541', failed_calls, same, []),
     Shown('542', failed_calls, same, []),
     Shown('543', each(parse_states, '.state'), times('DISCONN'), 5),
-    Shown('544', lambda text: parse_check(text, ''), lambda v: [each.fault for each in v], ['', '', '']),
-    Shown('544', lambda text: parse_check('', text), lambda v: v[0].fault, 'Input/output error (5)', stream='stderr'),
+    Shown('544', lambda text: parse_check(text, ''), lambda v: list(v.values()), ['', '', '']),
+    Shown('544', errors, same, ['Input/output error (5)'], stream='stderr'),
     Shown('546', each(parse_states, '.state'), times('EVICTED'), 1),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
@@ -454,13 +439,7 @@ SHOWN = [
         stream='stderr',
     ),
     Shown('119', parse_param_errors, lambda v: set(v.values()), {'Invalid argument'}, stream='stderr'),
-    Shown(
-        '300',
-        lambda text: parse_check('', text.partition('\n')[0] + '\n'),
-        lambda v: v[0].fault.partition(' (')[2],
-        '108)',
-        stream='stderr',
-    ),
+    Shown('300', errors, lambda v: v[0].partition(' (')[2], '108)', stream='stderr'),
     Shown(
         '600',
         parse_usage,

@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterable, List, Tuple
 
-from seatrial.filesystem.lustre import params as params
+from seatrial.filesystem.lustre import params
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.model.telemetry import READ, WRITTEN, RpcSize, Served
 
@@ -29,7 +29,7 @@ def check(found: Iterable[params.Param]) -> None:
     """Raises NotUnderstood where a device counts bytes without requests, as lctl of 2.17 shows an ordinary user
     counters under names of other devices (seen with wildcards). Requests that failed moved no bytes."""
     for param in found:
-        counted = params.parse_stats(param.value).counters if param.name.startswith(('osc.', 'mdc.')) else {}
+        counted = params.parse_stats(param.value) if param.name.startswith(('osc.', 'mdc.')) else {}
         for name, requests in BULK.items():
             moved, asked = counted.get(name), counted.get(requests)
             few = asked.samples if asked else 0
@@ -44,7 +44,7 @@ def traffic(found: Iterable[params.Param]) -> Dict[str, int]:
     wire: Dict[str, int] = {}
     calls: Dict[str, int] = {}
     for param in found:
-        counters = params.parse_stats(param.value).counters
+        counters = params.parse_stats(param.value)
         if param.name.startswith('llite.'):
             _add(calls, CALLS, counters, 'total')
         elif param.name.startswith(('osc.', 'mdc.')):
@@ -65,11 +65,10 @@ def rpc_sizes(found: Iterable[params.Param]) -> Tuple[RpcSize, ...]:
     """The sizes of the requests in these osc.*.rpc_stats, summed over targets. Raises NotUnderstood."""
     sizes: Dict[str, List[int]] = {}
     for param in found:
-        for table in params.parse_histograms(param.value).tables:
-            for bucket in table.buckets if table.title == RPC_SIZES else ():
-                own = sizes.setdefault(bucket.label, [0, 0])
-                own[0] += bucket.reads
-                own[1] += bucket.writes
+        for label, reads, writes in params.parse_histograms(param.value).get(RPC_SIZES, ()):
+            own = sizes.setdefault(label, [0, 0])
+            own[0] += reads
+            own[1] += writes
     return tuple(RpcSize(label, *own) for label, own in sizes.items())
 
 
@@ -81,14 +80,9 @@ def served(text: str, job: str) -> Tuple[Served, ...]:
         return ()
     found = []
     for param in params.parse_params('\n'.join(lines[begin:])):
-        if not param.name.endswith(JOB_STATS):
-            continue
-        target = param.name[: -len(JOB_STATS)].rpartition('.')[2]
-        for each in params.parse_job_stats(param.value):
-            if each.id == job:
-                found += [
-                    Served(target, name, counter.samples, counter.total, counter.unit)
-                    for name, counter in each.counters.items()
-                    if counter.samples
-                ]
+        if param.name.endswith(JOB_STATS):
+            target = param.name[: -len(JOB_STATS)].rpartition('.')[2]
+            for name, counter in params.parse_job_stats(param.value).get(job, {}).items():
+                if counter.samples:
+                    found.append(Served(target, name, counter.samples, counter.total, counter.unit))
     return tuple(found)

@@ -558,7 +558,7 @@ def _mounted(path: str) -> targets.ClientMount:
     if mount is None:
         raise NoAnswer(why_not)
     if mount not in _MOUNTED:
-        _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))[0]._replace(path=mount.point)
+        _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))._replace(path=mount.point)
     return _MOUNTED[mount]
 
 
@@ -822,7 +822,7 @@ def _checked(instance: str) -> str:
             seen = targets.parse_check(answer.stdout, answer.stderr)
         except (NoAnswer, NotUnderstood) as error:
             return unknown(str(error))
-        lost += [f'{_target(each.device)}: {each.fault}' for each in seen if each.fault and instance in each.device]
+        lost += [f'{_target(device)}: {fault}' for device, fault in seen.items() if fault and instance in device]
     return '; '.join(lost) or 'all in order'
 
 

@@ -1,11 +1,12 @@
 """Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK. Each
-parser returns all that a text said, or raises NotUnderstood. A text that was cut short has fewer counters, unnoticed:
-only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
+parser understands every line of a text, or raises NotUnderstood. A text that was cut short has fewer counters,
+unnoticed: only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
-from seatrial.filesystem.lustre.text import NotUnderstood, needed, number, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, needed, whole_lines
+from seatrial.model.telemetry import RpcSize
 
 HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')
@@ -16,16 +17,15 @@ _PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 _PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')
 DECADES_S = 1e9
 _TIME = re.compile(r'(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+)(?: secs[.\w]*)?\s*\Z')
-_COUNTER = re.compile(r'(\S+)\s+(\d+) samples \[(\w+)\]?(?: (\d+) (\d+) (\d+)(?: (\d+))?)?\s*\Z')
-_GAUGE = re.compile(r'([A-Za-z][\w ]*):\s+(-?\d+)\s*\Z')
-_TITLE = re.compile(r'(\S.*?)\s+(\w+)\s+% cum %\s+\|\s+(\w+)\s+% cum %\s*\Z')
+_COUNTER = re.compile(r'(\S+)\s+(\d+) samples \[(\w+)\]?(?: \d+ \d+ (\d+)(?: (\d+))?)?\s*\Z')
+_GAUGE = re.compile(r'[A-Za-z][\w ]*:\s+-?\d+\s*\Z')
+_TITLE = re.compile(r'(\S.*?)\s+\w+\s+% cum %\s+\|\s+\w+\s+% cum %\s*\Z')
 _BUCKET = re.compile(r'(\S+):\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+\s*\Z')
 _SIDES = re.compile(r'\s*read\s+(?:\|\s+)?write\s*\Z')
 _FIELD = re.compile(r'\s*(?:- )?([^:]+?):(?:\s+(.*?))?\s*\Z')
 _CHANGE = re.compile(r' - \[ (\d+), (\w+) \]\Z')
 _JOB_COUNTER = re.compile(r'  (\w+):\s+\{ samples:\s*(\d+)(?:, unit:\s*(\w+))?(.*)\}\Z')
-_JOB_NUMBER = re.compile(r'(min|max|sum|sumsq):\s*(\d+)')
-_JOB_BUCKET = re.compile(r'(\w+): (\d+)')
+_JOB_SUM = re.compile(r' sum:\s*(\d+)')
 
 
 class Param(NamedTuple):
@@ -36,60 +36,20 @@ class Param(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A counter of events, and the sizes or times of them in its unit ('bytes', 'usecs'), 0 where it tells none."""
+    """A counter of events since anybody cleared it, and the sum of them in its unit ('bytes', 'usecs'), 0 without."""
 
     samples: int
     unit: str
-    least: int = 0
-    most: int = 0
     total: int = 0
-    squares: int = 0  # the sum of their squares
-    buckets: Tuple[Tuple[str, int], ...] = ()  # how many were up to each size ('1M'), of job statistics
-
-
-class Stats(NamedTuple):
-    """Counters since start_s, or since anybody cleared them: only differences of two mean something."""
-
-    # taken_s, start_s: seconds since 1970 by the node's clock; 2.12 does not report start_s
-    taken_s: float
-    start_s: Optional[float]
-    counters: Dict[str, Counter]
-
-
-class Bucket(NamedTuple):
-    """One line of a histogram: its label as lctl prints it ('256', '1K'), and how many reads and writes."""
-
-    label: str
-    reads: int
-    writes: int
-
-
-class RpcHistogram(NamedTuple):
-    """One table of rpc_stats or brw_stats, as 'pages per rpc', in 'rpcs', 'ios' or 'count'."""
-
-    title: str
-    unit: str
-    buckets: Tuple[Bucket, ...]
-
-
-class Histograms(NamedTuple):
-    """The value of rpc_stats or brw_stats; gauges are the single numbers above the tables."""
-
-    taken_s: float
-    gauges: Dict[str, int]
-    tables: Tuple[RpcHistogram, ...]
 
 
 class Import(NamedTuple):
     """How this node is connected to one target."""
 
     name: str
-    target: str
     state: str  # FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED,
     server_version: str  # '2.17.0.0', or empty where the server does not tell it
     connection: str
-    attempts: int  # connections that were tried since the mount; idle targets add to them, so more are no fault
-    features: Tuple[str, ...]
 
 
 class StateChange(NamedTuple):
@@ -112,14 +72,6 @@ class Incident(NamedTuple):
     time_s: int
     device: str
     state: str
-
-
-class JobCounters(NamedTuple):
-    """What one job has asked of one target; id is the Slurm job where jobid_var is SLURM_JOB_ID."""
-
-    id: str
-    taken_s: float
-    counters: Dict[str, Counter]
 
 
 def parse_params(text: str) -> Tuple[Param, ...]:
@@ -148,52 +100,48 @@ def parse_param_errors(stderr: str) -> Dict[str, str]:
     return found
 
 
-def parse_stats(value: str) -> Stats:
+def parse_stats(value: str) -> Dict[str, Counter]:
     """The counters of llite, osc, mdc or obdfilter stats, or md_stats. To an ordinary user lctl of 2.17 prints each
     line without its last character (seen): a sum is whole only where the sum of squares comes after it."""
     times: Dict[str, float] = {}
     counters: Dict[str, Counter] = {}
+    has_all_squares = True
     for line in value.split('\n'):
         time, counter = _TIME.match(line), _COUNTER.match(line)
         if time is not None:
             times[time.group(1)] = float(time.group(2))
         elif counter is not None:
-            name, samples, unit, *numbers = counter.groups()
-            least, most, total, squares = (int(text or 0) for text in numbers)
-            counters[name] = Counter(int(samples), unit, least, most, total, squares)
+            name, samples, unit, total, squares = counter.groups()
+            counters[name] = Counter(int(samples), unit, int(total or 0))
+            has_all_squares &= unit != 'bytes' or not int(total or 0) or bool(int(squares or 0))
         elif line.strip():
             raise NotUnderstood('not a counter', line)
     if 'snapshot_time' not in times:
         raise NotUnderstood('the time of the counters is missing', value)
-    if times.get('elapsed_time', 0.0) > DECADES_S and any(
-        each.unit == 'bytes' and each.total and not each.squares for each in counters.values()
-    ):
+    if times.get('elapsed_time', 0.0) > DECADES_S and not has_all_squares:
         raise NotUnderstood('lctl leaves out the last digit of a sum', value)
-    return Stats(times['snapshot_time'], times.get('start_time'), counters)
+    return counters
 
 
-def parse_histograms(value: str) -> Histograms:
-    """The tables of rpc_stats or brw_stats; percentages are left out, and reckoned where they are wanted."""
-    times: Dict[str, float] = {}
-    gauges: Dict[str, int] = {}
-    tables: List[RpcHistogram] = []
+def parse_histograms(value: str) -> Dict[str, Tuple[RpcSize, ...]]:
+    """The tables of rpc_stats or brw_stats by their titles, as 'pages per rpc'."""
+    dated = False
+    tables: Dict[str, Tuple[RpcSize, ...]] = {}
     for line in value.split('\n'):
-        time, title, bucket, gauge = (form.match(line) for form in (_TIME, _TITLE, _BUCKET, _GAUGE))
-        if time is not None:
-            times[time.group(1)] = float(time.group(2))
-        elif title is not None:
-            tables.append(RpcHistogram(title.group(1), title.group(2), ()))
+        title, bucket = _TITLE.match(line), _BUCKET.match(line)
+        if title is not None:
+            last = title.group(1)
+            tables[last] = ()
         elif bucket is not None and tables:
             label, reads, writes = bucket.groups()
-            added = (*tables[-1].buckets, Bucket(label, int(reads), int(writes)))
-            tables[-1] = tables[-1]._replace(buckets=added)
-        elif gauge is not None and not tables:
-            gauges[gauge.group(1)] = int(gauge.group(2))
-        elif line.strip() and not _SIDES.match(line):
+            tables[last] += (RpcSize(label, int(reads), int(writes)),)
+        elif _TIME.match(line):
+            dated = dated or line.startswith('snapshot_time')
+        elif line.strip() and not _SIDES.match(line) and (tables or not _GAUGE.match(line)):
             raise NotUnderstood('not a line of a histogram', line)
-    if 'snapshot_time' not in times:
+    if not dated:
         raise NotUnderstood('the time of the histograms is missing', value)
-    return Histograms(times['snapshot_time'], gauges, tuple(tables))
+    return tables
 
 
 def parse_import(value: str) -> Import:
@@ -202,15 +150,8 @@ def parse_import(value: str) -> Import:
         match = _FIELD.match(line)
         if match is not None:
             told.setdefault(match.group(1), match.group(2) or '')
-    return Import(
-        needed(told, 'name'),
-        needed(told, 'target'),
-        needed(told, 'state'),
-        told.get('target_version', ''),
-        told.get('current_connection', '').strip('"'),
-        number(needed(told, 'connection_attempts'), value),
-        tuple(told.get('connect_flags', '').strip('[] ').split(', ')),
-    )
+    connection = told.get('current_connection', '').strip('"')
+    return Import(needed(told, 'name'), needed(told, 'state'), told.get('target_version', ''), connection)
 
 
 def parse_states(value: str) -> States:
@@ -242,25 +183,21 @@ def parse_fields(value: str) -> Dict[str, str]:
     return found
 
 
-def parse_job_stats(value: str) -> Tuple[JobCounters, ...]:
-    """The value of obdfilter.*.job_stats or mdt.*.job_stats; empty where nothing is kept."""
-    jobs: List[JobCounters] = []
+def parse_job_stats(value: str) -> Dict[str, Dict[str, Counter]]:
+    """The value of obdfilter.*.job_stats or mdt.*.job_stats: the counters of each job by its id, which is that of
+    Slurm where jobid_var is SLURM_JOB_ID; empty where nothing is kept."""
+    jobs: Dict[str, Dict[str, Counter]] = {}
     for line in value.split('\n'):
-        counter, time = _JOB_COUNTER.match(line), _TIME.match(line.strip())
+        counter = _JOB_COUNTER.match(line)
         if line.startswith('- job_id:'):
-            jobs.append(JobCounters(line[len('- job_id:') :].strip().strip('"'), 0.0, {}))
-        elif time is not None and jobs:
-            if time.group(1) == 'snapshot_time':
-                jobs[-1] = jobs[-1]._replace(taken_s=float(time.group(2)))
+            last = jobs.setdefault(line[len('- job_id:') :].strip().strip('"'), {})
         elif counter is not None and jobs:
             name, samples, unit, rest = counter.groups()
-            numbers = {key: int(text) for key, text in _JOB_NUMBER.findall(rest)}
-            buckets = tuple((label, int(count)) for label, count in _JOB_BUCKET.findall(rest.partition('hist:')[2]))
-            least, most, total, squares = (numbers.get(key, 0) for key in ('min', 'max', 'sum', 'sumsq'))
-            jobs[-1].counters[name] = Counter(int(samples), unit or '', least, most, total, squares, buckets)
-        elif line.strip() not in ('', 'job_stats:'):
+            total = _JOB_SUM.search(rest)
+            last[name] = Counter(int(samples), unit or '', int(total.group(1)) if total else 0)
+        elif not (_TIME.match(line.strip()) and jobs) and line.strip() not in ('', 'job_stats:'):
             raise NotUnderstood('not a line of job statistics', line)
-    return tuple(jobs)
+    return jobs
 
 
 def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:
