@@ -66,13 +66,9 @@ def ageing(
     keep: the trees are not removed, so that other sessions measure beside them
     fullness: in place of inodes, the share of the file system's bytes that is in use when they are there
     """
-    return Point(
-        'ageing',
-        (FILL,) if keep else (FILL, REMOVE),
-        tasks=tasks,
-        tree=TreePart(depth=depth, files_per_directory=files_per_directory, fsync=fsync),
-        fill=FillPart(inodes, tuple(sizes) or pareto(), seed, fullness),
-    )
+    tree = TreePart(depth=depth, files_per_directory=files_per_directory, fsync=fsync)
+    fill = FillPart(inodes, tuple(sizes) or pareto(), seed, fullness)
+    return Point('ageing', (FILL,) if keep else (FILL, REMOVE), tasks=tasks, tree=tree, fill=fill)
 
 
 class Ageing(Tree):

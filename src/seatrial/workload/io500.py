@@ -41,12 +41,8 @@ WALLS = 16
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
     """bytes_per_task: the most that a task writes in each IOR; one that ends before the stone wall needs more."""
-    return Point(
-        'io500',
-        (PHASE,),
-        data=DataPart(transfer_size=TRANSFER_SIZE, bytes_per_task=in_bytes(bytes_per_task)),
-        time=TimePart(duration_s=float(WALLS * stone_wall_s)),
-    )
+    data = DataPart(transfer_size=TRANSFER_SIZE, bytes_per_task=in_bytes(bytes_per_task))
+    return Point('io500', (PHASE,), data=data, time=TimePart(float(WALLS * stone_wall_s)))
 
 
 _OF_RULES = (BANDWIDTH, RATE, SCORE)
