@@ -12,7 +12,6 @@ from seatrial.workload.registry import entries_after, kind_of, phase_of
 from seatrial.workload.tree import levels_total
 
 T = TypeVar('T')
-
 MAX_BYTES_PER_CALL = 0x7FFFF000  # read(2) and write(2): "at most 2,147,479,552 bytes"
 
 DIRECT_BYTES = 4096

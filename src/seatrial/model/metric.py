@@ -6,7 +6,6 @@ from typing import Dict, NamedTuple, Optional, Tuple
 from seatrial.model.action import Course
 
 HIGHER, LOWER = 'higher', 'lower'
-
 PERCENTILES = (0.50, 0.95, 0.99)  # of single operations, where nothing else is said
 
 

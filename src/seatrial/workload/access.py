@@ -29,9 +29,7 @@ OPENING, OF_A_NODE = '_open_share', '_per_node'
 
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
-
 MIN_GRANULE = 16 * MIB  # bytes. The share of a task is a multiple of it, so that it is a round figure.
-
 MAX_ROUNDED = 0.05  # of a share that a site fixes: what a point may leave of it and still be compared with the others
 
 

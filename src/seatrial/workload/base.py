@@ -10,11 +10,7 @@ COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
 """What a read, a stat or a listing was (rules P2, P2a, T4); what writes is none of them."""
 
 LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has listed the same directory before
-
-
 MAX_TASKS = 1_000_000  # that a check can ask for
-
-
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'
 VERIFY, REMOVE = 'verify', 'remove'
 """What a phase does. CREATE makes the files of its point, with their bytes; WRITE is of data that must have reached

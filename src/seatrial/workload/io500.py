@@ -13,7 +13,6 @@ from seatrial.workload.access import Access, writing
 from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, Footprint, Phase
 
 PHASE = 'io500'
-
 BANDWIDTHS = ('ior_easy_write', 'ior_hard_write', 'ior_easy_read', 'ior_hard_read')
 RATES = (
     'mdtest_easy_write',
@@ -26,13 +25,10 @@ RATES = (
     'mdtest_hard_delete',
 )
 BESIDE = 'ior_rnd4k_easy_read'  # random reads of 4 KiB, for the stone wall's time; not in the score
-
 BANDWIDTH, RATE, SCORE = 'io500_bandwidth', 'io500_iops', 'io500_score'
-
 TRANSFER_SIZE = 2 * MIB  # of ior-easy
 HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
-
 STONE_WALL_S = 300  # that the rules ask for
 
 WALLS = 16

@@ -12,15 +12,10 @@ from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Ph
 from seatrial.workload.words import exact_size, joined
 
 PHASES = ('randread', 'randwrite', 'randrw')  # as fio calls them; the last one mixes both in the point's read_share
-
 DIRECTIONS = {'randread': ('read',), 'randwrite': ('write',), 'randrw': ('read', 'write')}
-
 PERCENTILES = (0.50, 0.95, 0.99, 0.999)
-
 ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).
-
 WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
-
 INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
 
 SEVERAL = 10

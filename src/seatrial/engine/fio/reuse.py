@@ -29,9 +29,7 @@ from seatrial.workload.bonnie import SEEKERS, UPDATED, seeks_of
 from seatrial.workload.registry import phase_of, phases_of
 
 MAX_LOGGED = 2**16  # transfers of a task, each two lines of its log
-
 _LOG = 'read_iolog='
-
 WRITE_JOB, UPDATE_JOB, READ_JOB, SEEK_JOB = range(4)  # the first of the seekers
 AFTER = {'stonewall': 1, 'invalidate': 0, 'create_on_open': 1}  # no file is there when fio begins
 

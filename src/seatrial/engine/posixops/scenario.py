@@ -36,9 +36,7 @@ from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
 
 SEEN_WITHIN_S = 60.0  # in which whoever conducts the actions answers that the load has begun
-
 OVER_WITHIN_S = 900.0  # after the load, in which the last undo ends
-
 POLL_S = 0.2
 PAUSE_S = 0.1  # after an error: a call that is refused at once would be made thousands of times a second
 MOST_DAMAGE = 20  # records that are named

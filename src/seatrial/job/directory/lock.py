@@ -28,7 +28,6 @@ STALE_S = 900.0
 (rule P17), for the state directory may lie on another Lustre."""
 
 MAX_BYTES = 65536  # of a file that is read and that others may have written
-
 _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1

@@ -24,7 +24,6 @@ from seatrial.model.owned import shared_in, user_name
 from seatrial.model.quoted_value import printable
 
 LOOK_S = 60.0  # for all that lies in a configured path, sizes included. What has no size by then is shown without.
-
 _BY_HAND = 'if nothing of it runs, remove it by hand'
 
 

@@ -29,7 +29,6 @@ LONGEST_VALUE = 200  # characters
 MARK, SAME = 'seatrial-node', 'same'
 MPI, NO_MPI = 'mpi', 'no-mpi'
 SHOWN_ANSWERS = 4
-
 ANY_POINT = Point('', (), tasks=1, tasks_per_node=1)
 
 # Of ldd(1): the library that has MPI's C functions, not those for C++ and Fortran that stand beside it.

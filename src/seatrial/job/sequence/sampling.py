@@ -38,7 +38,6 @@ TOO_SHORT = ('T12', 'T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 STEP_AWAITED = 'step creation temporarily disabled'  # says srun (22.05), and waits as long as Slurm needs
-
 _WORDS = (('file', 'of'), ('node', 'on'), ('time', 'at'))
 
 

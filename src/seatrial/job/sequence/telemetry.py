@@ -29,7 +29,6 @@ from seatrial.model.telemetry import (
 )
 
 INTERVAL_S = 1.0
-
 DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
 COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
