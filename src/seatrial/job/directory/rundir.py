@@ -588,7 +588,10 @@ def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
     if stat.S_ISDIR(status.st_mode):
         walk.enter(name, status)
         if account.part is not None and len(walk.levels) <= _PARTED:
-            _take_part(walk.levels[-1], *account.part, all_names=len(walk.levels) < _PARTED)
+            level, (number, of) = walk.levels[-1], account.part
+            level.kept = True  # for the removal without a part
+            if len(walk.levels) == _PARTED:
+                level.names = [each for each in level.names if zlib.crc32(os.fsencode(each)) % of == number]
         return
     if account.part is not None and len(walk.levels) < _PARTED:
         return
@@ -596,13 +599,6 @@ def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
     walk.check()
     os.unlink(name, dir_fd=descriptor)
     account.files += 1
-
-
-def _take_part(level: _Level, number: int, of: int, all_names: bool) -> None:
-    """The directory itself stays for the removal without a part."""
-    level.kept = True
-    if not all_names:
-        level.names = [name for name in level.names if zlib.crc32(os.fsencode(name)) % of == number]
 
 
 def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:

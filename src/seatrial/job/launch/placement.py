@@ -11,7 +11,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 from seatrial.engine.dispatch import RANK_VARIABLES
 from seatrial.engine.node_program import module_argv
 from seatrial.job.launch.processes import launch_argv
-from seatrial.model.ask import Answer, ask
+from seatrial.model.ask import ask
 from seatrial.model.hostlist import expanded
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
@@ -63,7 +63,9 @@ def said_by_tasks(
     if answer.exit_status is None:
         return '', f'{started[0]} has not started {asked} of a program that writes no data within {deadline:.0f} s'
     if answer.exit_status != 0:
-        return '', f'{started[0]} could not start {asked}: {_complaint(answer)}'
+        lines = [line.strip() for line in (answer.stderr + answer.stdout).splitlines() if line.strip()]
+        why = lines[0][:MAX_COMPLAINT] if lines else f'it ended with {answer.exit_status} and said nothing'
+        return '', f'{started[0]} could not start {asked}: {why}'
     return answer.stdout, None
 
 
@@ -96,11 +98,6 @@ def _misplaced(said: str, point: Point) -> Optional[str]:
 
 def _asked(tasks: int, where: str = '') -> str:
     return f'1 task{where} was asked for' if tasks == 1 else f'{tasks} tasks{where} were asked for'
-
-
-def _complaint(answer: Answer) -> str:
-    lines = [line for line in (answer.stderr + answer.stdout).splitlines() if line.strip()]
-    return lines[0].strip()[:MAX_COMPLAINT] if lines else f'it ended with {answer.exit_status} and said nothing'
 
 
 def allocated(environment: Mapping[str, str] = os.environ) -> Tuple[str, ...]:

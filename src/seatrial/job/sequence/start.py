@@ -34,6 +34,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     chosen = seen.chosen
     free, inodes, _ = seen.capacity
     capacity = {'bytes': free, 'inodes': inodes, 'used_percent': seen.environment.used_percent}
+    starter = plan.launcher if chosen and (chosen.engine.mpi or plan.case.nodes > 1) else None
     driver = by_type(plan.target.type)
     targets = driver.targets(plan.target.path)
     recorder.write(
@@ -61,7 +62,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             targets=targets.rows,
             not_tested=not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
             servers=targets.servers,
-            provenance=_provenance(plan, chosen),
+            provenance=provenance(chosen.program, chosen.engine.mpi, starter) if chosen else Provenance(),
             oversubscribe=oversubscribe() if plan.contract else '',
         )
     )
@@ -121,10 +122,3 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
 
 def _launched(plan: TrialPlan, chosen: Chosen) -> List[Point]:
     return [point for point in plan.points if point.nodes > 1 or chosen.engine.mpi]
-
-
-def _provenance(plan: TrialPlan, chosen: Optional[Chosen]) -> Provenance:
-    if chosen is None:
-        return Provenance()
-    launched = chosen.engine.mpi or plan.case.nodes > 1
-    return provenance(chosen.program, chosen.engine.mpi, plan.launcher if launched else None)
