@@ -110,7 +110,6 @@ class Engine:
         return ()
 
     def version_argv(self, program: str) -> List[str]:
-        """The command that makes the program say its version."""
         return [program, '--version']
 
     def parse_version(self, text: str) -> str:

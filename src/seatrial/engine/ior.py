@@ -75,8 +75,6 @@ class RankTime(NamedTuple):
 
 
 class Ior(Engine):
-    """IOR as an engine of data access, POSIX and MPI-IO, on any number of nodes."""
-
     name = 'ior'
     kinds = ('access', 'checkpoint', 'reuse')
     declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012

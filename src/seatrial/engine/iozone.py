@@ -49,8 +49,6 @@ class IozoneRun(NamedTuple):
 
 
 class Iozone(Engine):
-    """IOzone as an engine of files used again, on one node."""
-
     name = 'iozone'
     kinds = ('reuse',)
     programs = ('iozone',)

@@ -87,8 +87,6 @@ class RankRow(NamedTuple):
 
 
 class Mdtest(Engine):
-    """mdtest as an engine of metadata, on any number of nodes."""
-
     name = 'mdtest'
     kinds = ('tree',)
     programs = ('mdtest',)

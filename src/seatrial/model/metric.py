@@ -19,8 +19,6 @@ class MetricType(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """One metric of one launch."""
-
     name: str
     value: float  # in the base unit
     unit: str
@@ -97,8 +95,6 @@ UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and 
 
 
 class Measurement(NamedTuple):
-    """What an engine said of one launch, typed."""
-
     metrics: Tuple[Metric, ...]
     world_size: int
     hosts: Tuple[str, ...]

@@ -60,8 +60,6 @@ def _phase(does: Tuple[str, ...], words: str) -> Phase:
 
 
 class Access(Kind):
-    """Every task writes and reads its bytes, transfer by transfer: once, or in `passes` if it only reads."""
-
     name = 'access'
     words = 'data access'
     title = 'Data'

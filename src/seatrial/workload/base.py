@@ -231,7 +231,6 @@ class Kind:
         return ()
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """The most that these points have on disk at once."""
         raise NotImplementedError
 
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
@@ -251,5 +250,4 @@ class Kind:
         return launch
 
     def metric_words(self, metric: str) -> str:
-        """A metric as people read it."""
         return metric.replace('_', ' ') if self.spaced else metric

@@ -26,8 +26,6 @@ _METRICS = (  # bandwidths of the file's bytes, each counted once, and seeks a s
 
 
 class Bonnie(Access):
-    """One launch a repetition, in which everything happens one after the other."""
-
     name = 'bonnie'
     words = "Bonnie's file"
     title = 'Files used again'

@@ -19,8 +19,6 @@ def raw_devices() -> Point:
 
 
 class Devices(Access):
-    """Every task writes and reads a file of its own; then as many tasks read the devices in the same way."""
-
     name = 'device'
     words = 'raw devices'
     title = 'Raw devices'

@@ -50,8 +50,6 @@ _METRICS = (
 
 
 class Io500(Access):
-    """One launch has all phases, and decides."""
-
     name = 'io500'
     words = 'IO500'
     title = 'IO500'

@@ -44,8 +44,6 @@ def room_of(point: Point) -> int:
 
 
 class WriteLimits(Semantics):
-    """One launch that finds out where a limit is, and what of it holds."""
-
     name = 'limits'
     words = 'limits'
     title = 'Limits'

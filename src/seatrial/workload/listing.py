@@ -27,8 +27,6 @@ def listing(files_per_directory: int, pauses_s: Sequence[float] = ()) -> Point:
 
 
 class Listing(Tree):
-    """One launch: one task lists one directory, with pauses or by its parts."""
-
     name = 'listing'
     words = 'the listing of a directory'
     title = 'Listings of directories'

@@ -25,8 +25,6 @@ def posix_operations(
 
 
 class Operations(Tree):
-    """One launch, in which every task does FILEOP on entries of its own."""
-
     name = 'operations'
     words = 'POSIX operations'
     parameters: Tuple[str, ...] = ('files_per_directory', 'bytes_per_file', 'subtrees')

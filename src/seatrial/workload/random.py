@@ -60,8 +60,6 @@ def _metrics_of(phase: str) -> Tuple[MetricType, ...]:
 
 
 class Random(Kind):
-    """Every task reads or writes at random in files that were written before, until its time is over."""
-
     name = 'random'
     words = 'random I/O'
     title = 'Random I/O'

@@ -24,8 +24,6 @@ def _phase(name: str, does: Tuple[str, ...], words: str, warm: str = '') -> Phas
 
 
 class Reuse(Access):
-    """Data access to a file a task, whose later phases find the files of the earlier ones."""
-
     name = 'reuse'
     words = 'file reuse'
     title = 'Files used again'

@@ -43,8 +43,6 @@ def scenario(
 
 
 class Scenario(Kind):
-    """The course of a load: its throughput before, during and after the actions, and what they cost it."""
-
     name = 'scenario'
     words = 'scenarios'
     title = 'Scenarios'

@@ -37,8 +37,6 @@ def metadata_tree(
 
 
 class Tree(Kind):
-    """The phases of a metadata tree, a launch each."""
-
     name = 'tree'
     words = 'a metadata tree'
     title = 'Metadata'

@@ -73,8 +73,6 @@ class _Process(NamedTuple):
 
 
 class Elbencho(Engine):
-    """elbencho as an engine of data access: a process a task, or a thread of one process."""
-
     name = 'elbencho'
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     declines = {'random': 'counts latencies in bins that are 19 % wide'}  # noqa: RUF012
@@ -94,7 +92,6 @@ class Elbencho(Engine):
         return immovable(point)
 
     def in_threads(self, point: Point) -> bool:
-        """Segments of a shared file."""
         return point.data.extent == 'segment'
 
     def parse_version(self, text: str) -> str:

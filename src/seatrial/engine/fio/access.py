@@ -279,7 +279,6 @@ def figure_of(done: List[Any]) -> str:
 
 
 def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
-    """Those of all processes, in the order of ranks."""
     count = len(outcome.processes)
     if count != point.tasks:
         raise EngineError('T9', f'{count} processes of fio ran instead of {point.tasks}')

@@ -35,8 +35,6 @@ AFTER = {'stonewall': 1, 'invalidate': 0, 'create_on_open': 1}  # no file is the
 
 
 class FioReuse(Fio):
-    """Writes and reads are those of data access, on files that stay."""
-
     kinds = ('reuse',)
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -78,8 +76,6 @@ class FioReuse(Fio):
 
 
 class FioBonnie(FioProcess):
-    """Bonnie's file; all is timed by fio, job by job."""
-
     kinds = ('bonnie',)
 
     def cannot(self, point: Point) -> Optional[str]:

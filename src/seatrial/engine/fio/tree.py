@@ -53,8 +53,6 @@ POOLS, MIN_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which tak
 
 
 class FioFiles(FioProcess):
-    """fio as an engine of metadata on one node: files, and no directories."""
-
     kinds = ('tree',)
     makes = (r'tree(\.\d+)?', r'file\.\d+\.\d+')
     checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error

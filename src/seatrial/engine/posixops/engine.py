@@ -27,8 +27,6 @@ MAX_PATH = 4095  # PATH_MAX, less the NUL that ends it
 
 
 class PosixOps(Engine):
-    """Python's own calls as an engine of metadata and of trainings, on any number of nodes."""
-
     name = 'posixops'
     kinds: Tuple[str, ...] = tuple(PARTS)
     programs = ('python3',)

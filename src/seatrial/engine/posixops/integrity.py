@@ -69,7 +69,6 @@ class Pattern(Turns):
         return data_of(self._key, f'{self._name} {what}', 0, size)
 
     def write(self, doing: str, step: Step, turn: int = 0) -> None:
-        """One of the writers does a step."""
         writer = self.writers[turn % len(self.writers)]
         self._wrote.append(writer)
         self._turn(doing, {writer: (step,)})

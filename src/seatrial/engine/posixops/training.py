@@ -204,8 +204,6 @@ class Reader:
 
 
 class _Source:
-    """The file that a thread has open, from which it reads."""
-
     def __init__(self, point: Point) -> None:
         self._size, self._name, self._descriptor = point.data.transfer_size, '', -1
         self._buffer = bytearray(0 if point.data.interface == 'mmap' else point.data.transfer_size)
@@ -235,8 +233,6 @@ class _Source:
 
 
 class _Mapped(_Source):
-    """The same by mmap(2)."""
-
     def _fetch(self, offset: int) -> int:
         there = os.fstat(self._descriptor).st_size - offset
         if there < self._size:

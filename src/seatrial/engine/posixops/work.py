@@ -35,8 +35,6 @@ class Span(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """One metric of one task."""
-
     operations: int
     # of its acts, one after the other; None for one in which this task had nothing to do
     spans: Tuple[Optional[Span], ...]

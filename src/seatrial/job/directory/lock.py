@@ -66,7 +66,6 @@ class Held(NamedTuple):
         return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
     def said(self) -> str:
-        """Who holds it since when."""
         heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
         said = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
         return printable(said).encode('ascii', 'backslashreplace').decode('ascii')

@@ -43,7 +43,6 @@ class Blocked:
         return self._told_s - before
 
     def add(self, seconds: float) -> None:
-        """Adds seconds; the process that watches calls it."""
         _SECONDS.pack_into(self._page, 0, self._sum_s() + seconds)
 
     def _sum_s(self) -> float:

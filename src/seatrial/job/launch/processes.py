@@ -53,8 +53,6 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: 
 
 
 class Processes(NamedTuple):
-    """What the runner starts for a command."""
-
     argvs: List[List[str]]  # of its own processes: one a rank, or one launcher for all of them
     inputs: Dict[str, str]  # files that must exist before: absolute path -> text
     barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
