@@ -18,12 +18,7 @@ STEPS: Dict[str, Tuple[str, ...]] = {
 }
 """Of each phase, in their order; the engine says what each does."""
 
-TITLES = {
-    TREES: 'interactive use',
-    GIT: 'git clone and git status',
-    VENV: 'pip install',
-    BUILD: 'a build',
-}
+TITLES = {TREES: 'interactive use', GIT: 'git clone and git status', VENV: 'pip install', BUILD: 'a build'}
 
 BESIDE = {
     TREES: Footprint(0, 0),

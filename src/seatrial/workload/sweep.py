@@ -268,12 +268,7 @@ def _groups(template: Point, largest: Allocation) -> List[Point]:
         spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
     return [
         template._replace(
-            label=label,
-            at=float(place),
-            first_node=first,
-            nodes=nodes,
-            tasks=nodes * each,
-            tasks_per_node=each,
+            label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * each, tasks_per_node=each
         )
         for place, (label, first, nodes) in enumerate(spans)
     ]

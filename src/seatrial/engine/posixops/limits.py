@@ -68,13 +68,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     work.doing = 'write again'
     again = work.barrier.exchange('write again', _again(key, what, work.rank) if work.rank == 0 else '')[0]
     sure, used = sum(each.sure for each in taken), sum(each.used for each in taken)
-    work.counts = {
-        'limit': {
-            TAKEN: sure,
-            BEYOND: max(0, sure - room),
-            UNUSED: max(0, room - max(sure, used)),
-        }
-    }
+    work.counts = {'limit': {TAKEN: sure, BEYOND: max(0, sure - room), UNUSED: max(0, room - max(sure, used))}}
     return _facts(phase, room, taken, sum(map(int, strange.values())), again, work.counts['limit'])
 
 

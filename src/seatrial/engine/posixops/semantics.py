@@ -208,9 +208,7 @@ def _write_at_once(pair: Pair) -> Seen:
     seen = [reads('read it', lambda: _compared(path, wanted)) for reads in (pair.first, pair.other)]
     wrong = max(len(wanted) - length + changed for length, changed in seen)
     return _judge(
-        not wrong,
-        f'all {2 * BLOCKS} records of {BLOCK} B are there',
-        f'{wrong} B of {len(wanted)} B were lost',
+        not wrong, f'all {2 * BLOCKS} records of {BLOCK} B are there', f'{wrong} B of {len(wanted)} B were lost'
     )
 
 

@@ -23,12 +23,7 @@ class Proof(Engine):
     verifies = True
 
     def __init__(
-        self,
-        key: str,
-        transfers: int,
-        limit_s: float,
-        written: Tuple[int, ...] = (),
-        hosts: Tuple[str, ...] = (),
+        self, key: str, transfers: int, limit_s: float, written: Tuple[int, ...] = (), hosts: Tuple[str, ...] = ()
     ) -> None:
         self._key, self._transfers, self._limit_s = key, transfers, limit_s
         self._written, self._hosts = written, hosts

@@ -45,12 +45,7 @@ _SESSION = re.compile(r'[A-Za-z0-9][A-Za-z0-9._=+-]{0,149}\Z')
 _OF_KERNEL = (r'\.nfs[0-9a-f]{8,}', r'\.fuse_hidden[0-9a-f]{8,}', r'core(\.\d+)?')
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_OTHER_KINDS = {
-    stat.S_IFIFO: 'a fifo',
-    stat.S_IFSOCK: 'a socket',
-    stat.S_IFCHR: 'a device',
-    stat.S_IFBLK: 'a device',
-}
+_OTHER_KINDS = {stat.S_IFIFO: 'a fifo', stat.S_IFSOCK: 'a socket', stat.S_IFCHR: 'a device', stat.S_IFBLK: 'a device'}
 
 
 class RunDirectoryError(Exception):
