@@ -242,8 +242,8 @@ def setup_of(point: Point, phase: str) -> Dict[str, Any]:
         'writeFile': int(write),
         'readFile': int(not write),
         'fsync': int(write),
-        'segmentCount': data.segments,
-        'blockSize': data.block_size,
+        'segmentCount': _segments(point),
+        'blockSize': data.bytes_per_task // _segments(point),
         'transferSize': data.transfer_size,
         'useExistingTestFile': int(write and does.needs),
         **dict.fromkeys(('keepFile', 'repetitions'), 1),
@@ -390,6 +390,11 @@ def _path_fault(program: str, raw: str) -> Optional[str]:
     return None
 
 
+def _segments(point: Point) -> int:
+    """How often each task has a block in the file (-s)."""
+    return point.data.transfers if point.data.order == 'strided' else 1
+
+
 def _step(point: Point) -> int:
     """Bytes from one transfer of a task to its next."""
     return point.data.transfer_size * (point.tasks if point.data.order == 'strided' else 1)
@@ -496,7 +501,7 @@ def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) 
         if figure != meant:
             raise EngineError('T1', f'IOR reports {what} {figure}, where it is {meant}')
     for what, printed, size in (
-        ('block', result['blockKiB'], point.data.block_size),
+        ('block', result['blockKiB'], point.data.bytes_per_task // _segments(point)),
         ('transfer', result['xferKiB'], point.data.transfer_size),
     ):
         if abs(printed - size / kib) > half:

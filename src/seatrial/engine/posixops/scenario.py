@@ -21,7 +21,6 @@ from seatrial.engine.posixops.part import ROW, Part
 from seatrial.engine.posixops.scenario_figures import (
     GAP_S,
     LATENCY_STEPS,
-    VERIFIED,
     ScenarioRow,
     bound_s,
     figures,
@@ -34,6 +33,7 @@ from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
 from seatrial.model.codec import to_json
 from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
+from seatrial.workload.scenario import VERIFIED
 
 SEEN_WITHIN_S = 60.0  # in which whoever conducts the actions answers that the load has begun
 OVER_WITHIN_S = 900.0  # after the load, in which the last undo ends

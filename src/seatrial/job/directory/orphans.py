@@ -175,10 +175,9 @@ def _look_into(path: str, state: str, queued: Optional[Container[str]], session:
     _print([path, to_json(search)])
     for each in search.found:
         try:
-            found = found_at(each.path)
+            _print([path, *found_at(each.path)])
         except (RunDirectoryError, OSError):  # it goes while it is looked at
             continue
-        _print([path, found.files, found.size_bytes])
 
 
 def _print(what: object) -> None:

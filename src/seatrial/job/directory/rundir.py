@@ -166,14 +166,6 @@ class RunDirectory(NamedTuple):
             yield walk
 
 
-class Found(NamedTuple):
-    """A marked run directory as it lies there. size_bytes: the sum of its files' sizes, without the marker's."""
-
-    marker: Marker
-    files: int
-    size_bytes: int
-
-
 def path_of(parent: str, session: str, case: str) -> str:
     """The run directory of a case; the same for every process of the session."""
     return os.path.join(parent, _name_of(session, case))
@@ -263,17 +255,18 @@ def marker_at(path: str) -> Marker:
         return _claim(walk)[0]
 
 
-def found_at(path: str) -> Found:
-    """What lies in a run directory; RunDirectoryError as for marker_at. Each file is asked for its attributes."""
+def found_at(path: str) -> Tuple[int, int]:
+    """How many files lie in a run directory, without its marker, and their bytes; RunDirectoryError as for marker_at.
+    Each file is asked for its attributes."""
     files = size_bytes = 0
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
-        marker, _ = _claim(walk)
+        _claim(walk)
         walk.levels[-1].names = [name for name in walk.levels[-1].names if name != MARKER]
         for _, status in _files(walk):
             files += 1
             size_bytes += status.st_size
-    return Found(marker, files, size_bytes)
+    return files, size_bytes
 
 
 def remove(
