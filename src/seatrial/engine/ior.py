@@ -29,7 +29,6 @@ from seatrial.workload.access import OPENING, file_name, shared_whole
 from seatrial.workload.base import READ, WRITE
 from seatrial.workload.registry import phase_of, phases_of
 
-OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
 PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
 RANK_SLACK = 1e-6  # the rows of the ranks have eleven digits (saveRankPerformanceDetailsCSV)
 LEFT_APART_S = 0.1  # ranks of one node left the barrier up to 0.03 s apart, four of them to a core (seen with 4.0.0)
@@ -82,6 +81,11 @@ class Ior(Engine):
     how_to_get = 'from spack-env/ (ior@4.0.0)'
     says_version = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O')
     without_version = 'T7'
+    oldest = (4, 0, 0)
+    too_old = (
+        'IOR {} has neither data that do not compress nor times of the ranks; '
+        'install 4.0.0 or later (Spack: ior@4.0.0)'
+    )
     mpi = True
     names_hosts = False
     keeps_files = False  # without -E it removes what is there (IOR.c, TestIoSys)
@@ -128,11 +132,6 @@ class Ior(Engine):
         text = 'IOR-[0-9][^ :]*: MPI Coordinated Test of Parallel I/O'
         script = f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -w -b {WORD} -t {WORD}'
         return ['sh', '-c', script, 'sh', program]
-
-    def parse_version(self, text: str) -> str:
-        version = super().parse_version(text)
-        _refuse_old(version)
-        return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase; it leaves raw + '.json' (summary) and '.csv' (times of the ranks). Raises
@@ -276,12 +275,6 @@ def check_placement(program: str, point: Point, tasks: int, nodes: int, on_first
         )
 
 
-def release_of(version: str) -> Tuple[int, int, int]:
-    """Of a version of IOR and mdtest; one that does not begin with numbers is older than all."""
-    match = re.match(r'(\d+)\.(\d+)(?:\.(\d+))?', version, re.ASCII)
-    return (int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)) if match else (0, 0, 0)
-
-
 def hashed(seed: int, salt: str, below: int) -> int:
     """A number of 1 to below - 1: IOR takes 0 for "choose one yourself"."""
     return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
@@ -296,8 +289,7 @@ def parse_summary(json_text: str) -> IorSummary:
         raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
     if not isinstance(data, dict) or 'Finished' not in data:
         raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
-    version = _take(data, 'Version', str)
-    _refuse_old(version)
+    version = Ior().usable(_take(data, 'Version', str))
     tests = _take(data, 'tests', list)
     if len(tests) != 1:
         raise EngineError('P15', f'one test was planned, and IOR made {len(tests)}')
@@ -405,15 +397,6 @@ def _links(point: Point) -> Tuple[Tuple[str, str], ...]:
         return ()
     own = point.changed(files='multiple')
     return tuple((file_name(own, rank), file_name(point, rank)) for rank in range(point.tasks))
-
-
-def _refuse_old(version: str) -> None:
-    if release_of(version) < OLDEST:
-        raise EngineError(
-            'T7',
-            f'IOR {version} has neither data that do not compress nor times of the ranks; '
-            'install 4.0.0 or later (Spack: ior@4.0.0)',
-        )
 
 
 def _refuse_failure(outcome: Outcome) -> None:
