@@ -89,10 +89,8 @@ class Engine:
     # in what it answers to version_argv; the first group is the version
     says_version: Pattern[str] = re.compile('(?!)')
     without_version = 'E1'  # the rule that is broken where it answers with none
-    oldest: Tuple[
-        int, ...
-    ] = ()  # the first version that can be used; too_old: why no other before {}, and the remedy
-    too_old = ''
+    oldest: Tuple[int, ...] = ()  # the first version that can be used
+    too_old = ''  # why an older one, {}, cannot, as a sentence with the remedy
     mpi = False  # whether it is started by the site's MPI launcher
     names_hosts = True  # whether it tells of every task which node it ran on
     checks_close = True  # whether a close(2) that fails is an error to it
