@@ -410,15 +410,17 @@ def _lost(before: Connections, after: Connections) -> str:
     """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
     times: Dict[Tuple[str, str], List[str]] = {}
     for each in params.incidents(before.states, after.states):
-        at = time.strftime('%H:%M:%S', time.localtime(each.time_s))
-        times.setdefault((each.device, each.state), []).append(at)
+        time_of_day = time.strftime('%H:%M:%S', time.localtime(each.time_s))
+        times.setdefault((each.device, each.state), []).append(time_of_day)
     turned = params.turned_over(before.states, after.states)
     forgotten = {device for device in turned if not params.only_idled(after.states[device])}
     # What an eviction lost is gone; a connection that only broke off goes on where it was.
     ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
     alike: Dict[str, List[str]] = {}
-    for (device, state), when in ordered:
-        how = f'{state} at {when[0]}{_and_again(when)}{", and maybe earlier" if device in forgotten else ""}'
+    for (device, state), (at, *later) in ordered:
+        often = 'once' if len(later) == 1 else f'{len(later)} times'
+        how = f'{state} at {at}' + (f' and {often} more until {later[-1]}' if later else '')
+        how += ', and maybe earlier' if device in forgotten else ''
         alike.setdefault(how, []).append(device)
     found = [
         f'{_targets_of(devices)} {"was" if len(devices) == 1 else "were"} {how}' for how, devices in alike.items()
@@ -437,11 +439,6 @@ def _unseen(before: Connections, after: Connections) -> str:
     turned = params.turned_over(before.states, after.states)
     idled = [device for device in turned if params.only_idled(after.states[device])]
     return f'{idled[0]} has idled so often that it is not known what was before' if idled else ''
-
-
-def _and_again(at: Sequence[str]) -> str:
-    often = len(at) - 1
-    return '' if not often else f' and {"once" if often == 1 else f"{often} times"} more until {at[-1]}'
 
 
 def _targets_of(devices: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ unnoticed: only outputs that ended are read. Forms: 2.17 (tests/transcripts/lust
 import re
 from typing import Dict, List, NamedTuple, Tuple
 
-from seatrial.filesystem.lustre.text import NotUnderstood, needed, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, matched, needed, whole_lines
 from seatrial.model.telemetry import RpcSize
 
 HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
@@ -93,9 +93,7 @@ def parse_param_errors(stderr: str) -> Dict[str, str]:
     """What lctl could not read or set, in its own words, by the path that it names: 'osc/*/nosuch', '/sys/fs/...'."""
     found = {}
     for line in whole_lines(stderr):
-        match = _PARAM_ERROR.match(line)
-        if match is None:
-            raise NotUnderstood('not an error of a parameter', line)
+        match = matched(_PARAM_ERROR, line, 'not an error of a parameter')
         found[match.group(1).strip("'")] = match.group(2)
     return found
 

@@ -8,7 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.striping import Inventory
-from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, matched, number, whole_lines
 
 FLAGS = {
     'D': 'degraded',
@@ -134,9 +134,7 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
         raise NotUnderstood('not the heading of a list of targets', lines[0] if lines else text)
     found = []
     for line in lines[1:]:
-        match = _TARGET.match(line)
-        if match is None:
-            raise NotUnderstood('not a target', line)
+        match = matched(_TARGET, line, 'not a target')
         found.append(TargetState(int(match.group(1)), match.group(2), match.group(3) == 'ACTIVE'))
     return tuple(found)
 
@@ -146,14 +144,10 @@ def parse_check(stdout: str, stderr: str) -> Dict[str, str]:
     stderr; 'inactive' of what is not connected; else empty."""
     found = {}
     for line in whole_lines(stdout):
-        match = _ACTIVE.match(line)
-        if match is None:
-            raise NotUnderstood('not a connection', line)
+        match = matched(_ACTIVE, line, 'not a connection')
         found[match.group(1)] = 'inactive' if match.group(2) else ''
     for line in whole_lines(stderr):
-        match = _CHECK_ERROR.match(line)
-        if match is None:
-            raise NotUnderstood('not the fault of a connection', line)
+        match = matched(_CHECK_ERROR, line, 'not the fault of a connection')
         found[match.group(1)] = f'{match.group(2)} ({match.group(3)})'
     if not found:
         raise NotUnderstood('no connection is shown', stdout)
@@ -259,9 +253,7 @@ def parse_usage(text: str) -> Tuple[str, ...]:
 
 def target_of(uuid: str) -> Tuple[str, int]:
     """The file system and the index in a target's name: lustre-OST000a_UUID is of 'lustre', and 10. NotUnderstood."""
-    match = _UUID.match(uuid)
-    if match is None:
-        raise NotUnderstood('not the name of a target', uuid)
+    match = matched(_UUID, uuid, 'not the name of a target')
     return match.group('fsname'), int(match.group('index'), 16)
 
 
