@@ -2,7 +2,7 @@
 
 Up to three tasks take part, of as many nodes where there are. The last one reads, past the cache where that can be,
 files that it has not opened before and that were synced and closed: nothing is asked that NFS does not guarantee.
-Data that differ are lost or changed (rule F2), and their file stays. The data are those of proof/task.py.
+Data that differ are lost or changed (rule F2), and their file stays. The data are those of engine/proof.py.
 """
 
 import errno
@@ -16,7 +16,7 @@ from seatrial.engine.posixops.interactive import remove_tree
 from seatrial.engine.posixops.part import Guarantee, declared
 from seatrial.engine.posixops.task_pair import Broken, Seen, Step, Turns
 from seatrial.engine.posixops.work import Failure, Work, opened, write_all
-from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
+from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.model.units import MIB
 from seatrial.workload.semantics import INTEGRITY as ROOT

@@ -16,7 +16,7 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 from seatrial.engine.posixops.part import Guarantee, Part
 from seatrial.engine.posixops.semantics import counted
 from seatrial.engine.posixops.work import Failure, Spec, Work, opened
-from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
+from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 

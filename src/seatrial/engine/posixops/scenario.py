@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Dict, List, Set, Tuple
 
 from seatrial.engine.base import Outcome
@@ -28,8 +29,9 @@ from seatrial.engine.posixops.scenario_figures import (
     line_of_row,
 )
 from seatrial.engine.posixops.work import Failure, Report, Spec, Work, write_all
-from seatrial.engine.proof.task import data_of, read_there, window_of
+from seatrial.engine.proof import data_of, read_there, window_of
 from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
 from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
@@ -186,7 +188,8 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     release = work.barrier.wait('begin the load')
     work.uncertainty_s = release.uncertainty_s
     if work.rank == 0:
-        _say_begun(raw, release.at_s)
+        begun = Begun(time.time() - (time.monotonic() - release.at_s), socket.gethostname())
+        write_whole(Path(raw + BEGUN), json.dumps(to_json(begun)))
     record = _Record(point, release.at_s)
     while record.now() < point.time.duration_s:
         try:
@@ -227,14 +230,6 @@ def say(line: str) -> None:
     except OSError as error:
         os.write(2, f'its record cannot be written: {errno.errorcode.get(error.errno or 0)}\n'.encode())
         os._exit(NO_RECORD)
-
-
-def _say_begun(raw: str, at_s: float) -> None:
-    begun = Begun(time.time() - (time.monotonic() - at_s), socket.gethostname())
-    path = raw + BEGUN
-    with open(f'{path}.new', 'w', encoding='ascii') as stream:
-        json.dump(to_json(begun), stream)
-    os.rename(f'{path}.new', path)
 
 
 def _wait_for_actions(raw: str) -> None:

@@ -374,9 +374,6 @@ class _Walk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self.cut(0)
 
     def descriptor(self) -> int:
