@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from seatrial.engine import ior, mdtest
 from seatrial.engine.failed_call import FailedCall, failed_call
-from seatrial.filesystem.lustre.counters import check, traffic
 from seatrial.filesystem.lustre.params import (
+    check,
     parse_fields,
     parse_histograms,
     parse_import,
@@ -22,6 +22,7 @@ from seatrial.filesystem.lustre.params import (
     parse_params,
     parse_states,
     parse_stats,
+    traffic,
 )
 from seatrial.filesystem.lustre.striping import DirectoryStriping, Striping, parse_getdirstripe, parse_getstripe
 from seatrial.filesystem.lustre.targets import (

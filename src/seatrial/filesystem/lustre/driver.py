@@ -27,7 +27,7 @@ from seatrial.filesystem.base import (
     no_meter,
 )
 from seatrial.filesystem.layout_words import ALL
-from seatrial.filesystem.lustre import counters, params, striping, targets
+from seatrial.filesystem.lustre import params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
@@ -318,10 +318,10 @@ class Lustre(Mounted):
     def exchanged(self, path: str) -> Exchanged:
         """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. What
         was sent equalled what servers counted (2.17, to the byte), and is for root alone: to others lctl mixes up
-        names. Counters that contradict themselves (counters.check) are not used."""
+        names. Counters that contradict themselves (params.check) are not used."""
         try:
             found, _ = _stats(_stats_names(path))
-            seen = counters.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
+            seen = params.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
         except NotUnderstood as error:
             return Exchanged(contradiction=str(error))
         except NoAnswer:
@@ -343,7 +343,7 @@ class Lustre(Mounted):
 
         def look_at(deadline_s: float) -> Dict[str, int]:
             try:
-                return counters.traffic(_stats(names, deadline_s)[0])
+                return params.traffic(_stats(names, deadline_s)[0])
             except (NoAnswer, NotUnderstood):
                 return {}
 
@@ -353,7 +353,7 @@ class Lustre(Mounted):
         """The table 'pages per rpc' of osc.*.rpc_stats, of all object targets together."""
         try:
             found, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
-            sizes = counters.rpc_sizes(found)
+            sizes = params.rpc_sizes(found)
         except (NoAnswer, NotUnderstood) as error:
             return RpcSizes(when, (), str(error))
         return RpcSizes(when, sizes, '' if found else _why_none(errors))
@@ -361,7 +361,7 @@ class Lustre(Mounted):
     def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
         """From obdfilter.*.job_stats and mdt.*.job_stats, where the output of the command has them."""
         try:
-            return counters.served(text, job), ''
+            return params.served(text, job), ''
         except NotUnderstood as error:
             return (), str(error)
 
@@ -498,7 +498,7 @@ def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[pa
 def _stats(names: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
     """As _params, of counters. Raises NotUnderstood where they contradict themselves."""
     found, errors = _params(names, deadline_s)
-    counters.check(found)
+    params.check(found)
     return found, errors
 
 
