@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from seatrial.engine.posixops.scenario_figures import VERIFIED, ScenarioRow, bound_s, figures, line_of_row
+from seatrial.engine.posixops.scenario_figures import ScenarioRow, bound_s, figures, line_of_row
 from seatrial.job.sequence.confirm import measured_again, repetitions
 from seatrial.model.action import Step, line_of_step
 from seatrial.model.lines import Chain
@@ -32,7 +32,7 @@ from seatrial.rules.places import CONFIRM, all_of, phases_again, suspected
 from seatrial.rules.stopping import state
 from seatrial.workload.access import data_access
 from seatrial.workload.registry import kind_of, metrics_at, metrics_of, phase_of, resized
-from seatrial.workload.scenario import scenario
+from seatrial.workload.scenario import VERIFIED, scenario
 from seatrial.workload.semantics import HOLDING
 from seatrial.workload.sweep import AXES, Sweep, expand
 from seatrial.workload.tree import metadata_tree

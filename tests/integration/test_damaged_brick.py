@@ -21,7 +21,7 @@ FIO = shutil.which('fio')
 RUNNER = f"""
 import pathlib, sys
 sys.path.insert(0, sys.argv[2])  # behind -I
-from seatrial.engine.proof.engine import Proof
+from seatrial.engine.proof import Proof
 from seatrial.job.__main__ import main
 reads_back = Proof.reads_back
 def damaged(self, written, point):

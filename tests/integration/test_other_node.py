@@ -30,7 +30,7 @@ int MPI_Get_library_version(char *said, int *length) {{
 RANK = 'int MPI_Get_library_version(char *, int *);\nint main(void) { return MPI_Get_library_version(0, 0); }\n'
 ASK = """
 import sys
-from seatrial.job.sequence.agreement import disagreement
+from seatrial.job.sequence.provenance import disagreement
 from seatrial.job.sequence.provenance import provenance
 from seatrial.model.plan import Launcher
 

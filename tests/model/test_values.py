@@ -69,15 +69,6 @@ def test_the_transfers_are_those_of_a_task_in_one_phase():
     assert WRITES.bytes_moved == 6 * MIB
 
 
-@pytest.mark.parametrize(
-    ('order', 'segments', 'block_size'), [('contiguous', 1, MIB), ('strided', 16, 64 * KIB), ('random', 1, MIB)]
-)
-def test_only_dealt_transfers_are_segments_of_ior(order, segments, block_size):
-    point = WRITES.changed(order=order)
-    assert (point.data.segments, point.data.block_size) == (segments, block_size)
-    assert point.data.segments * point.data.block_size == point.data.bytes_per_task
-
-
 # Metrics
 
 

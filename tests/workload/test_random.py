@@ -42,11 +42,11 @@ def templates(draw):
         phases,
         MIB * draw(st.integers(8, 4096)),
         4096 * draw(st.integers(1, 256)) if direct else draw(st.integers(1, MIB)),
-        draw(st.integers(1, 128)),
-        direct,
         draw(st.floats(0.001, 1e6)),
-        draw(st.floats(0.01, 0.99)) if 'randrw' in phases else 0.0,
-        draw(st.sampled_from((*FILES, 'several'))),
+        queue_depth=draw(st.integers(1, 128)),
+        direct=direct,
+        read_share=draw(st.floats(0.01, 0.99)) if 'randrw' in phases else 0.0,
+        files=draw(st.sampled_from((*FILES, 'several'))),
     )
     assert fault_of(template) is None
     return template

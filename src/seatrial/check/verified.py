@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.engine.base import Engine, EngineError, measured
-from seatrial.engine.proof.engine import Proof
+from seatrial.engine.proof import Proof
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.recorder import NotAsWritten, kept_launch
 from seatrial.model.foreign import NotReadable

@@ -72,9 +72,7 @@ def join(rank: int, tasks: int, host: str) -> TaskBarrier:
         raise BarrierError(f'{tasks} tasks cannot begin together: {VARIABLE} names no barrier') from None
     except OSError as error:
         raise BarrierError(f'the barrier at {address}:{port} cannot be joined: {error.strerror or error}') from None
-    barrier = _Connected(connection)
-    barrier.introduce({'token': token, 'rank': rank, 'tasks': tasks, 'host': host})
-    return barrier
+    return _Connected(connection, {'token': token, 'rank': rank, 'tasks': tasks, 'host': host})
 
 
 def clock_identity() -> str:
@@ -94,20 +92,17 @@ def line_of(message: Dict[str, Any]) -> bytes:
 class _Connected(TaskBarrier):
     """Of a task that is not alone."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._unread = connection, b''
-        self._left, self._same_clock = False, False
+    def __init__(self, connection: socket.socket, who: Dict[str, Any]) -> None:
+        self._connection, self._unread, self._left = connection, b'', False
         connection.settimeout(SILENCE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._send(who)
+        self._same_clock = self._answer()['clock'] == clock_identity()
 
     def __exit__(self, *raised: Any) -> None:
         if raised == (None, None, None) and not self._left:
             self.leave()
         self._connection.close()
-
-    def introduce(self, who: Dict[str, Any]) -> None:
-        self._send(who)
-        self._same_clock = self._answer()['clock'] == clock_identity()
 
     def wait(self, what: str) -> Release:
         offset_s, uncertainty_s = (0.0, 0.0) if self._same_clock else self._offset()

@@ -12,7 +12,6 @@ from seatrial.workload.registry import entries_after, kind_of, phase_of
 from seatrial.workload.tree import levels_total
 
 T = TypeVar('T')
-
 MAX_BYTES_PER_CALL = 0x7FFFF000  # read(2) and write(2): "at most 2,147,479,552 bytes"
 
 DIRECT_BYTES = 4096
@@ -90,6 +89,8 @@ class Engine:
     # in what it answers to version_argv; the first group is the version
     says_version: Pattern[str] = re.compile('(?!)')
     without_version = 'E1'  # the rule that is broken where it answers with none
+    oldest: Tuple[int, ...] = ()  # the first version that can be used
+    too_old = ''  # why an older one, {}, cannot, as a sentence with the remedy
     mpi = False  # whether it is started by the site's MPI launcher
     names_hosts = True  # whether it tells of every task which node it ran on
     checks_close = True  # whether a close(2) that fails is an error to it
@@ -111,7 +112,6 @@ class Engine:
         return ()
 
     def version_argv(self, program: str) -> List[str]:
-        """The command that makes the program say its version."""
         return [program, '--version']
 
     def parse_version(self, text: str) -> str:
@@ -120,7 +120,13 @@ class Engine:
         if match is None:
             said = text.strip().partition('\n')[0][:80]
             raise EngineError(self.without_version, f"'{said}' is not the version of {self.programs[0]}")
-        return match.group(1)
+        return self.usable(match.group(1))
+
+    def usable(self, version: str) -> str:
+        """The version. Raises EngineError T7 if it is too old."""
+        if release_of(version) < self.oldest:
+            raise EngineError('T7', self.too_old.format(version))
+        return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase of a point; `raw` is the absolute prefix of the files it may leave."""
@@ -153,6 +159,12 @@ class Engine:
     def entries(self, point: Point, phase: str) -> Entries:
         """What is on disk after the phase (T17a): the workload's entries, and directories of its own."""
         return entries_after(point, phase)
+
+
+def release_of(version: str) -> Tuple[int, int, int]:
+    """The numbers of '4.0.0', '3.0-37'; what does not begin with two is older than all."""
+    match = re.match(r'(\d+)[.-](\d+)(?:[.-](\d+))?', version, re.ASCII)
+    return (int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)) if match else (0, 0, 0)
 
 
 def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:

@@ -43,8 +43,6 @@ class Section(NamedTuple):
 
 
 class Io500Engine(Engine):
-    """The whole of IO500 as one launch."""
-
     name = 'io500'
     kinds = ('io500',)
     programs = ('io500',)

@@ -29,7 +29,6 @@ from seatrial.workload.access import OPENING, file_name, shared_whole
 from seatrial.workload.base import READ, WRITE
 from seatrial.workload.registry import phase_of, phases_of
 
-OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
 PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
 RANK_SLACK = 1e-6  # the rows of the ranks have eleven digits (saveRankPerformanceDetailsCSV)
 LEFT_APART_S = 0.1  # ranks of one node left the barrier up to 0.03 s apart, four of them to a core (seen with 4.0.0)
@@ -40,45 +39,6 @@ NCMPI_INT = 2**32  # its NCMPI casts an offset less the first one to int
 DIRECT = '--posix.odirect'
 
 
-class Result(NamedTuple):
-    """One row of the results: seconds, MiB/s; Decimals are exactly as printed."""
-
-    access: str
-    total_s: Decimal
-    bandwidth: Decimal
-    iops: Decimal
-    latency_s: Decimal
-    block_kib: Decimal
-    transfer_kib: Decimal
-    open_s: Decimal
-    transfer_s: Decimal
-    close_s: Decimal
-
-
-class IorRun(NamedTuple):
-    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory."""
-
-    setup: Dict[str, Any]  # by IOR's own names, as of setup_of
-    nodes: int
-    tasks: int
-    tasks_per_node: int
-    results: Tuple[Result, ...]
-
-
-class Total(NamedTuple):
-    """One row of the summary over all repetitions: MiB/s, seconds, moved_mib in MiB."""
-
-    operation: str
-    tasks: int
-    repetitions: int
-    max_bandwidth: Decimal
-    min_bandwidth: Decimal
-    mean_bandwidth: Decimal
-    deviation: Decimal
-    mean_s: Decimal
-    moved_mib: Decimal
-
-
 class Complaint(NamedTuple):
     """A line in which IOR says that something is wrong, and the validity rule that it breaks."""
 
@@ -87,13 +47,19 @@ class Complaint(NamedTuple):
 
 
 class IorSummary(NamedTuple):
-    """All that one launch of IOR said. machine: the host name of the first rank, the only one that IOR tells."""
+    """All that one launch of IOR said. machine: the host name of the first rank, the only one that IOR tells;
+    tasks_per_node is that of its node; nodes are counted by shared memory."""
 
     version: str
     command_line: str
     machine: str
-    tests: Tuple[IorRun, ...]
-    totals: Tuple[Total, ...]
+    setup: Dict[str, Any]  # by IOR's own names, as of setup_of
+    nodes: int
+    tasks: int
+    tasks_per_node: int
+    # by IOR's own names the rows of the repetitions, and those over all of them: s, MiB/s, MiB, exactly as printed
+    results: Tuple[Dict[str, Any], ...]
+    totals: Tuple[Dict[str, Any], ...]
 
 
 class RankTime(NamedTuple):
@@ -108,8 +74,6 @@ class RankTime(NamedTuple):
 
 
 class Ior(Engine):
-    """IOR as an engine of data access, POSIX and MPI-IO, on any number of nodes."""
-
     name = 'ior'
     kinds = ('access', 'checkpoint', 'reuse')
     declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012
@@ -117,6 +81,11 @@ class Ior(Engine):
     how_to_get = 'from spack-env/ (ior@4.0.0)'
     says_version = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O')
     without_version = 'T7'
+    oldest = (4, 0, 0)
+    too_old = (
+        'IOR {} has neither data that do not compress nor times of the ranks; '
+        'install 4.0.0 or later (Spack: ior@4.0.0)'
+    )
     mpi = True
     names_hosts = False
     keeps_files = False  # without -E it removes what is there (IOR.c, TestIoSys)
@@ -164,11 +133,6 @@ class Ior(Engine):
         script = f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -w -b {WORD} -t {WORD}'
         return ['sh', '-c', script, 'sh', program]
 
-    def parse_version(self, text: str) -> str:
-        version = super().parse_version(text)
-        _refuse_old(version)
-        return version
-
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase; it leaves raw + '.json' (summary) and '.csv' (times of the ranks). Raises
         EngineError P11 for a path that IOR would cut short, ValueError as setup_of."""
@@ -215,13 +179,12 @@ class Ior(Engine):
         summary = parse_summary(summary_text)
         access = WRITE if phase_of(point, phase).writes else READ
         result, total = _only_run(summary, access)
-        run = summary.tests[0]
-        check_placement('IOR', point, run.tasks, run.nodes, run.tasks_per_node)
-        stonewall_s = _take(run.setup, 'deadlineForStonewall', int)
+        check_placement('IOR', point, summary.tasks, summary.nodes, summary.tasks_per_node)
+        stonewall_s = _take(summary.setup, 'deadlineForStonewall', int)
         if stonewall_s:
             raise EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
         for key, meant in setup_of(point, phase).items():
-            done = _take(run.setup, key, type(meant))
+            done = _take(summary.setup, key, type(meant))
             if done != meant:
                 raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
         direct = DIRECT in summary.command_line.split()
@@ -237,8 +200,8 @@ class Ior(Engine):
         named = _hosts_of(outcome, summary, point)
         opening = (_opening(phase, result, seconds),) if point.data.opening else ()
         return Measurement(
-            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)), *opening),
-            world_size=run.tasks,
+            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result['bwMiB'])), *opening),
+            world_size=summary.tasks,
             hosts=tuple(dict.fromkeys(named))
             or (summary.machine, *(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1))),
             clock_s=float(PRINTED_S),
@@ -247,7 +210,7 @@ class Ior(Engine):
                 TaskTime(r.rank, named[r.rank] if named else '', point.data.bytes_per_task, 0.0, r.with_open_s)
                 for r in ranks
             ),
-            fsync=bool(run.setup['fsync']),
+            fsync=bool(summary.setup['fsync']),
             direct=direct,
         )
 
@@ -278,8 +241,8 @@ def setup_of(point: Point, phase: str) -> Dict[str, Any]:
         'writeFile': int(write),
         'readFile': int(not write),
         'fsync': int(write),
-        'segmentCount': data.segments,
-        'blockSize': data.block_size,
+        'segmentCount': _segments(point),
+        'blockSize': data.bytes_per_task // _segments(point),
         'transferSize': data.transfer_size,
         'useExistingTestFile': int(write and does.needs),
         **dict.fromkeys(('keepFile', 'repetitions'), 1),
@@ -312,33 +275,35 @@ def check_placement(program: str, point: Point, tasks: int, nodes: int, on_first
         )
 
 
-def release_of(version: str) -> Tuple[int, int, int]:
-    """Of a version of IOR and mdtest; one that does not begin with numbers is older than all."""
-    match = re.match(r'(\d+)\.(\d+)(?:\.(\d+))?', version, re.ASCII)
-    return (int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)) if match else (0, 0, 0)
-
-
 def hashed(seed: int, salt: str, below: int) -> int:
     """A number of 1 to below - 1: IOR takes 0 for "choose one yourself"."""
     return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
 
 
 def parse_summary(json_text: str) -> IorSummary:
-    """What the JSON says. Raises EngineError: T8 not whole, T7 version too old, T13 something is missing."""
+    """What the JSON says. Raises EngineError: T8 not whole, T7 version too old, T13 something is missing, P15 not one
+    test."""
     try:
         data = json.loads(json_text, parse_float=Decimal)
     except ValueError as error:
         raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
     if not isinstance(data, dict) or 'Finished' not in data:
         raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
-    version = _take(data, 'Version', str)
-    _refuse_old(version)
+    version = Ior().usable(_take(data, 'Version', str))
+    tests = _take(data, 'tests', list)
+    if len(tests) != 1:
+        raise EngineError('P15', f'one test was planned, and IOR made {len(tests)}')
+    options = _take(tests[0], 'Options', dict)
     return IorSummary(
         version=version,
         command_line=_take(data, 'Command line', str),
         machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # after the name of the system
-        tests=tuple(_run(test) for test in _take(data, 'tests', list)),
-        totals=tuple(_total(total) for total in _take(data, 'summary', list)),
+        setup=_take(tests[0], 'Parameters', dict),
+        nodes=_take(options, 'nodes', int),
+        tasks=_take(options, 'tasks', int),
+        tasks_per_node=_take(options, 'clients per node', int),
+        results=tuple(_row(row, _OF_RESULT) for row in _take(tests[0], 'Results', list)),
+        totals=tuple(_row(row, _OF_TOTAL) for row in _take(data, 'summary', list)),
     )
 
 
@@ -381,6 +346,16 @@ _RANK = re.compile(r'(write|read),(\d+),' + ','.join([_NUMBER] * 4) + r'\Z', re.
 _COMPLAINT = re.compile(
     r'(?:WARNING: |ERROR: |Error invalid argument|Unrecognized parameter|FAILED |[Ii]ncorrect data on ).*'
 )
+_OF_RESULT: Dict[str, type] = {
+    'access': str,
+    **dict.fromkeys(('totalTime', 'bwMiB', 'iops', 'blockKiB', 'xferKiB', 'openTime', 'wrRdTime'), Decimal),
+}
+_OF_TOTAL: Dict[str, type] = {
+    'operation': str,
+    'numTasks': int,
+    'repetitions': int,
+    **dict.fromkeys(('bwMaxMIB', 'bwMinMIB', 'bwMeanMIB', 'bwStdMIB', 'MeanTime', 'xsizeMiB'), Decimal),
+}
 _HARMLESS = re.compile(
     r'WARNING: (?:The file ".*" exists already and will be (?:overwritten|deleted)|'
     r"Backend (?:returned error during|doesn't implement) statfs|File write only not implemented in NCMPI)\Z"
@@ -407,6 +382,11 @@ def _path_fault(program: str, raw: str) -> Optional[str]:
     return None
 
 
+def _segments(point: Point) -> int:
+    """How often each task has a block in the file (-s)."""
+    return point.data.transfers if point.data.order == 'strided' else 1
+
+
 def _step(point: Point) -> int:
     """Bytes from one transfer of a task to its next."""
     return point.data.transfer_size * (point.tasks if point.data.order == 'strided' else 1)
@@ -417,15 +397,6 @@ def _links(point: Point) -> Tuple[Tuple[str, str], ...]:
         return ()
     own = point.changed(files='multiple')
     return tuple((file_name(own, rank), file_name(point, rank)) for rank in range(point.tasks))
-
-
-def _refuse_old(version: str) -> None:
-    if release_of(version) < OLDEST:
-        raise EngineError(
-            'T7',
-            f'IOR {version} has neither data that do not compress nor times of the ranks; '
-            'install 4.0.0 or later (Spack: ior@4.0.0)',
-        )
 
 
 def _refuse_failure(outcome: Outcome) -> None:
@@ -440,33 +411,11 @@ def _refuse_failure(outcome: Outcome) -> None:
     refuse_exit('IOR', outcome, said)
 
 
-def _run(data: Any) -> IorRun:
-    options = _take(data, 'Options', dict)
-    return IorRun(
-        setup=_take(data, 'Parameters', dict),
-        nodes=_take(options, 'nodes', int),
-        tasks=_take(options, 'tasks', int),
-        tasks_per_node=_take(options, 'clients per node', int),
-        results=tuple(_result(row) for row in _take(data, 'Results', list)),
-    )
-
-
-def _result(row: Any) -> Result:
-    keys = ('totalTime', 'bwMiB', 'iops', 'latency', 'blockKiB', 'xferKiB', 'openTime', 'wrRdTime', 'closeTime')
-    return Result(_take(row, 'access', str), *[_decimal(row, key) for key in keys])
-
-
-def _total(row: Any) -> Total:
-    keys = ('bwMaxMIB', 'bwMinMIB', 'bwMeanMIB', 'bwStdMIB', 'MeanTime', 'xsizeMiB')
-    counts = [_take(row, key, int) for key in ('numTasks', 'repetitions')]
-    return Total(_take(row, 'operation', str), *counts, *[_decimal(row, key) for key in keys])
-
-
-def _decimal(data: Any, key: str) -> Decimal:
-    value = data.get(key) if isinstance(data, dict) else None
-    if value == 'inf':  # IOR quotes what JSON has no number for
-        return Decimal('inf')
-    return Decimal(_take(data, key, Decimal))
+def _row(data: Any, forms: Dict[str, type]) -> Dict[str, Any]:
+    """These fields of it; IOR quotes what JSON has no number for."""
+    own = data if isinstance(data, dict) else {}
+    infinite = {key: Decimal('inf') for key, form in forms.items() if form is Decimal and own.get(key) == 'inf'}
+    return {key: _take({**own, **infinite}, key, form) for key, form in forms.items()}
 
 
 def _take(data: Any, key: str, kind: type) -> Any:
@@ -476,25 +425,25 @@ def _take(data: Any, key: str, kind: type) -> Any:
     return value
 
 
-def _only_run(summary: IorSummary, phase: str) -> Tuple[Result, Total]:
-    if [len(run.results) for run in summary.tests] != [1] or len(summary.totals) != 1:
-        rows = [row.access for run in summary.tests for row in run.results]
-        raise EngineError('P15', f"one {phase} was planned, and IOR's results are {', '.join(rows) or 'none'}")
-    result, total = summary.tests[0].results[0], summary.totals[0]
-    if {result.access, total.operation} != {phase}:
-        raise EngineError('P15', f'one {phase} was planned, and IOR reports a {result.access}')
+def _only_run(summary: IorSummary, phase: str) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    if len(summary.results) != 1 or len(summary.totals) != 1:
+        rows = ', '.join(row['access'] for row in summary.results) or 'none'
+        raise EngineError('P15', f"one {phase} was planned, and IOR's results are {rows}")
+    result, total = summary.results[0], summary.totals[0]
+    if {result['access'], total['operation']} != {phase}:
+        raise EngineError('P15', f'one {phase} was planned, and IOR reports a {result["access"]}')
     return result, total
 
 
-def _seconds(result: Result, total: Total, point: Point) -> float:
+def _seconds(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> float:
     """The timed region: first open to last close. Raises EngineError T1 for bytes or a time that cannot be."""
     half = PRINTED_S / 2
     planned_mib = Decimal(point.bytes_moved) / MIB
-    if abs(total.moved_mib - planned_mib) > half:
-        raise EngineError('T1', f'IOR moved {total.moved_mib} MiB where {planned_mib} MiB were planned')
-    mib_s, time_s = result.bandwidth, result.total_s
-    if total.mean_bandwidth != mib_s:
-        raise EngineError('T1', f'IOR reports {mib_s} MiB/s and, of this one value, a mean of {total.mean_bandwidth}')
+    if abs(total['xsizeMiB'] - planned_mib) > half:
+        raise EngineError('T1', f'IOR moved {total["xsizeMiB"]} MiB where {planned_mib} MiB were planned')
+    mib_s, time_s = result['bwMiB'], result['totalTime']
+    if total['bwMeanMIB'] != mib_s:
+        raise EngineError('T1', f'IOR reports {mib_s} MiB/s and, of this one value, a mean of {total["bwMeanMIB"]}')
     if not (0 < mib_s < Decimal('inf') and time_s >= 0):
         raise EngineError(
             'T12', f'IOR measured {mib_s} MiB/s in {time_s} s: too short to measure, or its clock was set'
@@ -512,38 +461,38 @@ def _hosts_of(outcome: Outcome, summary: IorSummary, point: Point) -> Tuple[str,
     return outcome.hosts if known else ()
 
 
-def _opening(phase: str, result: Result, seconds: float) -> Metric:
+def _opening(phase: str, result: Dict[str, Any], seconds: float) -> Metric:
     """IOR's openTime, from the first open to the last, as a share of the region. Raises EngineError T1 if longer."""
-    if not 0 <= result.open_s <= result.total_s + PRINTED_S:
-        raise EngineError('T1', f'IOR claims {result.open_s} s of opening in {result.total_s} s')
-    share = min(float(result.open_s) / seconds, 1.0)
-    return Metric(phase + OPENING, share, '', LOWER, seconds, figure=str(result.open_s))
+    if not 0 <= result['openTime'] <= result['totalTime'] + PRINTED_S:
+        raise EngineError('T1', f'IOR claims {result["openTime"]} s of opening in {result["totalTime"]} s')
+    share = min(float(result['openTime']) / seconds, 1.0)
+    return Metric(phase + OPENING, share, '', LOWER, seconds, figure=str(result['openTime']))
 
 
-def _check_figures(result: Result, total: Total, point: Point) -> None:
+def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> None:
     """What IOR says twice. Raises EngineError T1: printed are four decimals, so products lie between their halves."""
     half, kib, transfers = PRINTED_S / 2, Decimal(1024), point.tasks * point.data.transfers
     said: Tuple[Tuple[str, Any, Any], ...] = (
-        ('tasks', total.tasks, point.tasks),
-        ('repetitions', total.repetitions, 1),
-        ('a maximum of MiB/s', total.max_bandwidth, result.bandwidth),
-        ('a minimum of MiB/s', total.min_bandwidth, result.bandwidth),
-        ('a deviation of', total.deviation, 0),
-        ('a mean time of s', total.mean_s, result.total_s),
+        ('tasks', total['numTasks'], point.tasks),
+        ('repetitions', total['repetitions'], 1),
+        ('a maximum of MiB/s', total['bwMaxMIB'], result['bwMiB']),
+        ('a minimum of MiB/s', total['bwMinMIB'], result['bwMiB']),
+        ('a deviation of', total['bwStdMIB'], 0),
+        ('a mean time of s', total['MeanTime'], result['totalTime']),
     )
     for what, figure, meant in said:
         if figure != meant:
             raise EngineError('T1', f'IOR reports {what} {figure}, where it is {meant}')
     for what, printed, size in (
-        ('block', result.block_kib, point.data.block_size),
-        ('transfer', result.transfer_kib, point.data.transfer_size),
+        ('block', result['blockKiB'], point.data.bytes_per_task // _segments(point)),
+        ('transfer', result['xferKiB'], point.data.transfer_size),
     ):
         if abs(printed - size / kib) > half:
             raise EngineError('T1', f'IOR reports a {what} of {printed} KiB, where it is {size / kib} KiB')
-    low, high = ((result.iops + sign * half) * (result.transfer_s + sign * half) for sign in (-1, 1))
+    low, high = ((result['iops'] + sign * half) * (result['wrRdTime'] + sign * half) for sign in (-1, 1))
     if not low <= transfers <= high:
         raise EngineError(
-            'T1', f'IOR claims {result.iops} transfers a second for {transfers} in {result.transfer_s} s'
+            'T1', f'IOR claims {result["iops"]} transfers a second for {transfers} in {result["wrRdTime"]} s'
         )
 
 

@@ -34,17 +34,9 @@ _VERSION = re.compile(r'Version \$Revision: (\d[\d.]*) \$')
 _WRITERS, _READERS = 'initial writers', 'readers'
 
 
-class Child(NamedTuple):
-    """What a process moved, in bytes, and its own bandwidth in B/s."""
-
-    bytes_moved: float
-    throughput: float
-
-
 class IozoneRun(NamedTuple):
     """What one launch said. children_see, parent_sees, lowest, highest: in B/s; notes: what it says it was told."""
 
-    version: str
     notes: Tuple[str, ...]
     command_line: str
     processes: int
@@ -53,12 +45,10 @@ class IozoneRun(NamedTuple):
     parent_sees: float
     lowest: float
     highest: float
-    children: Tuple[Child, ...]
+    children: Tuple[Tuple[float, float], ...]  # of each process, what it moved, in bytes, and its bandwidth in B/s
 
 
 class Iozone(Engine):
-    """IOzone as an engine of files used again, on one node."""
-
     name = 'iozone'
     kinds = ('reuse',)
     programs = ('iozone',)
@@ -109,7 +99,8 @@ class Iozone(Engine):
         refuse_failure('IOzone', outcome.exit_status, complaints[0].strip() if complaints else '')
         run = parse_run(text)
         _check_run(run, phase, point, command)
-        seconds = max(child.bytes_moved / child.throughput for child in run.children)
+        task_s = [moved / throughput for moved, throughput in run.children]
+        seconds = max(task_s)
         check_life('IOzone', seconds, process)
         figure = f'Children see {run.children_see / KIB:.2f} kB/sec, Parent sees {run.parent_sees / KIB:.2f} kB/sec'
         return Measurement(
@@ -119,8 +110,8 @@ class Iozone(Engine):
             clock_s=CLOCK_S,
             bytes_moved=point.bytes_moved,
             tasks=tuple(
-                TaskTime(rank, process.host, point.data.bytes_per_task, 0.0, child.bytes_moved / child.throughput)
-                for rank, child in enumerate(run.children)
+                TaskTime(rank, process.host, point.data.bytes_per_task, 0.0, own_s)
+                for rank, own_s in enumerate(task_s)
             ),
             fsync='Include fsync in write timing' in run.notes,
             direct='O_DIRECT feature enabled' in run.notes,
@@ -141,7 +132,6 @@ def parse_run(text: str) -> IozoneRun:
     if [row[0] for row in rows] != list(range(len(rows))):
         raise EngineError('T8', "IOzone's output does not have its processes in order")
     return IozoneRun(
-        version=said['version'][0],
         notes=tuple(line.strip() for line in text.partition('Throughput test with')[0].splitlines()),
         command_line=said['command line'][0].strip(),
         processes=int(number),
@@ -150,7 +140,7 @@ def parse_run(text: str) -> IozoneRun:
         parent_sees=_kib(said['throughput of the parent'][0]),
         lowest=_kib(said['lowest throughput'][0]),
         highest=_kib(said['highest throughput'][0]),
-        children=tuple(Child(moved, throughput) for _, moved, throughput in rows),
+        children=tuple((moved, throughput) for _, moved, throughput in rows),
     )
 
 
@@ -191,12 +181,12 @@ def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> No
     ):
         if (note in run.notes) != meant:
             raise EngineError('P15', f"IOzone {'did not say' if meant else 'said'} '{note}'")
-    for rank, child in enumerate(run.children):
-        if child.bytes_moved != data.bytes_per_task:
-            raise EngineError('T18', f'task {rank} moved {child.bytes_moved:.0f} bytes, not {data.bytes_per_task}')
-        if child.throughput <= 0:
+    for rank, (moved, throughput) in enumerate(run.children):
+        if moved != data.bytes_per_task:
+            raise EngineError('T18', f'task {rank} moved {moved:.0f} bytes, not {data.bytes_per_task}')
+        if throughput <= 0:
             raise EngineError('T12', f'task {rank} is too short to measure: IOzone gives it no throughput')
-    own = [child.throughput for child in run.children]
+    own = [throughput for _, throughput in run.children]
     slack = PRINTED * KIB * (len(own) + 1) + 1e-6 * sum(own)  # IOzone adds up in float, of 24 bits
     for said, due, name in (
         (run.children_see, sum(own), 'Children see'),

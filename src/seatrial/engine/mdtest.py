@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, Engine, EngineError, Outcome, check_life, only_process
-from seatrial.engine.ior import Complaint, check_placement, hashed, rank_lines, refuse_exit, release_of
+from seatrial.engine.ior import Complaint, check_placement, hashed, rank_lines, refuse_exit
 from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
@@ -26,11 +26,6 @@ from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import levels_total, operations
 from seatrial.workload.words import counted
 
-LAST_WRONG = (3, 3, 0)
-WRONG = (
-    'maximum, minimum and mean were taken over the ranks and not over the iterations, and a '
-    "rank's rate counted the barrier (hpc/ior PRs 312 and 336)"
-)
 CLOCK_S = 1e-6  # gettimeofday(2)
 PRINTED = Decimal('0.001')  # rates in the table have three decimals
 SHIFT_NODES = 4  # rule T4: -N shifts stat by one node, read by two, removal by three
@@ -87,14 +82,18 @@ class RankRow(NamedTuple):
 
 
 class Mdtest(Engine):
-    """mdtest as an engine of metadata, on any number of nodes."""
-
     name = 'mdtest'
     kinds = ('tree',)
     programs = ('mdtest',)
     how_to_get = 'from spack-env/ (it comes with ior@4.0.0)'
     says_version = re.compile(r'(?:IOR|mdtest)-(\S+)(?:: MPI Coordinated Test of Parallel I/O| was launched)')
     without_version = 'T7'
+    oldest = (3, 3, 1)
+    too_old = (
+        'the rates of mdtest {} are wrong: maximum, minimum and mean were taken over the ranks and not over the '
+        "iterations, and a rank's rate counted the barrier (hpc/ior PRs 312 and 336); install 4.0.0 or later "
+        '(Spack: ior@4.0.0)'
+    )
     mpi = True
     makes = (r'test-dir\.\d+-\d+', r'mdtest_tree(\.\d+)+', r'(file|dir)\.mdtest\.\d+\.\d+')
     names_hosts = False
@@ -130,11 +129,6 @@ class Mdtest(Engine):
         text = 'IOR-[0-9][^ :]*: MPI Coordinated Test of Parallel I/O'
         return ['sh', '-c', f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -C -F -n 1 -d .', 'sh', program]
 
-    def parse_version(self, text: str) -> str:
-        version = super().parse_version(text)
-        _refuse_version(version)
-        return version
-
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase; it leaves raw + '.csv', the times of the ranks."""
         ranks = raw + '.csv'
@@ -165,7 +159,7 @@ class Mdtest(Engine):
         names none.
         """
         said = _complete(outcome)
-        _refuse_version(said.version)
+        self.usable(said.version)
         tasks = said.tasks if said.tasks != point.tasks else len(said.nodemap)
         check_placement('mdtest', point, tasks, said.nodes, said.nodemap.count('1'))
         _check_shift(said, phase, point)
@@ -302,13 +296,6 @@ def _longest_path(point: Point) -> int:
     rank, directory, entry = (len(str(number)) for number in (point.tasks, own.directories, own.inodes))
     level = len('//mdtest_tree..') + rank + directory
     return len('./test-dir.0-0/') + (point.tree.depth + 1) * level + len('/file.mdtest..') + rank + entry
-
-
-def _refuse_version(version: str) -> None:
-    if release_of(version) <= LAST_WRONG:
-        raise EngineError(
-            'T7', f'the rates of mdtest {version} are wrong: {WRONG}; install 4.0.0 or later (Spack: ior@4.0.0)'
-        )
 
 
 def _complete(outcome: Outcome) -> MdtestSummary:

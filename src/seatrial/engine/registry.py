@@ -7,11 +7,9 @@ from seatrial.engine.bonnie import BonnieEngine
 from seatrial.engine.dd import Dd
 from seatrial.engine.dlio.engine import Dlio
 from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles
-from seatrial.engine.fio.access import Fio
-from seatrial.engine.fio.bonnie import FioBonnie
-from seatrial.engine.fio.devices import FioDevices
+from seatrial.engine.fio.access import Fio, FioDevices
 from seatrial.engine.fio.random import FioRandom
-from seatrial.engine.fio.reuse import FioReuse
+from seatrial.engine.fio.reuse import FioBonnie, FioReuse
 from seatrial.engine.fio.tree import FioFiles
 from seatrial.engine.io500 import Io500Engine
 from seatrial.engine.ior import Ior

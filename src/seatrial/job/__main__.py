@@ -8,8 +8,7 @@ from typing import Callable, List, Optional, TextIO, Tuple
 from seatrial.engine.registry import engines_called
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.removal import removed
-from seatrial.job.launch import stall
-from seatrial.job.launch.blocked import Blocked, LeftBehind, watched
+from seatrial.job.launch.blocked import Blocked, LeftBehind, patience_s, watched
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.atomic_file import keep_from_others
@@ -56,8 +55,8 @@ def check_names(plan: TrialPlan) -> None:
 
 def _watched(plan: TrialPlan) -> int:
     """Run it in a process that is left behind where a call of the target never returns."""
-    blocked, patience_s = Blocked(), stall.patience_s(plan.target.recovery_limit_s)
-    ended = watched(lambda: _kept(plan, lambda plan: _say_end(plan, runner.run(plan, blocked))), blocked, patience_s)
+    blocked, limit_s = Blocked(), patience_s(plan.target.recovery_limit_s)
+    ended = watched(lambda: _kept(plan, lambda plan: _say_end(plan, runner.run(plan, blocked))), blocked, limit_s)
     if not isinstance(ended, LeftBehind):
         return ended
     known = records_in(plan.records).end

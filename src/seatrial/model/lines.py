@@ -9,7 +9,6 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.foreign import Impossible, parsed
 
 _encoded = json.JSONEncoder(separators=(',', ':')).encode  # json.dumps would make an encoder for every line
-
 _LINK = re.compile(r',"chain":"([0-9a-f]{64})"\}\n?\Z')
 _LINK_LENGTH = len(',"chain":""}\n') + 64
 

@@ -6,7 +6,6 @@ from typing import Dict, NamedTuple, Optional, Tuple
 from seatrial.model.action import Course
 
 HIGHER, LOWER = 'higher', 'lower'
-
 PERCENTILES = (0.50, 0.95, 0.99)  # of single operations, where nothing else is said
 
 
@@ -20,8 +19,6 @@ class MetricType(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """One metric of one launch."""
-
     name: str
     value: float  # in the base unit
     unit: str
@@ -98,8 +95,6 @@ UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and 
 
 
 class Measurement(NamedTuple):
-    """What an engine said of one launch, typed."""
-
     metrics: Tuple[Metric, ...]
     world_size: int
     hosts: Tuple[str, ...]

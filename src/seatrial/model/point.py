@@ -62,16 +62,6 @@ class DataPart(NamedTuple):
         """Calls that a task makes in one phase; the sources call what one of them moves an object."""
         return self.bytes_per_task // self.transfer_size
 
-    @property
-    def segments(self) -> int:
-        """IOR's -s: how often each task has a block in the file."""
-        return self.transfers if self.order == 'strided' else 1
-
-    @property
-    def block_size(self) -> int:
-        """IOR's -b: bytes of a task that lie together in the file."""
-        return self.bytes_per_task // self.segments
-
 
 class TreePart(NamedTuple):
     """Directories and what lies in them; of an ageing depth and files_per_directory are the most that are drawn."""

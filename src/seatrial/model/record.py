@@ -14,8 +14,6 @@ PLAN = 'plan.json'
 
 
 class Finding(NamedTuple):
-    """What a validity rule found."""
-
     rule: str
     # 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
     effect: str

@@ -12,7 +12,6 @@ class Change(NamedTuple):
 
 
 REMEMBERED = 'evictions'  # what a node remembers of late, separated by semicolons: what it forgets is no change
-
 NONE_REMEMBERED = 'none remembered'
 
 

@@ -24,8 +24,6 @@ class Watch(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The counters at a time."""
-
     time: float  # in Unix time, in the middle of the reading
     clock_s: float  # the time by a clock that is never set
     cost_s: float  # how long the reading took

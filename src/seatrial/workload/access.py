@@ -3,7 +3,7 @@ whole access), MFWA (multiple files, whole access; file per process) and SFSA (s
 classes of Boito, Kassick and Navaux (WSPPD 2009), after CHARISMA; "strided" is LANL mpi_io_test's term.
 """
 
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
@@ -29,9 +29,7 @@ OPENING, OF_A_NODE = '_open_share', '_per_node'
 
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
-
 MIN_GRANULE = 16 * MIB  # bytes. The share of a task is a multiple of it, so that it is a round figure.
-
 MAX_ROUNDED = 0.05  # of a share that a site fixes: what a point may leave of it and still be compared with the others
 
 
@@ -43,34 +41,16 @@ def data_access(
     transfer_size: Union[int, str] = MIB,
     bytes_per_task: Union[int, str] = '2GiB',
     interface: str = 'posix',
-    collective: bool = False,
-    direct: bool = False,
-    opening: bool = False,
     tasks: int = 0,
     scales: bool = True,
-    passes: int = 1,
+    **more: Any,
 ) -> Point:
-    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in DataPart.
-    operations: in this order; files that are only read are prepared first. Without `scales`, bytes_per_task is
-    fixed."""
-    return Point(
-        'access',
-        tuple(operations),
-        tasks=tasks,
-        scales=scales,
-        data=DataPart(
-            files=files,
-            extent=extent,
-            order=order,
-            interface=interface,
-            collective=collective,
-            direct=direct,
-            opening=opening,
-            transfer_size=in_bytes(transfer_size),
-            bytes_per_task=in_bytes(bytes_per_task),
-            passes=passes,
-        ),
-    )
+    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest, and `more`, as in
+    DataPart. operations: in this order; files that are only read are prepared first. Without `scales`, bytes_per_task
+    is fixed."""
+    more.update(transfer_size=in_bytes(transfer_size), bytes_per_task=in_bytes(bytes_per_task))
+    data = DataPart(files, extent, order, interface, **more)
+    return Point('access', tuple(operations), tasks=tasks, scales=scales, data=data)
 
 
 def _phase(does: Tuple[str, ...], words: str) -> Phase:
@@ -80,8 +60,6 @@ def _phase(does: Tuple[str, ...], words: str) -> Phase:
 
 
 class Access(Kind):
-    """Every task writes and reads its bytes, transfer by transfer: once, or in `passes` if it only reads."""
-
     name = 'access'
     words = 'data access'
     title = 'Data'
@@ -255,13 +233,8 @@ def writers(point: Point) -> Point:
 
 def writing(point: Point, transfer_size: int, bytes_per_task: int, shared: bool = False) -> Point:
     """The data access that writes a file a task, or segments of a shared one, where the tasks of the point run."""
-    own = data_access(
-        'single' if shared else 'multiple',
-        'segment' if shared else 'whole',
-        operations=('write',),
-        transfer_size=transfer_size,
-        bytes_per_task=bytes_per_task,
-    )
+    how = ('single', 'segment') if shared else ('multiple', 'whole')
+    own = data_access(*how, operations=('write',), transfer_size=transfer_size, bytes_per_task=bytes_per_task)
     placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
     return own._replace(**placed)
 

@@ -20,18 +20,12 @@ from seatrial.workload.words import counted, grouped
 
 FILL = 'fill'
 FILES = 'fill_files'
-
 LARGEST = 8 * MIB  # to which the source cuts larger files: "1MB * 8"
-
 FULLEST = 0.9  # to which a file system can be filled: engine/posixops/ageing.py leaves some of it free
-
 ENDLESS = 2**40
 LEAST = 3  # inodes of a tree with one file
-
 FIRST = 500  # inodes of a task in the warm-up of a fullness, where the profile has no number
-
 LIKELY = 100  # sizes by which a distribution is told, each as likely as any other
-
 DEPTH, IN_DIRECTORY, SIZE = 'directories by depth', 'directories by files in them', 'files by size'
 
 
@@ -66,13 +60,9 @@ def ageing(
     keep: the trees are not removed, so that other sessions measure beside them
     fullness: in place of inodes, the share of the file system's bytes that is in use when they are there
     """
-    return Point(
-        'ageing',
-        (FILL,) if keep else (FILL, REMOVE),
-        tasks=tasks,
-        tree=TreePart(depth=depth, files_per_directory=files_per_directory, fsync=fsync),
-        fill=FillPart(inodes, tuple(sizes) or pareto(), seed, fullness),
-    )
+    tree = TreePart(depth=depth, files_per_directory=files_per_directory, fsync=fsync)
+    fill = FillPart(inodes, tuple(sizes) or pareto(), seed, fullness)
+    return Point('ageing', (FILL,) if keep else (FILL, REMOVE), tasks=tasks, tree=tree, fill=fill)
 
 
 class Ageing(Tree):

@@ -10,11 +10,7 @@ COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
 """What a read, a stat or a listing was (rules P2, P2a, T4); what writes is none of them."""
 
 LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has listed the same directory before
-
-
 MAX_TASKS = 1_000_000  # that a check can ask for
-
-
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'
 VERIFY, REMOVE = 'verify', 'remove'
 """What a phase does. CREATE makes the files of its point, with their bytes; WRITE is of data that must have reached
@@ -235,7 +231,6 @@ class Kind:
         return ()
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """The most that these points have on disk at once."""
         raise NotImplementedError
 
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
@@ -255,5 +250,4 @@ class Kind:
         return launch
 
     def metric_words(self, metric: str) -> str:
-        """A metric as people read it."""
         return metric.replace('_', ' ') if self.spaced else metric

@@ -9,9 +9,7 @@ from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Footprint, Phase
 
 PHASE = 'bonnie'
-
 SEEKERS = 5  # processes that seek, each with the file open for itself: DefaultSeekProcCount of bonnie.h
-
 UPDATED = 10  # one in so many seeks writes back what it has read: UpdateSeek of bonnie.h
 
 
@@ -28,8 +26,6 @@ _METRICS = (  # bandwidths of the file's bytes, each counted once, and seeks a s
 
 
 class Bonnie(Access):
-    """One launch a repetition, in which everything happens one after the other."""
-
     name = 'bonnie'
     words = "Bonnie's file"
     title = 'Files used again'

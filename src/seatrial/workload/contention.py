@@ -33,14 +33,8 @@ def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_file
     record: bytes that one call appends or writes; open_files: that each task holds open at once
     """
     size = COUNTER if does == LOCK else in_bytes(record)
-    return Point(
-        'contention',
-        (does,),
-        tasks=tasks,
-        scales=False,
-        data=DataPart(transfer_size=size, working_set=calls * size),
-        tree=TreePart(files_per_directory=open_files),
-    )
+    data, tree = DataPart(transfer_size=size, working_set=calls * size), TreePart(files_per_directory=open_files)
+    return Point('contention', (does,), tasks=tasks, scales=False, data=data, tree=tree)
 
 
 _TITLES = {APPEND: 'appends to a shared log', LOCK: 'lock contention', OPEN: 'many open files'}

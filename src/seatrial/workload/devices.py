@@ -1,7 +1,7 @@
 """Raw devices: how much of what the devices under a file system read together its files read. Each is read from its
 beginning (hdparm -t; Garzoglio and Chadwick 2011, FN-18). Nothing is ever written to one."""
 
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
@@ -19,8 +19,6 @@ def raw_devices() -> Point:
 
 
 class Devices(Access):
-    """Every task writes and reads a file of its own; then as many tasks read the devices in the same way."""
-
     name = 'device'
     words = 'raw devices'
     title = 'Raw devices'
@@ -49,10 +47,7 @@ class Devices(Access):
         return point.changed(kind='access', phases=PHASES[:2], devices=())
 
     def metric_words(self, metric: str) -> str:
-        return _WORDS.get(metric, metric)
-
-
-_WORDS: Dict[str, str] = {'device': 'devices, read'}
+        return 'devices, read' if metric == DEVICE else metric
 
 
 def part_of(point: Point, rank: int) -> Tuple[str, int]:

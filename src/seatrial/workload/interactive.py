@@ -18,12 +18,7 @@ STEPS: Dict[str, Tuple[str, ...]] = {
 }
 """Of each phase, in their order; the engine says what each does."""
 
-TITLES = {
-    TREES: 'interactive use',
-    GIT: 'git clone and git status',
-    VENV: 'pip install',
-    BUILD: 'a build',
-}
+TITLES = {TREES: 'interactive use', GIT: 'git clone and git status', VENV: 'pip install', BUILD: 'a build'}
 
 BESIDE = {
     TREES: Footprint(0, 0),
@@ -47,19 +42,8 @@ def interactive_use(
     tasks: int = 0,
 ) -> Point:
     """The workload: each task makes a tree, does with it one of STEPS (`does`) and removes it, in one launch."""
-    return Point(
-        'interactive',
-        (does,),
-        tasks=tasks,
-        scales=False,
-        tree=TreePart(
-            depth=depth,
-            branching=branching,
-            files_per_directory=files_per_directory,
-            bytes_per_file=in_bytes(bytes_per_file),
-            subtrees='private',
-        ),
-    )
+    tree = TreePart(depth, branching, files_per_directory, 0, in_bytes(bytes_per_file), 'private')
+    return Point('interactive', (does,), tasks=tasks, scales=False, tree=tree)
 
 
 class Interactive(Operations):

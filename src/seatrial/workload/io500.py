@@ -13,7 +13,6 @@ from seatrial.workload.access import Access, writing
 from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, Footprint, Phase
 
 PHASE = 'io500'
-
 BANDWIDTHS = ('ior_easy_write', 'ior_hard_write', 'ior_easy_read', 'ior_hard_read')
 RATES = (
     'mdtest_easy_write',
@@ -26,13 +25,10 @@ RATES = (
     'mdtest_hard_delete',
 )
 BESIDE = 'ior_rnd4k_easy_read'  # random reads of 4 KiB, for the stone wall's time; not in the score
-
 BANDWIDTH, RATE, SCORE = 'io500_bandwidth', 'io500_iops', 'io500_score'
-
 TRANSFER_SIZE = 2 * MIB  # of ior-easy
 HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
-
 STONE_WALL_S = 300  # that the rules ask for
 
 WALLS = 16
@@ -41,12 +37,8 @@ WALLS = 16
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
     """bytes_per_task: the most that a task writes in each IOR; one that ends before the stone wall needs more."""
-    return Point(
-        'io500',
-        (PHASE,),
-        data=DataPart(transfer_size=TRANSFER_SIZE, bytes_per_task=in_bytes(bytes_per_task)),
-        time=TimePart(duration_s=float(WALLS * stone_wall_s)),
-    )
+    data = DataPart(transfer_size=TRANSFER_SIZE, bytes_per_task=in_bytes(bytes_per_task))
+    return Point('io500', (PHASE,), data=data, time=TimePart(float(WALLS * stone_wall_s)))
 
 
 _OF_RULES = (BANDWIDTH, RATE, SCORE)
@@ -58,8 +50,6 @@ _METRICS = (
 
 
 class Io500(Access):
-    """One launch has all phases, and decides."""
-
     name = 'io500'
     words = 'IO500'
     title = 'IO500'

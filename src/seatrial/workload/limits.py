@@ -17,7 +17,6 @@ WORDS = {
 }
 
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
-
 FLOOR = 0.05  # of bytes and of inodes of a file system that stay free for others, whatever a quota leaves
 
 OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
@@ -45,8 +44,6 @@ def room_of(point: Point) -> int:
 
 
 class WriteLimits(Semantics):
-    """One launch that finds out where a limit is, and what of it holds."""
-
     name = 'limits'
     words = 'limits'
     title = 'Limits'

@@ -22,19 +22,11 @@ _PARTS = {'names': 'names', 'stat': 'attributes'}
 
 def listing(files_per_directory: int, pauses_s: Sequence[float] = ()) -> Point:
     """The workload: a directory of so many files, and the pauses (seconds) before more listings of it."""
-    return Point(
-        'listing',
-        (PHASE,),
-        tasks=1,
-        scales=False,
-        tree=TreePart(files_per_directory=files_per_directory, subtrees='shared'),
-        time=TimePart(pauses_s=tuple(pauses_s)),
-    )
+    tree = TreePart(files_per_directory=files_per_directory, subtrees='shared')
+    return Point('listing', (PHASE,), tasks=1, scales=False, tree=tree, time=TimePart(pauses_s=tuple(pauses_s)))
 
 
 class Listing(Tree):
-    """One launch: one task lists one directory, with pauses or by its parts."""
-
     name = 'listing'
     words = 'the listing of a directory'
     title = 'Listings of directories'

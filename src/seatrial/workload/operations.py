@@ -20,20 +20,11 @@ def posix_operations(
     files_per_directory: int, bytes_per_file: Union[int, str], subtrees: str = 'shared', tasks: int = 0
 ) -> Point:
     """The workload: so many files of each task, in one directory for all or in one each."""
-    return Point(
-        'operations',
-        (PHASE,),
-        tasks=tasks,
-        scales=False,
-        tree=TreePart(
-            files_per_directory=files_per_directory, bytes_per_file=in_bytes(bytes_per_file), subtrees=subtrees
-        ),
-    )
+    tree = TreePart(0, 1, files_per_directory, 0, in_bytes(bytes_per_file), subtrees)
+    return Point('operations', (PHASE,), tasks=tasks, scales=False, tree=tree)
 
 
 class Operations(Tree):
-    """One launch, in which every task does FILEOP on entries of its own."""
-
     name = 'operations'
     words = 'POSIX operations'
     parameters: Tuple[str, ...] = ('files_per_directory', 'bytes_per_file', 'subtrees')

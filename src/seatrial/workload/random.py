@@ -1,7 +1,7 @@
 """Random I/O: small transfers at random places of a working set, for a time, at a queue depth."""
 
 from math import inf
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType, percentile_name
 from seatrial.model.plan import Sizing
@@ -12,15 +12,10 @@ from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Ph
 from seatrial.workload.words import exact_size, joined
 
 PHASES = ('randread', 'randwrite', 'randrw')  # as fio calls them; the last one mixes both in the point's read_share
-
 DIRECTIONS = {'randread': ('read',), 'randwrite': ('write',), 'randrw': ('read', 'write')}
-
 PERCENTILES = (0.50, 0.95, 0.99, 0.999)
-
 ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).
-
 WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
-
 INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
 
 SEVERAL = 10
@@ -31,31 +26,16 @@ def random_access(
     phases: Sequence[str],
     working_set: Union[int, str],
     transfer_size: Union[int, str] = '4KiB',
-    queue_depth: int = 1,
-    direct: bool = True,
     duration_s: float = 30.0,
-    read_share: float = 0.0,
-    files: str = 'multiple',
-    tasks: int = 0,
     think_s: float = 0.0,
-    interface: str = '',
+    tasks: int = 0,
+    **more: Any,
 ) -> Point:
-    """The workload; sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another."""
-    return Point(
-        'random',
-        tuple(phases),
-        tasks=tasks,
-        data=DataPart(
-            files=files,
-            interface=interface,
-            direct=direct,
-            transfer_size=in_bytes(transfer_size),
-            working_set=in_bytes(working_set),
-            queue_depth=queue_depth,
-            read_share=read_share,
-        ),
-        time=TimePart(duration_s=duration_s, think_s=think_s),
-    )
+    """The workload; sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another. more:
+    fields of DataPart; every task has a file of its own, and O_DIRECT."""
+    own = {'files': 'multiple', 'direct': True, **more}
+    data = DataPart(transfer_size=in_bytes(transfer_size), working_set=in_bytes(working_set), **own)
+    return Point('random', tuple(phases), tasks=tasks, data=data, time=TimePart(duration_s, think_s=think_s))
 
 
 def names_of(phase: str) -> Dict[str, str]:
@@ -80,8 +60,6 @@ def _metrics_of(phase: str) -> Tuple[MetricType, ...]:
 
 
 class Random(Kind):
-    """Every task reads or writes at random in files that were written before, until its time is over."""
-
     name = 'random'
     words = 'random I/O'
     title = 'Random I/O'

@@ -1,10 +1,9 @@
 """Files used again: written, written over in place, updated, read, and read once more (IOzone and Bonnie++)."""
 
-from typing import Optional, Sequence, Tuple, Union
+from typing import Any, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.point import Point
-from seatrial.model.units import MIB
 from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.base import CREATE, READ, WRITE, Phase
 from seatrial.workload.words import joined
@@ -12,19 +11,11 @@ from seatrial.workload.words import joined
 STONE_WALL = '_stonewall'  # how the metric ends that does not wait for the last task
 
 
-def file_reuse(
-    phases: Sequence[str],
-    transfer_size: Union[int, str] = MIB,
-    bytes_per_task: Union[int, str] = '1GiB',
-    tasks: int = 0,
-    scales: bool = True,
-    direct: bool = False,
-) -> Point:
-    """The workload of files used again, one a task; phases: of those of Reuse, in this order, 'write' first."""
-    own = data_access(
-        'multiple', operations=phases, transfer_size=transfer_size, bytes_per_task=bytes_per_task, direct=direct
-    )
-    return own._replace(kind='reuse', tasks=tasks, scales=scales)
+def file_reuse(phases: Sequence[str], bytes_per_task: Union[int, str] = '1GiB', tasks: int = 0, **more: Any) -> Point:
+    """The workload of files used again, one a task; phases: of those of Reuse, in this order, 'write' first. more: as
+    of data_access."""
+    own = data_access('multiple', operations=phases, bytes_per_task=bytes_per_task, tasks=tasks, **more)
+    return own._replace(kind='reuse')
 
 
 def _phase(name: str, does: Tuple[str, ...], words: str, warm: str = '') -> Phase:
@@ -33,8 +24,6 @@ def _phase(name: str, does: Tuple[str, ...], words: str, warm: str = '') -> Phas
 
 
 class Reuse(Access):
-    """Data access to a file a task, whose later phases find the files of the earlier ones."""
-
     name = 'reuse'
     words = 'file reuse'
     title = 'Files used again'

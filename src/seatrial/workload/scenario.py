@@ -35,22 +35,14 @@ def scenario(
     think_s: pause after each operation: a load far below what the storage can is a steady one
     """
     each_s = before_s + action_s + after_s
-    return Point(
-        'scenario',
-        (PHASE,),
-        scales=False,
-        data=DataPart(transfer_size=in_bytes(transfer_size), bytes_per_task=in_bytes(bytes_per_task)),
-        time=TimePart(
-            duration_s=float(times * each_s),
-            think_s=think_s,
-            actions=tuple(Planned('', float(number * each_s + before_s), float(action_s)) for number in range(times)),
-        ),
-    )
+    starts_s = [float(number * each_s + before_s) for number in range(times)]
+    actions = tuple(Planned('', start_s, float(action_s)) for start_s in starts_s)
+    data = DataPart(transfer_size=in_bytes(transfer_size), bytes_per_task=in_bytes(bytes_per_task))
+    time = TimePart(float(times * each_s), think_s=think_s, actions=actions)
+    return Point('scenario', (PHASE,), scales=False, data=data, time=time)
 
 
 class Scenario(Kind):
-    """The course of a load: its throughput before, during and after the actions, and what they cost it."""
-
     name = 'scenario'
     words = 'scenarios'
     title = 'Scenarios'

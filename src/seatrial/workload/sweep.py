@@ -9,7 +9,6 @@ from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
 MAX_GROUPS = 8  # of a node sweep: each node is judged by itself in any case, and every group costs launches
-
 ALL_NODES = 'all'  # the label of the point of a node sweep at which all groups work at once
 
 AXES: Dict[str, Axis] = {
@@ -39,7 +38,6 @@ _OF_SITE = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.e
 _OF_TREES = ('tasks', *PART_OF)
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
 _MOST = {'tasks': MAX_TASKS}
-
 Value = Union[int, str, Layout, Tuple[str, Dict[str, Any]]]
 
 
@@ -270,12 +268,7 @@ def _groups(template: Point, largest: Allocation) -> List[Point]:
         spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
     return [
         template._replace(
-            label=label,
-            at=float(place),
-            first_node=first,
-            nodes=nodes,
-            tasks=nodes * each,
-            tasks_per_node=each,
+            label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * each, tasks_per_node=each
         )
         for place, (label, first, nodes) in enumerate(spans)
     ]

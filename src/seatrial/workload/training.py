@@ -22,7 +22,6 @@ SAMPLES, UTILISATION = '_samples', '_utilisation'
 
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')
-
 MIN_BATCHES = 2  # of an epoch: the first one counts for no utilisation
 
 

@@ -1,7 +1,7 @@
 """Metadata trees: tasks create, stat, read and remove files and directories. The shape is fdtree's (LLNL; Seager and
 Loewe, 2004) and mdtest's: `branching` directories in every one above the last level, the same entries in all."""
 
-from typing import Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
@@ -23,42 +23,20 @@ MIN_DIRECTORIES = 100  # of a tree, for making and removing them to be a rate: a
 
 
 def metadata_tree(
-    phases: Sequence[str] = PHASES,
-    depth: int = 0,
-    branching: int = 1,
-    files_per_directory: int = 0,
-    empties_per_directory: int = 0,
-    bytes_per_file: Union[int, str] = 0,
-    subtrees: str = 'shared',
-    fsync: bool = False,
-    tasks: int = 0,
-    scales: bool = False,
+    phases: Sequence[str] = PHASES, *shape: Any, tasks: int = 0, scales: bool = False, **more: Any
 ) -> Point:
-    """The workload of a check of metadata rates; the parameters are those of TreePart.
+    """The workload of a check of metadata rates.
 
     phases: each is carried out over the whole tree before the next
+    shape, more: fields of TreePart, in their order or by name; bytes_per_file also as '64KiB', a tree is shared
     scales: whether profiles and sites choose the files of a flat tree; else it is exactly this one
     """
-    return Point(
-        'tree',
-        tuple(phases),
-        tasks=tasks,
-        scales=scales,
-        tree=TreePart(
-            depth=depth,
-            branching=branching,
-            files_per_directory=files_per_directory,
-            empties_per_directory=empties_per_directory,
-            bytes_per_file=in_bytes(bytes_per_file),
-            subtrees=subtrees,
-            fsync=fsync,
-        ),
-    )
+    own = TreePart(*shape, **more)
+    tree = own._replace(bytes_per_file=in_bytes(own.bytes_per_file), subtrees=own.subtrees or 'shared')
+    return Point('tree', tuple(phases), tasks=tasks, scales=scales, tree=tree)
 
 
 class Tree(Kind):
-    """The phases of a metadata tree, a launch each."""
-
     name = 'tree'
     words = 'a metadata tree'
     title = 'Metadata'

@@ -7,7 +7,7 @@ import pytest
 
 from fio_runs import TRANSCRIPTS, outcome
 from measuring import cuts, refused_by
-from seatrial.engine.fio.bonnie import FioBonnie
+from seatrial.engine.fio.reuse import FioBonnie
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.bonnie import PHASE, SEEKERS, bonnie_file, seeks_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from fio_runs import TRANSCRIPTS, jobs_in, outcome
 from measuring import access_point, cuts, refused_by
-from seatrial.engine.fio.devices import FioDevices
+from seatrial.engine.fio.access import FioDevices
 from seatrial.model.units import MIB
 from seatrial.workload.devices import raw_devices
 

@@ -11,7 +11,7 @@ import pytest
 from seatrial.engine.posixops import integrity
 from seatrial.engine.posixops.integrity import MIDDLE, ODD, PATTERNS, Pattern
 from seatrial.engine.posixops.work import Failure, Work
-from seatrial.engine.proof.task import data_of
+from seatrial.engine.proof import data_of
 from seatrial.model.metric import Fact
 from stand_in import Altered, in_threads
 

@@ -344,7 +344,7 @@ class TestRoom:
     TIB = 1 << 40
 
     def spaces(self, *free):
-        return [Space(f'x-OST{ost:04x}_UUID', 'OST', ost, 200 * self.TIB, 0, each) for ost, each in enumerate(free)]
+        return [Space(f'x-OST{ost:04x}_UUID', 'OST', ost, 200 * self.TIB, each) for ost, each in enumerate(free)]
 
     def room(self, layout, files, *free):
         return room(layout, files, self.spaces(*free), Inventory(tuple(range(len(free))), (), {}))

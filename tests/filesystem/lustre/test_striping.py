@@ -207,14 +207,14 @@ def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, s
 @pytest.mark.parametrize(
     ('asked', 'got', 'said'),
     [
-        (LustreLayout(mdt_count=2), DirectoryStriping(2, 0, 'crush', (0, 1)), None),
-        (LustreLayout(mdt_count=ALL), DirectoryStriping(2, 1, 'crush', (1, 0)), None),
-        (LustreLayout(mdt_count=1), DirectoryStriping(0, 0, 'none'), None),
-        (LustreLayout(mdt_index=1), DirectoryStriping(0, 1, 'none'), None),
-        (LustreLayout(mdt_count=5), DirectoryStriping(2, 1, 'crush', (1, 0)), '2 MDTs instead of 5'),
+        (LustreLayout(mdt_count=2), DirectoryStriping(2, 0, (0, 1)), None),
+        (LustreLayout(mdt_count=ALL), DirectoryStriping(2, 1, (1, 0)), None),
+        (LustreLayout(mdt_count=1), DirectoryStriping(0, 0), None),
+        (LustreLayout(mdt_index=1), DirectoryStriping(0, 1), None),
+        (LustreLayout(mdt_count=5), DirectoryStriping(2, 1, (1, 0)), '2 MDTs instead of 5'),
         (
             LustreLayout(mdt_index=1),
-            DirectoryStriping(0, 0, 'none'),
+            DirectoryStriping(0, 0),
             'the directory has mdt0.mdts1: MDT 0 instead of 1',
         ),
     ],
@@ -238,7 +238,7 @@ def test_the_default_of_a_directory_with_components_is_read(where):
         text += f'      {count}\n      stripe_size:   1048576\n      pattern:       {pattern}\n'
         text += f'      {place or "stripe_offset: -1"}\n'
     got = parse_getstripe(text)
-    assert got.of_directory and got.layout.canonical == 'E1M.Lmdt.E-1.c2.S1M'
+    assert got.layout.canonical == 'E1M.Lmdt.E-1.c2.S1M'
     assert difference(DOM, got, THERE) is None
     with pytest.raises(NotUnderstood, match='components without a count'):
         parse_getstripe(text.replace('lcm_entry_count:   2\n', ''))

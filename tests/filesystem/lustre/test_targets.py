@@ -7,7 +7,6 @@ import pytest
 from lustre_stand import INSTANCE
 from seatrial.filesystem.lustre.striping import parse_getstripe
 from seatrial.filesystem.lustre.targets import (
-    CheckedDevice,
     ClientMount,
     Space,
     parse_check,
@@ -28,8 +27,7 @@ def test_a_target_that_is_not_connected_is_inactive_on_stdout():
     """do_target_check of liblustreapi.c."""
     device = f'lustre-OST0001-osc-{INSTANCE}'
     text = f'lustre-OST0000-osc-{INSTANCE} active.\n{device} inactive.\n'
-    assert parse_check(text, '')[1] == CheckedDevice(device, 'inactive')
-    assert parse_check(text, '')[0].fault == ''
+    assert parse_check(text, '') == {f'lustre-OST0000-osc-{INSTANCE}': '', device: 'inactive'}
     with pytest.raises(NotUnderstood):
         parse_check(f'{device} reactive.\n', '')
 
@@ -50,7 +48,7 @@ def test_what_is_no_target_is_refused(name):
 
 @pytest.mark.parametrize('behind', ['', ' /mnt/my lustre/trials'], ids=['2.17', 'before'])
 def test_of_one_path_the_name_stands_alone_or_before_it(behind):
-    assert parse_mounted(f'my-fs-{INSTANCE}{behind}\n') == (ClientMount('my-fs', INSTANCE, behind.strip()),)
+    assert parse_mounted(f'my-fs-{INSTANCE}{behind}\n') == ClientMount('my-fs', INSTANCE, behind.strip())
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from seatrial.job.directory.rundir import (
     create,
     found_at,
     inside,
+    marker_at,
     path_of,
     remove,
 )
@@ -925,7 +926,7 @@ def too_deep(run):
 def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_counted_and_removed(run, too_deep, few_descriptors):
     assert list(run.file_list('data').values()) == [0]
     assert run.file_count('data', True)[:3] == FileCount(too_deep, 1, {0: 1})[:3]
-    assert found_at(run.path).files == 1
+    assert found_at(run.path)[0] == 1
     removal = remove(run.path, SESSION)
     assert (removal.removed_files, removal.removed_directories, removal.left) == (1, too_deep + 2, ())
 
@@ -987,10 +988,9 @@ def test_a_run_directory_is_found_with_its_files_and_their_sizes(run):
     run.make('data')
     Path(run.path, 'data', 'a').write_bytes(b'x' * 1000)
     Path(run.path, 'data', 'b').write_bytes(b'x' * 500)
-    found = found_at(run.path)
-    assert (found.marker, found.files, found.size_bytes) == (run.marker, 2, 1500)
+    assert (marker_at(run.path), *found_at(run.path)) == (run.marker, 2, 1500)
 
 
 def test_the_marker_keeps_every_value_of_its_maker(run):
     here = this_owner(SESSION)
-    assert found_at(run.path).marker.maker == here._replace(time=run.marker.maker.time)
+    assert marker_at(run.path).maker == here._replace(time=run.marker.maker.time)

@@ -11,7 +11,6 @@ import time
 import pytest
 
 from seatrial.job.launch import blocked as module
-from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Blocked, LeftBehind, watched
 
 LONG_S = 300.0
@@ -146,14 +145,14 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(stall, 'time', made)
+    monkeypatch.setattr(module, 'time', made)
     return made
 
 
 @pytest.fixture
 def silent_for(monkeypatch, clock):
     def silent(seconds):
-        monkeypatch.setattr(stall, 'unresponsive', lambda *paths: 'no answer' if clock.now < seconds else None)
+        monkeypatch.setattr(module, 'unresponsive', lambda *paths: 'no answer' if clock.now < seconds else None)
 
     return silent
 
@@ -164,12 +163,12 @@ def silent_for(monkeypatch, clock):
 )
 def test_it_is_waited_for_as_long_as_recovery_may_take(silent_for, recovery, silence, answers):
     silent_for(silence)
-    stalled = stall.wait('/scratch', recovery, lambda: False)
+    stalled = module.wait('/scratch', recovery, lambda: False)
     assert stalled.answers is answers
-    assert stalled.seconds == pytest.approx(min(silence, max(recovery, stall.PATIENCE_S)), abs=stall.PAUSE_S)
+    assert stalled.seconds == pytest.approx(min(silence, max(recovery, module.PATIENCE_S)), abs=module.PAUSE_S)
 
 
 def test_a_job_that_is_asked_to_stop_does_not_wait(silent_for, clock):
     silent_for(1000.0)
-    assert not stall.wait('/scratch', 900.0, lambda: clock.now >= 3.0).answers
+    assert not module.wait('/scratch', 900.0, lambda: clock.now >= 3.0).answers
     assert clock.now == 3.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seatrial.job.launch import nodes, placement
+from seatrial.job.launch import placement
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
 from seatrial.model.record import NotTested
@@ -95,12 +95,12 @@ SINFO = 'n1|allocated|none\nn2.cluster|allocated|none\nn3|drained*|bad disk | an
 
 
 def test_without_slurm_no_node_is_known():
-    assert nodes.allocated({}) == ()
-    assert nodes.allocated({'SLURM_JOB_NODELIST': 'n[3-4]'}) == ('n3', 'n4')
+    assert placement.allocated({}) == ()
+    assert placement.allocated({'SLURM_JOB_NODELIST': 'n[3-4]'}) == ('n3', 'n4')
 
 
 def test_the_rows_of_sinfo_are_read_and_what_is_none_is_skipped():
-    assert nodes.of_sinfo(SINFO) == (
+    assert placement.of_sinfo(SINFO) == (
         NotTested('n1', 'allocated', ''),
         NotTested('n2.cluster', 'allocated', ''),
         NotTested('n3', 'drained*', 'bad disk | and more'),
@@ -111,9 +111,9 @@ def test_the_rows_of_sinfo_are_read_and_what_is_none_is_skipped():
 def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
     (tmp_path / 'said').write_text(SINFO)
     program(tmp_path, monkeypatch, 'sinfo', f'cat {tmp_path}/said')
-    found = nodes.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
+    found = placement.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
     assert [each.node for each in found] == ['n3', 'n4']
-    assert nodes.not_tested(('n1',), {}) == ()
+    assert placement.not_tested(('n1',), {}) == ()
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
 )
 def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, said):
     if 'sleep' in script:
-        monkeypatch.setattr(nodes, 'ANSWER_S', 1.0)
+        monkeypatch.setattr(placement, 'ANSWER_S', 1.0)
     program(tmp_path, monkeypatch, 'sinfo', script)
-    (found,) = nodes.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
+    (found,) = placement.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
     assert found.node == 'others of compute'
     assert said in found.reason
 
@@ -142,5 +142,5 @@ def test_whether_a_job_shares_its_nodes_is_asked_of_slurm(tmp_path, monkeypatch,
     found = set()
     for number in range(len(lines) + 1):
         said.write_text('\n'.join(lines[:number]))
-        found.add(nodes.oversubscribe({'SLURM_JOB_ID': '7'}))
-    assert (found, nodes.oversubscribe({})) == ({'', word}, '')
+        found.add(placement.oversubscribe({'SLURM_JOB_ID': '7'}))
+    assert (found, placement.oversubscribe({})) == ({'', word}, '')

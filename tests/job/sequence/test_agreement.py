@@ -6,8 +6,8 @@ import platform
 import pytest
 
 from seatrial.job.launch import placement
-from seatrial.job.sequence import agreement, start
-from seatrial.job.sequence.agreement import MARK, MPI, NO_MPI, SAME, disagreement, main
+from seatrial.job.sequence import provenance, start
+from seatrial.job.sequence.provenance import MARK, MPI, NO_MPI, SAME, disagreement, main
 from seatrial.model.plan import Launcher
 from seatrial.model.record import Finding, Provenance
 from seatrial.rules.places import short
@@ -84,9 +84,9 @@ def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
         (Provenance(f'sha256:{checksum}', 'MPICH 4.0.2'), f'SHA-256 {checksum[:12]}'),
         (Provenance('sha256:other'), f'SHA-256 {checksum[:12]}'),
     ):
-        assert main([str(program), NO_MPI, agreement._digest(expected)]) == 0
+        assert main([str(program), NO_MPI, provenance._digest(expected)]) == 0
         assert capsys.readouterr().out == f'{MARK} {platform.node()} {said}\n'
-    main([str(tmp_path / 'none'), MPI, agreement._digest(OWN)])
+    main([str(tmp_path / 'none'), MPI, provenance._digest(OWN)])
     assert capsys.readouterr().out.startswith(f'{MARK} {platform.node()} no file that can be read with an MPI ')
 
 
@@ -122,7 +122,7 @@ def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeyp
     asked = []
     said = {'n1': SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}
     monkeypatch.setattr(
-        agreement, 'said_by_nodes', lambda launcher, nodes, *rest: (asked.append(nodes), (said, None))[1]
+        provenance, 'said_by_nodes', lambda launcher, nodes, *rest: (asked.append(nodes), (said, None))[1]
     )
     before = lab.surroundings()
     ran = lab.run(of_two_nodes)

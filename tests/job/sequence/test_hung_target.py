@@ -11,7 +11,7 @@ import pytest
 from fuse_lab import dead
 from seatrial.engine.node_program import module_argv
 from seatrial.job.__main__ import main
-from seatrial.job.launch import stall
+from seatrial.job.launch import blocked
 from seatrial.job.launch.blocked import LeftBehind
 from seatrial.judge.verdict import Verdict
 
@@ -64,9 +64,9 @@ def test_what_a_job_said_of_its_end_stands_though_it_cannot_be_got_rid_of(lab, s
 SOON = """
 import sys
 from seatrial.job.__main__ import main
-from seatrial.job.launch import stall
+from seatrial.job.launch import blocked
 from seatrial.rules import launch
-launch.CLOCK_MIN_S, stall.PATIENCE_S = 0.0, 3.0
+launch.CLOCK_MIN_S, blocked.PATIENCE_S = 0.0, 3.0
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -94,5 +94,5 @@ def test_a_run_directory_on_a_server_that_is_away_holds_nobody_while_the_directo
 def test_it_is_asked_whether_the_run_directory_answers_too(tmp_path):
     (tmp_path / 'run').mkdir()
     with dead(tmp_path / 'run'):
-        assert stall.wait(str(tmp_path), 0.0, lambda: True) == (0.0, True)
-        assert not stall.wait(str(tmp_path), 0.0, lambda: True, [str(tmp_path / 'run')]).answers
+        assert blocked.wait(str(tmp_path), 0.0, lambda: True) == (0.0, True)
+        assert not blocked.wait(str(tmp_path), 0.0, lambda: True, [str(tmp_path / 'run')]).answers

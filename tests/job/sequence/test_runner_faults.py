@@ -23,8 +23,8 @@ from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
 from seatrial.job.directory import orphans, removal, rundir
+from seatrial.job.launch import blocked
 from seatrial.job.launch import processes as launching
-from seatrial.job.launch import stall
 from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence import blocks, sampling, start, survey
 from seatrial.judge.verdict import Verdict
@@ -647,8 +647,8 @@ def check_clean(lab, instant):
 def stalls(monkeypatch, looks):
     """The file system is silent at these of the looks between launches (0 is the first)."""
     seen = iter(range(10**6))
-    monkeypatch.setattr(stall, 'unresponsive', lambda *paths: 'no answer' if next(seen) in looks else None)
-    monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
+    monkeypatch.setattr(blocked, 'unresponsive', lambda *paths: 'no answer' if next(seen) in looks else None)
+    monkeypatch.setattr(blocked, 'PAUSE_S', 0.001)
 
 
 def test_a_stall_between_launches_is_waited_for_and_recorded(lab, stub_fio, monkeypatch):
@@ -661,7 +661,7 @@ def test_a_stall_between_launches_is_waited_for_and_recorded(lab, stub_fio, monk
 
 def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, monkeypatch):
     stalls(monkeypatch, range(5, 10**6))
-    monkeypatch.setattr(stall, 'PATIENCE_S', 0.05)
+    monkeypatch.setattr(blocked, 'PATIENCE_S', 0.05)
     ran = lab.run(lab.plan(stub_fio()))
     assert ran.end.reason == 'refused' and ran.end.why.startswith(f'{lab.target} has not answered for')
     assert ran.result.verdict is Verdict.INCOMPLETE
@@ -670,7 +670,7 @@ def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, 
 
 def test_before_each_launch_the_directories_of_the_run_are_asked_too(lab, stub_fio, monkeypatch):
     asked = set()
-    monkeypatch.setattr(stall, 'unresponsive', lambda *paths: asked.add(paths))
+    monkeypatch.setattr(blocked, 'unresponsive', lambda *paths: asked.add(paths))
     run = lab.run(lab.plan(stub_fio())).records.start.run_directory
     assert asked == {(str(lab.target), run, f'{run}/{name}') for name in ('warmup', 'data')}
 

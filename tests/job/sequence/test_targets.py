@@ -12,7 +12,7 @@ from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
-from seatrial.job.sequence import followup, runner
+from seatrial.job.sequence import confirm, runner
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.references import Reference
@@ -103,9 +103,9 @@ def test_targets_that_are_slow_twice_are_named_and_the_server_that_they_share(lu
 def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre, stub_fio, monkeypatch):
     plan = osts(lustre, stub_fio(('', FAST), ('@ost0002', SLOWER)))
     plan = plan._replace(sizing=plan.sizing._replace(min_s=1e-6))
-    monkeypatch.setattr(followup, 'seconds_of', lambda sample: 0.0 if sample.sizing == 1 else 1.0)
+    monkeypatch.setattr(confirm, 'seconds_of', lambda sample: 0.0 if sample.sizing == 1 else 1.0)
     twice = lambda trial, current, seconds: Sized(2, 2 * current.per_task, 'too short')  # noqa: E731
-    monkeypatch.setattr(followup, 'enlarged', twice)
+    monkeypatch.setattr(confirm, 'enlarged', twice)
     ran = lustre.run(plan)
     again = [sample for sample in ran.records.samples if sample.stage == CONFIRM]
     assert {(each.sizing, each.point.data.bytes_per_task) for each in again} == {(1, SIZE), (2, 2 * SIZE)}

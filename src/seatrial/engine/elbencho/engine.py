@@ -44,28 +44,22 @@ from seatrial.workload.base import FIND, Entries
 from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import PHASES, operations
 
-OLDEST = (3, 0, 37)  # the first whose JSON says what it was told; 3.0-3, which Spack has, writes none
 CLOCK_S = 0.001
 TASK = 'seatrial.engine.elbencho.task'
 
 
-class PhaseDone(NamedTuple):
-    """What was done up to a moment of a phase. per_second: whole numbers of a second, as it prints them."""
+class ElbenchoPhase(NamedTuple):
+    """One phase, as the JSON has it. began: in Unix time; config: what it was told, by its own names; the rest is
+    what was done when the last one ended. per_second: whole numbers, as it prints them."""
 
+    name: str
+    began: float
+    config: Dict[str, str]
     elapsed_ms: int
     entries: int
     bytes_moved: int
     entries_per_second: int
     bytes_per_second: int
-
-
-class ElbenchoPhase(NamedTuple):
-    """One phase, as the JSON has it. began: in Unix time; config: what it was told, by its own names."""
-
-    name: str
-    began: float
-    config: Dict[str, str]
-    last_done: PhaseDone
 
 
 class _Process(NamedTuple):
@@ -78,14 +72,14 @@ class _Process(NamedTuple):
 
 
 class Elbencho(Engine):
-    """elbencho as an engine of data access: a process a task, or a thread of one process."""
-
     name = 'elbencho'
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     declines = {'random': 'counts latencies in bins that are 19 % wide'}  # noqa: RUF012
     programs = ('elbencho',)
     how_to_get = 'from github.com/breuner/elbencho (3.0-37 or later)'
     says_version = re.compile(r'^elbencho\n \* Version: (\d+\.\d+-\d+)$', re.MULTILINE)
+    oldest = (3, 0, 37)  # 3.0-3, which Spack has, writes no JSON
+    too_old = 'the JSON of elbencho {} does not say what it was told; take 3.0-37'
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -99,14 +93,7 @@ class Elbencho(Engine):
         return immovable(point)
 
     def in_threads(self, point: Point) -> bool:
-        """Segments of a shared file."""
         return point.data.extent == 'segment'
-
-    def parse_version(self, text: str) -> str:
-        version = super().parse_version(text)
-        if tuple(map(int, re.split('[.-]', version))) < OLDEST:
-            raise EngineError('T7', f'the JSON of elbencho {version} does not say what it was told; take 3.0-37')
-        return version
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         return reads_of_next_node(point, phase)
@@ -140,7 +127,7 @@ class Elbencho(Engine):
         processes = _processes(command, outcome, 'WRITE' if writes else 'READ', planned)
         own = threads * point.data.bytes_per_task
         for rank, process in enumerate(processes):
-            moved = process.phase.last_done.bytes_moved
+            moved = process.phase.bytes_moved
             if moved != own:
                 raise EngineError('T18', f'{_which(rank, process.time)} moved {moved} bytes instead of {own}')
         starts_s, clock_s = _starts(processes, point)
@@ -151,7 +138,7 @@ class Elbencho(Engine):
         )
         if len(tasks) != point.tasks:
             raise EngineError('T9', f'elbencho told the times of {len(tasks)} threads, not of {point.tasks}')
-        figure = ' '.join(['bytes/s', *(str(each.phase.last_done.bytes_per_second) for each in processes)])
+        figure = ' '.join(['bytes/s', *(str(each.phase.bytes_per_second) for each in processes)])
         seconds = max(task.end_s for task in tasks) - min(task.start_s for task in tasks)
         return Measurement(
             metrics=(bandwidth(phase, point.bytes_moved, seconds, figure),),
@@ -218,14 +205,14 @@ class ElbenchoFiles(Elbencho):
         processes = _processes(command, outcome, _NAMES[phase], point.tasks)
         files = point.tree.files_per_directory
         for rank, process in enumerate(processes):
-            done = process.phase.last_done
+            done = process.phase
             moved = files * point.tree.bytes_per_file if phase_of(point, phase).moves else 0
             if (done.entries, done.bytes_moved) != (files, moved):
                 said = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
                 raise EngineError('T1', f'{_which(rank, process.time)} {said}')
         starts_s, clock_s = _starts(processes, point)
         ends_s = [start_s + each.seconds for start_s, each in zip(starts_s, processes)]
-        figure = ' '.join(['entries/s', *(str(each.phase.last_done.entries_per_second) for each in processes)])
+        figure = ' '.join(['entries/s', *(str(each.phase.entries_per_second) for each in processes)])
         own_s = tuple(each.seconds for each in processes)
         ((name, number),) = operations(point, phase).items()
         return Measurement(
@@ -242,7 +229,9 @@ def parse_phase(text: str) -> ElbenchoPhase:
         data = json.loads(text)
         began = datetime.datetime.strptime(data['iso_start_date'], '%Y-%m-%dT%H:%M:%S.%f%z').timestamp()
         config = {str(name): str(value) for name, value in data['config'].items()}
-        return ElbenchoPhase(str(data['phase_type']), began, config, _done(data['last_done']))
+        done = data['last_done']  # what there is none of has no key
+        numbers = (int(done.get(key, 0)) for key in ('entries', 'bytes', 'entries/s', 'bytes/s'))
+        return ElbenchoPhase(str(data['phase_type']), began, config, int(done['elapsed_time_ms']), *numbers)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
 
@@ -294,17 +283,17 @@ def _which(rank: int, time: ProcessTime) -> str:
 def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
     """What one process said, if it is what it was told, and possible. Of a write its time ends with the fsync."""
     _check_config(argv, name, phase)
-    done = phase.last_done  # numbers a second are said too, divided as integers
-    for number, per_second, what in (
-        (done.bytes_moved, done.bytes_per_second, 'bytes'),
-        (done.entries, done.entries_per_second, 'entries'),
+    elapsed_ms = phase.elapsed_ms
+    for number, per_second, what in (  # numbers a second are said too, divided as integers
+        (phase.bytes_moved, phase.bytes_per_second, 'bytes'),
+        (phase.entries, phase.entries_per_second, 'entries'),
     ):
-        low, high = (number * 1000 / ms if ms else float('inf') for ms in (done.elapsed_ms + 1, done.elapsed_ms))
+        low, high = (number * 1000 / ms if ms else float('inf') for ms in (elapsed_ms + 1, elapsed_ms))
         if not low - 1 <= per_second <= high:
-            raise EngineError('T1', f'{number} {what} in {done.elapsed_ms} ms, and {per_second} a second')
-    if not phase.last_done.elapsed_ms:
+            raise EngineError('T1', f'{number} {what} in {elapsed_ms} ms, and {per_second} a second')
+    if not elapsed_ms:
         raise EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
-    seconds = (phase.last_done.elapsed_ms + 1) / 1000
+    seconds = (elapsed_ms + 1) / 1000
     each = _EACH.search(stdout)
     if each is None:
         raise EngineError('E1', "elbencho's output is cut short: it lacks the times of its threads")
@@ -348,9 +337,3 @@ def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], f
     first_s = min(each.time.start_s for each in processes)
     unknown_s = max(each.time.end_s - each.time.start_s - each.seconds for each in processes)
     return [each.time.start_s - first_s for each in processes], CLOCK_S + max(unknown_s, 0.0)
-
-
-def _done(data: Dict[str, str]) -> PhaseDone:
-    """What there is none of has no key."""
-    keys = ('elapsed_time_ms', 'entries', 'bytes', 'entries/s', 'bytes/s')
-    return PhaseDone(*(int(data[key] if key == keys[0] else data.get(key, 0)) for key in keys))

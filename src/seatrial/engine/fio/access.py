@@ -39,9 +39,12 @@ from seatrial.engine.fio.process import (
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name, shared_whole, writer_of
+from seatrial.workload.base import READ
+from seatrial.workload.devices import DEVICE, part_of
 from seatrial.workload.registry import exact_bytes, phase_of
 
 QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
+READ_ONLY = '--readonly'
 LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
 
 
@@ -203,6 +206,35 @@ class Fio(FioProcess):
         return (bandwidth(phase, sum(field(each, 'io_bytes', int) for each in done), seconds, figure_of(done)),)
 
 
+class FioDevices(Fio):
+    """Raw devices, which fio opens to read and nothing else (strace, fio 3.33), beside files as of data access. Their
+    caches are not invalidated, for the ioctl(2) BLKFLSBUF writes what is dirty first."""
+
+    kinds = ('device',)
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """As of data access. fio ends with READ_ONLY if any job could write."""
+        command = super().command(program, phase, point, raw, seed)
+        if DEVICE not in phase_of(point, phase).does:
+            return command
+        return command._replace(argvs=tuple((argv[0], READ_ONLY, *argv[1:]) for argv in command.argvs))
+
+    def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        if DEVICE not in phase_of(point, phase).does:
+            return super()._job_file(phase, point, ranks, randseed)
+        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
+        common.update({'direct': 1, 'allow_file_create': 0, 'invalidate': 0, 'rw': 'read'})
+        jobs = {}
+        for rank in ranks:
+            device, offset = part_of(point, rank)
+            own = point.data.bytes_per_task
+            jobs[rank] = {'filename': device, 'offset': offset, 'size': own, 'io_size': own}
+        return job_file(common, jobs)
+
+    def _directions(self, phase: str, point: Point) -> List[str]:
+        return [{DEVICE: READ}.get(phase, phase)]
+
+
 def common_options(point: Point, randseed: int) -> Dict[str, Any]:
     """Of all jobs that move data."""
     options: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
@@ -247,7 +279,6 @@ def figure_of(done: List[Any]) -> str:
 
 
 def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
-    """Those of all processes, in the order of ranks."""
     count = len(outcome.processes)
     if count != point.tasks:
         raise EngineError('T9', f'{count} processes of fio ran instead of {point.tasks}')

@@ -9,7 +9,6 @@ from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar
 from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, ending, only_process
 
 T = TypeVar('T')
-
 CLOCK_S = 0.001  # fio reports whole milliseconds, rounded up
 
 _EVERYWHERE: Dict[str, Any] = {

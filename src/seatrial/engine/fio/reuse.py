@@ -1,23 +1,40 @@
-"""fio as an engine of files used again in place. An update replays a log: read and write of each transfer."""
+"""fio as an engine of files used again in place, and of Bonnie's file. Reads and writes in turn are replays of logs.
 
-from typing import Iterable, List, Optional
+The jobs of Bonnie's file follow each other in one process, each after the last (stonewall). Each seeker has its share
+of the places from the start. The data do not compress. Nothing empties a cache. The last job reads one transfer and
+removes the file.
+"""
 
-from seatrial.engine.base import Command, reads_of_next_node
-from seatrial.engine.fio.access import Fio, common_options
-from seatrial.engine.fio.process import job_file
+import random
+from typing import Any, Dict, Iterable, List, Optional
+
+from seatrial.engine.base import Command, EngineError, Outcome, immovable, reads_of_next_node
+from seatrial.engine.fio.access import Fio, Moved, common_options, figure_of, moved_of
+from seatrial.engine.fio.process import (
+    CLOCK_S,
+    FioProcess,
+    check_clock,
+    field,
+    fio_argv,
+    job_file,
+    jobs_of,
+    randseed_of,
+    report_of,
+)
+from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
 from seatrial.workload.base import READ, WRITE
+from seatrial.workload.bonnie import SEEKERS, UPDATED, seeks_of
 from seatrial.workload.registry import phase_of, phases_of
 
 MAX_LOGGED = 2**16  # transfers of a task, each two lines of its log
-
 _LOG = 'read_iolog='
+WRITE_JOB, UPDATE_JOB, READ_JOB, SEEK_JOB = range(4)  # the first of the seekers
+AFTER = {'stonewall': 1, 'invalidate': 0, 'create_on_open': 1}  # no file is there when fio begins
 
 
 class FioReuse(Fio):
-    """Writes and reads are those of data access, on files that stay."""
-
     kinds = ('reuse',)
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -58,6 +75,68 @@ class FioReuse(Fio):
         return [each for each in phase_of(point, phase).does if each in (READ, WRITE)]
 
 
+class FioBonnie(FioProcess):
+    kinds = ('bonnie',)
+
+    def cannot(self, point: Point) -> Optional[str]:
+        if point.data.transfers > MAX_LOGGED:
+            return f'cannot update {point.data.transfers} transfers: its log would have more than {MAX_LOGGED}'
+        return immovable(point)
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """Beside the job file a log of the update, raw + '.iolog', and one of each seeker, raw + '.RANK.iolog'."""
+        data = point.data
+        randseed, name, size = randseed_of(seed, raw), file_name(point, 0), data.bytes_per_task
+        common = {'ioengine': 'psync', 'bs': data.transfer_size, 'randseed': randseed}
+        logs = {f'{raw}.iolog': log_of(name, updates_of(point))}
+        jobs: Dict[int, Dict[str, Any]] = {
+            WRITE_JOB: {'filename': name, 'size': size, 'rw': 'write', 'create_on_open': 1, 'end_fsync': 1},
+            UPDATE_JOB: {**AFTER, 'read_iolog': f'{raw}.iolog', 'end_fsync': 1},
+            READ_JOB: {**AFTER, 'filename': name, 'size': size, 'rw': 'read'},
+        }
+        own = _seeks(point, random.Random(randseed))
+        for rank, lines in enumerate(own, SEEK_JOB):
+            logs[f'{raw}.{rank}.iolog'] = log_of(name, lines)
+            jobs[rank] = {**AFTER, 'read_iolog': f'{raw}.{rank}.iolog', 'end_fsync': 1}
+            if rank > SEEK_JOB:
+                del jobs[rank]['stonewall']
+        jobs[SEEK_JOB + SEEKERS] = {**AFTER, 'filename': name, 'size': data.transfer_size, 'rw': 'read', 'unlink': 1}
+        inputs = {f'{raw}.fio': job_file(common, jobs), **logs}
+        return Command('node', (fio_argv(program, raw, 'json'),), inputs, (f'{raw}.json',))
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What fio said of its jobs. Raises EngineError as data access does, and P15 for other seeks than planned."""
+        texts = list(command.inputs.values())
+        jobs = jobs_of(report_of(outcome), texts[0])
+        size, process = point.bytes_moved, outcome.processes[0]
+        regions = {
+            'write': [moved_of(field(jobs[WRITE_JOB], 'write', dict), jobs[WRITE_JOB], WRITE_JOB, size)],
+            'update': _of_log(jobs, UPDATE_JOB, texts[1], point),
+            'read': [moved_of(field(jobs[READ_JOB], 'read', dict), jobs[READ_JOB], READ_JOB, size)],
+            'seeks': [each for rank in _SEEKERS for each in _of_log(jobs, rank, texts[rank - SEEK_JOB + 2], point)],
+        }
+        seconds = {name: max(each.seconds for each in own) for name, own in regions.items()}
+        check_clock(sum(seconds.values()), process)
+        figures = {
+            'write': figure_of([jobs[WRITE_JOB]['write']]),
+            'update': figure_of([jobs[UPDATE_JOB]['write']]),
+            'read': figure_of([jobs[READ_JOB]['read']]),
+        }
+        iops = ' '.join(['iops', *(str(jobs[rank]['read']['iops']) for rank in _SEEKERS)])
+        return Measurement(
+            metrics=(
+                *(bandwidth(name, size, seconds[name], figure) for name, figure in figures.items()),
+                rate('seeks', seeks_of(point), seconds['seeks'], iops),
+            ),
+            world_size=1,
+            hosts=(process.host,),
+            clock_s=CLOCK_S,
+            bytes_moved=size,
+            tasks=(TaskTime(0, process.host, size, 0.0, sum(seconds.values())),),
+            fsync=True,
+        )
+
+
 def updates_of(point: Point) -> List[str]:
     """Each transfer of a file is read and then written back, as lines of a log."""
     size = point.data.transfer_size
@@ -68,3 +147,32 @@ def updates_of(point: Point) -> List[str]:
 def log_of(name: str, lines: List[str]) -> str:
     """A log of fio's, of what is done with one file."""
     return '\n'.join(['fio version 2 iolog', *(f'{name} {line}' for line in ('add', 'open', *lines, 'close')), ''])
+
+
+_SEEKERS = range(SEEK_JOB, SEEK_JOB + SEEKERS)
+
+
+def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
+    """What a replay moved in each direction; it has to be all that its log has."""
+    found = []
+    for direction in ('read', 'write'):
+        meant = log.count(f' {direction} ') * point.data.transfer_size
+        done = field(jobs[rank], direction, dict)
+        if meant:
+            found.append(moved_of(done, jobs[rank], rank, meant))
+        elif field(done, 'io_bytes', int):
+            raise EngineError('P15', f'task {rank} was to {direction} nothing')
+    return found
+
+
+def _seeks(point: Point, rng: random.Random) -> List[List[str]]:
+    """Of each seeker; it reads at a random place, and writes one in UPDATED back."""
+    size = point.data.transfer_size
+    own: List[List[str]] = [[] for _ in range(SEEKERS)]
+    for number in range(seeks_of(point)):
+        offset = size * rng.randrange(point.data.transfers)
+        lines = own[number % SEEKERS]
+        lines.append(f'read {offset} {size}')
+        if rng.randrange(UPDATED) == 0:
+            lines.append(f'write {offset} {size}')
+    return own

@@ -20,7 +20,6 @@ and 'read' it is none of the operation. The data are random, and made in the tim
 
 import errno
 import os
-import re
 from typing import Any, Dict, Optional, Tuple
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, flat_entries, percentiles_of
@@ -47,15 +46,14 @@ from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import levels_total, operations
 
 TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
-OLDEST = (3, 27)  # the first with filedelete
 MAX_JOBS = 4096  # REAL_MAX_JOBS
 POOLS, MIN_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
 
 
 class FioFiles(FioProcess):
-    """fio as an engine of metadata on one node: files, and no directories."""
-
     kinds = ('tree',)
+    oldest = (3, 27)
+    too_old = 'fio {} has no engine filedelete; 3.27 is the first that has'
     makes = (r'tree(\.\d+)?', r'file\.\d+\.\d+')
     checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
 
@@ -80,13 +78,6 @@ class FioFiles(FioProcess):
         if point.tasks > MAX_JOBS:
             return f'cannot run {point.tasks} jobs at once'
         return None
-
-    def parse_version(self, text: str) -> str:
-        version = super().parse_version(text)
-        numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
-        if numbers < OLDEST:
-            raise EngineError('T7', f'fio {version} has no engine filedelete; 3.27 is the first that has')
-        return version
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One process with a job a task: raw + '.fio' and '.json'; files in 'tree', or in 'tree.RANK' of a task."""

@@ -10,7 +10,7 @@ import re
 from typing import Dict, List, Optional, Tuple
 
 from seatrial import __version__
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, percentiles_of
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, percentiles_of, release_of
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.part import ROW
 from seatrial.engine.posixops.table import PARTS
@@ -27,8 +27,6 @@ MAX_PATH = 4095  # PATH_MAX, less the NUL that ends it
 
 
 class PosixOps(Engine):
-    """Python's own calls as an engine of metadata and of trainings, on any number of nodes."""
-
     name = 'posixops'
     kinds: Tuple[str, ...] = tuple(PARTS)
     programs = ('python3',)
@@ -52,7 +50,7 @@ class PosixOps(Engine):
     def parse_version(self, text: str) -> str:
         """'0.1.0, Python 3.6.8'."""
         version = super().parse_version(text)
-        if tuple(map(int, re.findall(r'\d+', version)[:2])) < OLDEST:
+        if release_of(version) < OLDEST:
             raise EngineError('E1', f'Python {version} is too old; posixops wants 3.6 or later')
         return f'{__version__}, Python {version}'
 

@@ -2,7 +2,7 @@
 
 Up to three tasks take part, of as many nodes where there are. The last one reads, past the cache where that can be,
 files that it has not opened before and that were synced and closed: nothing is asked that NFS does not guarantee.
-Data that differ are lost or changed (rule F2), and their file stays. The data are those of proof/task.py.
+Data that differ are lost or changed (rule F2), and their file stays. The data are those of engine/proof.py.
 """
 
 import errno
@@ -12,9 +12,11 @@ import os
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, Tuple
 
+from seatrial.engine.posixops.interactive import remove_tree
 from seatrial.engine.posixops.part import Guarantee, declared
+from seatrial.engine.posixops.task_pair import Broken, Seen, Step, Turns
 from seatrial.engine.posixops.work import Failure, Work, opened, write_all
-from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
+from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.model.units import MIB
 from seatrial.workload.semantics import INTEGRITY as ROOT
@@ -30,19 +32,13 @@ ROUNDS = 5  # under a lock, of each task
 REFUSED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
 """By which a file system says that it has no such call."""
 
-Step = Callable[[], Any]
 
-
-class WayRefused(Exception):
-    """The file system has no such call; which, as a clause."""
-
-
-class Pattern:
+class Pattern(Turns):
     """One way to write, as one task sees it: the ranks that write in turn (writers) or at once (together)."""
 
     def __init__(self, work: Work, key: str, name: str) -> None:
+        super().__init__(work.barrier, work.rank, f'{ROOT}.{key[:12]}/{name}')
         self._work, self._key, self._name = work, key, name
-        self._directory = f'{ROOT}.{key[:12]}/{name}'
         hosts, ranks = work.hosts, range(work.tasks)
         nodes = [rank for rank in ranks if hosts[rank] not in hosts[:rank]][:TEAM]
         several = len(nodes) > 1
@@ -56,59 +52,47 @@ class Pattern:
 
     def carry_out(self, attempt: Callable[['Pattern'], None]) -> Fact:
         """Raises OSError where a call fails, and Failure F2 where data differ."""
-        self._turn('make a directory', {0: lambda: os.mkdir(self._directory)})
+        self._work.doing = f'{self._name}, file {self.path()}'
+        self._turn('make a directory', {0: (lambda: os.mkdir(self._directory),)})
         try:
             attempt(self)
             how = 'past its cache' if self._past else 'perhaps from its cache'
             where = f'written on {self._hosts(self._wrote)} and read on {self._hosts([self.reader])}'
-            holds, seen = True, f'{self._compared} B {where}, {how}'
-        except WayRefused as refused:
-            holds, seen = None, f'the file system cannot {refused}'
-        self._turn('remove its files', {0: self._remove})
-        return Fact(self._name, holds, seen)
-
-    def path(self, name: str = 'f') -> str:
-        return f'{self._directory}/{name}'
+            seen: Seen = (True, f'{self._compared} B {where}, {how}')
+        except Broken as refused:
+            seen = refused.holds, str(refused)
+        self._turn('remove its files', {0: (lambda: remove_tree(self._directory),)})
+        return Fact(self._name, *seen)
 
     def data(self, size: int, what: object = '') -> bytes:
         """Bytes that are known by what is said of them."""
         return data_of(self._key, f'{self._name} {what}', 0, size)
 
     def write(self, doing: str, step: Step, turn: int = 0) -> None:
-        """One of the writers does a step."""
         writer = self.writers[turn % len(self.writers)]
         self._wrote.append(writer)
-        self._turn(doing, {writer: step})
+        self._turn(doing, {writer: (step,)})
 
-    def write_together(self, doing: str, step: Callable[[int], Any]) -> List[str]:
-        """They do their steps at once; each is given its place among them. What they returned, as text."""
+    def write_together(self, doing: str, step: Callable[[int], Any]) -> List[Any]:
+        """They do their steps at once; each is given its place among them. What they returned."""
         self._wrote += self.together
-        said = self._turn(doing, {rank: partial(step, place) for place, rank in enumerate(self.together)})
+        self._barrier.wait(doing)
+        said = self._turn(doing, {rank: (partial(step, place),) for place, rank in enumerate(self.together)})
         return [said[rank] for rank in self.together]
 
     def compare(self, *wanted: bytes, name: str = 'f') -> None:
         """The reader compares a file with what it must hold, or with whatever it may hold."""
-        said = self._turn('read it', {self.reader: lambda: self._found(self.path(name), wanted)})
+        said = self._turn('read it', {self.reader: (lambda: self._found(self.path(name), wanted),)})
         self._compared += len(wanted[0])
-        self._past = self._past and said[self.reader] == 'True'
+        self._past = self._past and said[self.reader]
 
-    def _turn(self, doing: str, steps: Dict[int, Step]) -> Dict[int, str]:
-        """Those of these ranks do their steps at once; what they returned, as text. All take the same way on."""
-        rank, says = self._work.rank, ''
-        self._work.doing = f'{self._name}, file {self.path()}'
-        self._work.barrier.exchange(f'begin to {doing}')
-        if rank in steps:
-            try:
-                says = str(steps[rank]())
-            except OSError as error:
-                if error.errno not in REFUSED:
-                    raise
-                says = f'refused {doing}: {error.strerror}'
-        said = self._work.barrier.exchange(doing, says)
-        for text in said.values():
-            if text.startswith('refused '):
-                raise WayRefused(text[len('refused ') :])
-        return said
+    def _why(self, error: Exception) -> str:
+        if getattr(error, 'errno', None) not in REFUSED:
+            raise error
+        return super()._why(error)
+
+    def _broken(self, rank: int, doing: str, why: str) -> Broken:
+        return Broken(f'the file system cannot {doing}: {why}', None)
 
     def _found(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
         """Whether it was read past the cache. Raises OSError, and Failure F2 where it holds none of what it may."""
@@ -127,11 +111,6 @@ class Pattern:
 
     def _hosts(self, ranks: List[int]) -> str:
         return listed(sorted({self._work.hosts[rank] for rank in ranks}))
-
-    def _remove(self) -> None:
-        for name in os.listdir(self._directory):
-            os.unlink(self.path(name))
-        os.rmdir(self._directory)
 
 
 Attempt = Callable[[Pattern], None]
@@ -323,8 +302,8 @@ def _locked_writers(pattern: Pattern) -> None:
     pattern.write_together('lock it', hold)
     kept_out = pattern.write_together('try to lock it too', is_kept_out)
     pattern.write_together('unlock it', release)
-    if 'False' in kept_out:
-        raise WayRefused('keep these tasks apart by a lock of fcntl(2)')
+    if False in kept_out:
+        raise Broken('the file system cannot keep these tasks apart by a lock of fcntl(2)', None)
     pattern.write_together('write under a lock', write)
     last = ROUNDS - 1
     pattern.compare(*(pattern.data(MIDDLE, f'{place} {last}') for place in range(len(pattern.together))))

@@ -14,7 +14,6 @@ On several nodes find and du are of a tree that a task of the next node has made
 import io
 import os
 import tarfile
-from functools import partial
 from typing import List
 
 from seatrial.engine.posixops.tree import owner, share
@@ -27,8 +26,12 @@ def carry_out(work: Work, point: Point) -> None:
     packed = _archive(point, work.rank)
     work.together('untar', lambda: unpack(packed))
     work.together('import', lambda: _import('tree.0', point.tree.bytes_per_file))
-    for step, phase, act in (('find', 'stat', _find), ('du', 'stat', _du), ('rm', 'remove', remove_tree)):
-        work.together(step, partial(act, f'tree.{owner(work, phase)}'))
+    made, left = (f'tree.{owner(work, phase)}' for phase in ('stat', 'remove'))
+    work.together('find', lambda: 1 + len(entries_in(made)))
+    work.together(
+        'du', lambda: sum(bool(each.stat(follow_symlinks=False)) for each in entries_in(made)) + bool(os.lstat(made))
+    )
+    work.together('rm', lambda: remove_tree(left))
 
 
 def _archive(point: Point, rank: int) -> bytes:
@@ -78,14 +81,6 @@ def _import(root: str, size: int) -> int:
                 raise Failure('T17', f'{path} has {found} B, not {size} B')
             number += 1
     return number
-
-
-def _find(root: str) -> int:
-    return sum(1 for _ in entries_in(root)) + 1
-
-
-def _du(root: str) -> int:
-    return sum(1 for entry in entries_in(root) if entry.stat(follow_symlinks=False)) + bool(os.lstat(root))
 
 
 def entries_in(root: str) -> 'List[os.DirEntry[str]]':

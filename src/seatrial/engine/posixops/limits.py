@@ -16,7 +16,7 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 from seatrial.engine.posixops.part import Guarantee, Part
 from seatrial.engine.posixops.semantics import counted
 from seatrial.engine.posixops.work import Failure, Spec, Work, opened
-from seatrial.engine.proof.task import damage, data_of, differs, read_there, window_of
+from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 
@@ -68,13 +68,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     work.doing = 'write again'
     again = work.barrier.exchange('write again', _again(key, what, work.rank) if work.rank == 0 else '')[0]
     sure, used = sum(each.sure for each in taken), sum(each.used for each in taken)
-    work.counts = {
-        'limit': {
-            TAKEN: sure,
-            BEYOND: max(0, sure - room),
-            UNUSED: max(0, room - max(sure, used)),
-        }
-    }
+    work.counts = {'limit': {TAKEN: sure, BEYOND: max(0, sure - room), UNUSED: max(0, room - max(sure, used))}}
     return _facts(phase, room, taken, sum(map(int, strange.values())), again, work.counts['limit'])
 
 

@@ -10,8 +10,6 @@ from seatrial.model.point import Point
 
 NEVER = sys.maxsize
 ROW = '['  # how the lines of a course begin, which tasks say beside their reports
-
-
 T = TypeVar('T', bound=Callable[..., object])
 
 

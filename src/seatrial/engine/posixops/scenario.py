@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Dict, List, Set, Tuple
 
 from seatrial.engine.base import Outcome
@@ -21,7 +22,6 @@ from seatrial.engine.posixops.part import ROW, Part
 from seatrial.engine.posixops.scenario_figures import (
     GAP_S,
     LATENCY_STEPS,
-    VERIFIED,
     ScenarioRow,
     bound_s,
     figures,
@@ -29,16 +29,16 @@ from seatrial.engine.posixops.scenario_figures import (
     line_of_row,
 )
 from seatrial.engine.posixops.work import Failure, Report, Spec, Work, write_all
-from seatrial.engine.proof.task import data_of, read_there, window_of
+from seatrial.engine.proof import data_of, read_there, window_of
 from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
+from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
 from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
+from seatrial.workload.scenario import VERIFIED
 
 SEEN_WITHIN_S = 60.0  # in which whoever conducts the actions answers that the load has begun
-
 OVER_WITHIN_S = 900.0  # after the load, in which the last undo ends
-
 POLL_S = 0.2
 PAUSE_S = 0.1  # after an error: a call that is refused at once would be made thousands of times a second
 MOST_DAMAGE = 20  # records that are named
@@ -188,7 +188,8 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     release = work.barrier.wait('begin the load')
     work.uncertainty_s = release.uncertainty_s
     if work.rank == 0:
-        _say_begun(raw, release.at_s)
+        begun = Begun(time.time() - (time.monotonic() - release.at_s), socket.gethostname())
+        write_whole(Path(raw + BEGUN), json.dumps(to_json(begun)))
     record = _Record(point, release.at_s)
     while record.now() < point.time.duration_s:
         try:
@@ -229,14 +230,6 @@ def say(line: str) -> None:
     except OSError as error:
         os.write(2, f'its record cannot be written: {errno.errorcode.get(error.errno or 0)}\n'.encode())
         os._exit(NO_RECORD)
-
-
-def _say_begun(raw: str, at_s: float) -> None:
-    begun = Begun(time.time() - (time.monotonic() - at_s), socket.gethostname())
-    path = raw + BEGUN
-    with open(f'{path}.new', 'w', encoding='ascii') as stream:
-        json.dump(to_json(begun), stream)
-    os.rename(f'{path}.new', path)
 
 
 def _wait_for_actions(raw: str) -> None:

@@ -29,15 +29,12 @@ GAP_S = 1.0
 RECOVERED = 0.90
 SMOOTH_S = 5
 LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
-
 SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
 
 GRACE_S = 30.0
 """After an undo, in which errors still belong to the action: a client gives up a little later than a server."""
 
 LATENCY_STEPS = 4  # of a power of two
-VERIFIED = own.VERIFIED
-
 SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 
 AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
@@ -119,7 +116,7 @@ def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Tota
         mine: List[Tuple[float, float]] = []
         for line in lines:
             try:
-                if line.startswith(f'["{VERIFIED}"'):
+                if line.startswith(f'["{own.VERIFIED}"'):
                     verified += int(json.loads(line)[1])
                     continue
                 row = row_of(line)

@@ -208,9 +208,7 @@ def _write_at_once(pair: Pair) -> Seen:
     seen = [reads('read it', lambda: _compared(path, wanted)) for reads in (pair.first, pair.other)]
     wrong = max(len(wanted) - length + changed for length, changed in seen)
     return _judge(
-        not wrong,
-        f'all {2 * BLOCKS} records of {BLOCK} B are there',
-        f'{wrong} B of {len(wanted)} B were lost',
+        not wrong, f'all {2 * BLOCKS} records of {BLOCK} B are there', f'{wrong} B of {len(wanted)} B were lost'
     )
 
 
@@ -601,18 +599,14 @@ def _sparse_files(pair: Pair) -> Seen:
     pair.first(
         'write one byte far behind the start', lambda: _write(path, b''), lambda: _write_at(path, b'x', HOLE - 1)
     )
-    size, taken, zeros = pair.other('stat it', lambda: _hole(path))
+    size, taken = pair.other('stat it', lambda: (os.stat(path).st_size, os.stat(path).st_blocks * 512))
+    zeros = pair.other('read it', lambda: _read(path) == bytes(min(1 << 20, HOLE)))
     if size != HOLE or not zeros:
         return (
             False,
             f'to {pair.other_one} it has {size} B of {HOLE} B' if zeros else 'the hole does not read as zeros',
         )
     return _judge(taken < HOLE // 2, f'{HOLE} B take {taken} B', f'{HOLE} B with one byte written take {taken} B')
-
-
-def _hole(path: str) -> Tuple[int, int, bool]:
-    seen = os.stat(path)
-    return seen.st_size, seen.st_blocks * 512, _read(path) == bytes(min(1 << 20, HOLE))
 
 
 @_guarantee('what is added when a file is made longer reads as zeros', 'POSIX.1 ftruncate()')

@@ -1,8 +1,8 @@
-"""posixops, two tasks that take turns to try one guarantee.
+"""posixops, tasks that take turns to try one guarantee.
 
 All tasks go through a trial in step: the task whose turn it is does something and tells all of them what came of it,
-so that all take the same decisions. The first task is task 0. The other one is the first one of another node, or task
-1 where there is no other node, or the first one itself where it is alone.
+so that all take the same decisions. Of a pair the first task is task 0. The other one is the first one of another
+node, or task 1 where there is no other node, or the first one itself where it is alone.
 """
 
 import errno
@@ -24,18 +24,51 @@ Step = Callable[[], Any]
 
 
 class Broken(Exception):
-    """A step of a trial failed; a clause says which, and why."""
+    """A step of a trial failed; a clause says which, and why. holds: as of the Fact that this makes."""
+
+    def __init__(self, why: str, holds: Optional[bool] = False) -> None:
+        super().__init__(why)
+        self.holds = holds
 
 
-class Pair:
-    """The two tasks of a trial, as seen by one of them, or by a task that only watches."""
+class Turns:
+    """A trial, as one of its tasks sees it, or one that only watches."""
+
+    def __init__(self, barrier: TaskBarrier, rank: int, directory: str = '') -> None:
+        self._barrier, self._rank, self._directory = barrier, rank, directory
+
+    def path(self, name: str = 'f') -> str:
+        return f'{self._directory}/{name}'
+
+    def _turn(self, doing: str, steps: Dict[int, Tuple[Step, ...]]) -> Dict[int, Any]:
+        """These ranks do their steps; what the last of each returned. Raises Broken in all if one failed."""
+        says = ''
+        if self._rank in steps:
+            try:
+                says = json.dumps({'did': [step() for step in steps[self._rank]][-1]})
+            except (OSError, ValueError, tarfile.TarError) as error:
+                says = json.dumps({'failed': self._why(error)})
+        said = {rank: json.loads(text) for rank, text in self._barrier.exchange(doing, says).items()}
+        for rank in steps:
+            if 'failed' in said[rank]:
+                raise self._broken(rank, doing, said[rank]['failed'])
+        return {rank: said[rank]['did'] for rank in steps}
+
+    def _why(self, error: Exception) -> str:
+        return getattr(error, 'strerror', None) or str(error)
+
+    def _broken(self, rank: int, doing: str, why: str) -> Broken:
+        raise NotImplementedError
+
+
+class Pair(Turns):
+    """The two tasks of a trial."""
 
     def __init__(self, barrier: TaskBarrier, rank: int, hosts: Tuple[str, ...]) -> None:
-        self._barrier, self._rank = barrier, rank
+        super().__init__(barrier, rank)
         self._second = next((other for other, host in enumerate(hosts) if host != hosts[0]), min(1, len(hosts) - 1))
         elsewhere = 'on another node' if hosts[self._second] != hosts[0] else 'on the same node'
         self.other_one = f'another task {elsewhere}' if self._second else 'the same task'
-        self._directory = ''
         self._opened: List[int] = []
 
     def trial(self, name: str, attempt: Callable[['Pair'], Seen]) -> Fact:
@@ -46,7 +79,7 @@ class Pair:
         try:
             holds, seen = attempt(self)
         except Broken as error:
-            holds, seen = False, str(error)
+            holds, seen = error.holds, str(error)
         try:
             self._turn('close what it had open', dict.fromkeys({0, self._second}, (self._close,)))
         except Broken as error:
@@ -54,9 +87,6 @@ class Pair:
         if self._rank == 0:
             _remove(self._directory)
         return Fact(name, holds, seen)
-
-    def path(self, name: str) -> str:
-        return f'{self._directory}/{name}'
 
     def keep(self, descriptor: int) -> int:
         """It is closed when the trial has ended."""
@@ -87,19 +117,8 @@ class Pair:
         if failed is not None:
             raise failed
 
-    def _turn(self, doing: str, steps: Dict[int, Tuple[Step, ...]]) -> Dict[int, Any]:
-        says = ''
-        if self._rank in steps:
-            try:
-                says = json.dumps({'did': [step() for step in steps[self._rank]][-1]})
-            except (OSError, ValueError, tarfile.TarError) as error:
-                says = json.dumps({'failed': getattr(error, 'strerror', None) or str(error)})
-        said = {rank: json.loads(text) for rank, text in self._barrier.exchange(doing, says).items()}
-        for rank in steps:
-            if 'failed' in said[rank]:
-                who = self.other_one if rank else 'the first task'
-                raise Broken(f'{who} could not {doing}: {said[rank]["failed"]}')
-        return {rank: said[rank]['did'] for rank in steps}
+    def _broken(self, rank: int, doing: str, why: str) -> Broken:
+        return Broken(f'{self.other_one if rank else "the first task"} could not {doing}: {why}')
 
 
 def _remove(directory: str) -> None:

@@ -34,13 +34,6 @@ class TrainingSample(NamedTuple):
     offset: int
 
 
-class Ahead(NamedTuple):
-    """A batch that is to be read, and what is set when it is there."""
-
-    batch: List[TrainingSample]
-    there: threading.Event
-
-
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     phase, point = spec.phase, spec.point
     if phase_of(point, phase).makes:
@@ -140,7 +133,8 @@ class Reader:
 
     def __init__(self, point: Point, batches: List[List[TrainingSample]], endless: bool = False) -> None:
         self._point, self._batches, self._next, self._endless = point, batches, 0, endless
-        self._wanted: 'queue.Queue[Optional[Ahead]]' = queue.Queue()
+        # batches that are to be read, and what is set when one is there
+        self._wanted: 'queue.Queue[Optional[Tuple[List[TrainingSample], threading.Event]]]' = queue.Queue()
         self._there: Deque[threading.Event] = collections.deque()
         self._failed: List[BaseException] = []
         self.worked: List[Tuple[float, float]] = []
@@ -186,7 +180,7 @@ class Reader:
     def _ask(self) -> None:
         if self._endless or self._asked < len(self._batches):
             self._there.append(threading.Event())
-            self._wanted.put(Ahead(self._batches[self._asked % len(self._batches)], self._there[-1]))
+            self._wanted.put((self._batches[self._asked % len(self._batches)], self._there[-1]))
             self._asked += 1
 
     def _read(self) -> None:
@@ -204,8 +198,6 @@ class Reader:
 
 
 class _Source:
-    """The file that a thread has open, from which it reads."""
-
     def __init__(self, point: Point) -> None:
         self._size, self._name, self._descriptor = point.data.transfer_size, '', -1
         self._buffer = bytearray(0 if point.data.interface == 'mmap' else point.data.transfer_size)
@@ -235,8 +227,6 @@ class _Source:
 
 
 class _Mapped(_Source):
-    """The same by mmap(2)."""
-
     def _fetch(self, offset: int) -> int:
         there = os.fstat(self._descriptor).st_size - offset
         if there < self._size:

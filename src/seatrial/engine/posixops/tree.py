@@ -76,7 +76,6 @@ def share(point: Point, root: str, rank: int) -> TreeShare:
 
 
 _LATER = {CREATE: 0, STAT: 1, FIND: 1, READ: 2, REMOVE: 3}
-
 Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 

@@ -2,7 +2,6 @@
 
 import array
 import contextlib
-import gc
 import math
 import os
 import time
@@ -36,8 +35,6 @@ class Span(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """One metric of one task."""
-
     operations: int
     # of its acts, one after the other; None for one in which this task had nothing to do
     spans: Tuple[Optional[Span], ...]
@@ -191,12 +188,6 @@ def rounded_up(seconds: float) -> int:
     whole = max(math.ceil(seconds / NANOSECOND - 1e-3), 0)  # less what a float is off
     unit = int(10 ** max(len(str(whole)) - DIGITS, 0))
     return -(-whole // unit) * unit
-
-
-def stop_collecting() -> None:
-    """No pause for garbage inside a timed region."""
-    gc.collect()
-    gc.disable()
 
 
 def partner(rank: int, hosts: Tuple[str, ...], nodes_away: int) -> int:

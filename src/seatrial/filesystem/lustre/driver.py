@@ -27,7 +27,7 @@ from seatrial.filesystem.base import (
     no_meter,
 )
 from seatrial.filesystem.layout_words import ALL
-from seatrial.filesystem.lustre import counters, params, striping, targets
+from seatrial.filesystem.lustre import params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
@@ -318,10 +318,10 @@ class Lustre(Mounted):
     def exchanged(self, path: str) -> Exchanged:
         """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. What
         was sent equalled what servers counted (2.17, to the byte), and is for root alone: to others lctl mixes up
-        names. Counters that contradict themselves (counters.check) are not used."""
+        names. Counters that contradict themselves (params.check) are not used."""
         try:
             found, _ = _stats(_stats_names(path))
-            seen = counters.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
+            seen = params.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
         except NotUnderstood as error:
             return Exchanged(contradiction=str(error))
         except NoAnswer:
@@ -343,7 +343,7 @@ class Lustre(Mounted):
 
         def look_at(deadline_s: float) -> Dict[str, int]:
             try:
-                return counters.traffic(_stats(names, deadline_s)[0])
+                return params.traffic(_stats(names, deadline_s)[0])
             except (NoAnswer, NotUnderstood):
                 return {}
 
@@ -353,7 +353,7 @@ class Lustre(Mounted):
         """The table 'pages per rpc' of osc.*.rpc_stats, of all object targets together."""
         try:
             found, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
-            sizes = counters.rpc_sizes(found)
+            sizes = params.rpc_sizes(found)
         except (NoAnswer, NotUnderstood) as error:
             return RpcSizes(when, (), str(error))
         return RpcSizes(when, sizes, '' if found else _why_none(errors))
@@ -361,7 +361,7 @@ class Lustre(Mounted):
     def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
         """From obdfilter.*.job_stats and mdt.*.job_stats, where the output of the command has them."""
         try:
-            return counters.served(text, job), ''
+            return params.served(text, job), ''
         except NotUnderstood as error:
             return (), str(error)
 
@@ -410,15 +410,17 @@ def _lost(before: Connections, after: Connections) -> str:
     """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
     times: Dict[Tuple[str, str], List[str]] = {}
     for each in params.incidents(before.states, after.states):
-        at = time.strftime('%H:%M:%S', time.localtime(each.time_s))
-        times.setdefault((each.device, each.state), []).append(at)
+        time_of_day = time.strftime('%H:%M:%S', time.localtime(each.time_s))
+        times.setdefault((each.device, each.state), []).append(time_of_day)
     turned = params.turned_over(before.states, after.states)
     forgotten = {device for device in turned if not params.only_idled(after.states[device])}
     # What an eviction lost is gone; a connection that only broke off goes on where it was.
     ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
     alike: Dict[str, List[str]] = {}
-    for (device, state), when in ordered:
-        how = f'{state} at {when[0]}{_and_again(when)}{", and maybe earlier" if device in forgotten else ""}'
+    for (device, state), (at, *later) in ordered:
+        often = 'once' if len(later) == 1 else f'{len(later)} times'
+        how = f'{state} at {at}' + (f' and {often} more until {later[-1]}' if later else '')
+        how += ', and maybe earlier' if device in forgotten else ''
         alike.setdefault(how, []).append(device)
     found = [
         f'{_targets_of(devices)} {"was" if len(devices) == 1 else "were"} {how}' for how, devices in alike.items()
@@ -437,11 +439,6 @@ def _unseen(before: Connections, after: Connections) -> str:
     turned = params.turned_over(before.states, after.states)
     idled = [device for device in turned if params.only_idled(after.states[device])]
     return f'{idled[0]} has idled so often that it is not known what was before' if idled else ''
-
-
-def _and_again(at: Sequence[str]) -> str:
-    often = len(at) - 1
-    return '' if not often else f' and {"once" if often == 1 else f"{often} times"} more until {at[-1]}'
 
 
 def _targets_of(devices: Sequence[str]) -> str:
@@ -501,7 +498,7 @@ def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[pa
 def _stats(names: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
     """As _params, of counters. Raises NotUnderstood where they contradict themselves."""
     found, errors = _params(names, deadline_s)
-    counters.check(found)
+    params.check(found)
     return found, errors
 
 
@@ -558,7 +555,7 @@ def _mounted(path: str) -> targets.ClientMount:
     if mount is None:
         raise NoAnswer(why_not)
     if mount not in _MOUNTED:
-        _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))[0]._replace(path=mount.point)
+        _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))._replace(path=mount.point)
     return _MOUNTED[mount]
 
 
@@ -822,7 +819,7 @@ def _checked(instance: str) -> str:
             seen = targets.parse_check(answer.stdout, answer.stderr)
         except (NoAnswer, NotUnderstood) as error:
             return unknown(str(error))
-        lost += [f'{_target(each.device)}: {each.fault}' for each in seen if each.fault and instance in each.device]
+        lost += [f'{_target(device)}: {fault}' for device, fault in seen.items() if fault and instance in device]
     return '; '.join(lost) or 'all in order'
 
 

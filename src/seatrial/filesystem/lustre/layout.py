@@ -12,7 +12,6 @@ from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import show
 
 NAME = 'lustre'
-
 MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
 MOST_ON_MDT = 1 << 30
 """lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
@@ -20,7 +19,6 @@ MOST_ON_MDT = 1 << 30
 MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
 _POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
-
 _Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its remedy
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.lustre.params import Param, parse_fields, parse_params
-from seatrial.filesystem.lustre.text import NotUnderstood, number
+from seatrial.filesystem.lustre.text import NotUnderstood, matched, number
 
 TYPES = ('namespace', 'layout')
 COMPLETED = 'completed'
@@ -114,12 +114,9 @@ def parse_lfsck(text: str) -> LfsckRun:
     """A run from the outputs of all servers in any order. Raises NotUnderstood: a target twice, no MDT, cut short."""
     scans: List[Scan] = []
     for param in parse_params(text):
-        match = _PARAM.match(param.name)
-        if _SETTING.match(param.name):
-            continue
-        if match is None:
-            raise NotUnderstood('not a parameter of LFSCK', param.name)
-        scans.append(_scan(param, match.group(1) == 'mdd', match.group(2), match.group(3)))
+        if not _SETTING.match(param.name):
+            room, target, kind = matched(_PARAM, param.name, 'not a parameter of LFSCK').groups()
+            scans.append(_scan(param, room == 'mdd', target, kind))
     named = [(scan.target, scan.type) for scan in scans]
     for each in named:
         if named.count(each) > 1:
@@ -161,10 +158,7 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
 
 
 def _whole_seconds(fields: Dict[str, str], name: str) -> int:
-    match = _SECONDS.match(fields[name])
-    if match is None:
-        raise NotUnderstood(f'{name} is no number of seconds', fields[name])
-    return int(match.group(1))
+    return int(matched(_SECONDS, fields[name], f'{name} is no number of seconds').group(1))
 
 
 def _time(fields: Dict[str, str], name: str) -> Optional[int]:

@@ -1,11 +1,31 @@
-"""Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK. Each
-parser returns all that a text said, or raises NotUnderstood. A text that was cut short has fewer counters, unnoticed:
-only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
+"""Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK; and what
+the counters of a client and of its servers come to: bytes, requests and their sizes, shares of a job. Each
+parser understands every line of a text, or raises NotUnderstood. A text that was cut short has fewer counters,
+unnoticed: only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Tuple
 
-from seatrial.filesystem.lustre.text import NotUnderstood, needed, number, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, matched, needed, whole_lines
+from seatrial.model.telemetry import READ, WRITTEN, RpcSize, Served
+
+RPC_SIZES = 'pages per rpc'
+JOB_STATS = '.job_stats'
+
+WIRE = {'read_bytes': READ, 'write_bytes': WRITTEN}
+"""Of osc.*.stats, and of mdc.*.stats for data on MDTs: what was brought from servers and sent to them."""
+
+REQUESTS = {'ost_read': 'read_rpcs', 'ost_write': 'write_rpcs', 'req_waittime': 'rpcs'}
+"""Of the same: how many requests that were; the last is all of them, also of metadata."""
+
+BULK = {'read_bytes': 'ost_read', 'write_bytes': 'ost_write'}
+"""Of the same: what is counted once for each request that moves data, in bytes and in time."""
+
+IN_FLIGHT = 256
+"""Requests that may be between these two counts: the highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)."""
+
+CALLS = {'read_bytes': 'called_read_bytes', 'write_bytes': 'called_write_bytes'}
+"""Of llite.*.stats: what programs have read and written, from the cache too."""
 
 HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')
@@ -16,16 +36,15 @@ _PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 _PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')
 DECADES_S = 1e9
 _TIME = re.compile(r'(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+)(?: secs[.\w]*)?\s*\Z')
-_COUNTER = re.compile(r'(\S+)\s+(\d+) samples \[(\w+)\]?(?: (\d+) (\d+) (\d+)(?: (\d+))?)?\s*\Z')
-_GAUGE = re.compile(r'([A-Za-z][\w ]*):\s+(-?\d+)\s*\Z')
-_TITLE = re.compile(r'(\S.*?)\s+(\w+)\s+% cum %\s+\|\s+(\w+)\s+% cum %\s*\Z')
+_COUNTER = re.compile(r'(\S+)\s+(\d+) samples \[(\w+)\]?(?: \d+ \d+ (\d+)(?: (\d+))?)?\s*\Z')
+_GAUGE = re.compile(r'[A-Za-z][\w ]*:\s+-?\d+\s*\Z')
+_TITLE = re.compile(r'(\S.*?)\s+\w+\s+% cum %\s+\|\s+\w+\s+% cum %\s*\Z')
 _BUCKET = re.compile(r'(\S+):\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+\s*\Z')
 _SIDES = re.compile(r'\s*read\s+(?:\|\s+)?write\s*\Z')
 _FIELD = re.compile(r'\s*(?:- )?([^:]+?):(?:\s+(.*?))?\s*\Z')
 _CHANGE = re.compile(r' - \[ (\d+), (\w+) \]\Z')
 _JOB_COUNTER = re.compile(r'  (\w+):\s+\{ samples:\s*(\d+)(?:, unit:\s*(\w+))?(.*)\}\Z')
-_JOB_NUMBER = re.compile(r'(min|max|sum|sumsq):\s*(\d+)')
-_JOB_BUCKET = re.compile(r'(\w+): (\d+)')
+_JOB_SUM = re.compile(r' sum:\s*(\d+)')
 
 
 class Param(NamedTuple):
@@ -36,60 +55,20 @@ class Param(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A counter of events, and the sizes or times of them in its unit ('bytes', 'usecs'), 0 where it tells none."""
+    """A counter of events since anybody cleared it, and the sum of them in its unit ('bytes', 'usecs'), 0 without."""
 
     samples: int
     unit: str
-    least: int = 0
-    most: int = 0
     total: int = 0
-    squares: int = 0  # the sum of their squares
-    buckets: Tuple[Tuple[str, int], ...] = ()  # how many were up to each size ('1M'), of job statistics
-
-
-class Stats(NamedTuple):
-    """Counters since start_s, or since anybody cleared them: only differences of two mean something."""
-
-    # taken_s, start_s: seconds since 1970 by the node's clock; 2.12 does not report start_s
-    taken_s: float
-    start_s: Optional[float]
-    counters: Dict[str, Counter]
-
-
-class Bucket(NamedTuple):
-    """One line of a histogram: its label as lctl prints it ('256', '1K'), and how many reads and writes."""
-
-    label: str
-    reads: int
-    writes: int
-
-
-class RpcHistogram(NamedTuple):
-    """One table of rpc_stats or brw_stats, as 'pages per rpc', in 'rpcs', 'ios' or 'count'."""
-
-    title: str
-    unit: str
-    buckets: Tuple[Bucket, ...]
-
-
-class Histograms(NamedTuple):
-    """The value of rpc_stats or brw_stats; gauges are the single numbers above the tables."""
-
-    taken_s: float
-    gauges: Dict[str, int]
-    tables: Tuple[RpcHistogram, ...]
 
 
 class Import(NamedTuple):
     """How this node is connected to one target."""
 
     name: str
-    target: str
     state: str  # FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED,
     server_version: str  # '2.17.0.0', or empty where the server does not tell it
     connection: str
-    attempts: int  # connections that were tried since the mount; idle targets add to them, so more are no fault
-    features: Tuple[str, ...]
 
 
 class StateChange(NamedTuple):
@@ -114,14 +93,6 @@ class Incident(NamedTuple):
     state: str
 
 
-class JobCounters(NamedTuple):
-    """What one job has asked of one target; id is the Slurm job where jobid_var is SLURM_JOB_ID."""
-
-    id: str
-    taken_s: float
-    counters: Dict[str, Counter]
-
-
 def parse_params(text: str) -> Tuple[Param, ...]:
     """`lctl get_param` without -n: every parameter that could be read, in the order of the output."""
     found: List[Param] = []
@@ -141,59 +112,53 @@ def parse_param_errors(stderr: str) -> Dict[str, str]:
     """What lctl could not read or set, in its own words, by the path that it names: 'osc/*/nosuch', '/sys/fs/...'."""
     found = {}
     for line in whole_lines(stderr):
-        match = _PARAM_ERROR.match(line)
-        if match is None:
-            raise NotUnderstood('not an error of a parameter', line)
+        match = matched(_PARAM_ERROR, line, 'not an error of a parameter')
         found[match.group(1).strip("'")] = match.group(2)
     return found
 
 
-def parse_stats(value: str) -> Stats:
+def parse_stats(value: str) -> Dict[str, Counter]:
     """The counters of llite, osc, mdc or obdfilter stats, or md_stats. To an ordinary user lctl of 2.17 prints each
     line without its last character (seen): a sum is whole only where the sum of squares comes after it."""
     times: Dict[str, float] = {}
     counters: Dict[str, Counter] = {}
+    has_all_squares = True
     for line in value.split('\n'):
         time, counter = _TIME.match(line), _COUNTER.match(line)
         if time is not None:
             times[time.group(1)] = float(time.group(2))
         elif counter is not None:
-            name, samples, unit, *numbers = counter.groups()
-            least, most, total, squares = (int(text or 0) for text in numbers)
-            counters[name] = Counter(int(samples), unit, least, most, total, squares)
+            name, samples, unit, total, squares = counter.groups()
+            counters[name] = Counter(int(samples), unit, int(total or 0))
+            has_all_squares &= unit != 'bytes' or not int(total or 0) or bool(int(squares or 0))
         elif line.strip():
             raise NotUnderstood('not a counter', line)
     if 'snapshot_time' not in times:
         raise NotUnderstood('the time of the counters is missing', value)
-    if times.get('elapsed_time', 0.0) > DECADES_S and any(
-        each.unit == 'bytes' and each.total and not each.squares for each in counters.values()
-    ):
+    if times.get('elapsed_time', 0.0) > DECADES_S and not has_all_squares:
         raise NotUnderstood('lctl leaves out the last digit of a sum', value)
-    return Stats(times['snapshot_time'], times.get('start_time'), counters)
+    return counters
 
 
-def parse_histograms(value: str) -> Histograms:
-    """The tables of rpc_stats or brw_stats; percentages are left out, and reckoned where they are wanted."""
-    times: Dict[str, float] = {}
-    gauges: Dict[str, int] = {}
-    tables: List[RpcHistogram] = []
+def parse_histograms(value: str) -> Dict[str, Tuple[RpcSize, ...]]:
+    """The tables of rpc_stats or brw_stats by their titles, as 'pages per rpc'."""
+    dated = False
+    tables: Dict[str, Tuple[RpcSize, ...]] = {}
     for line in value.split('\n'):
-        time, title, bucket, gauge = (form.match(line) for form in (_TIME, _TITLE, _BUCKET, _GAUGE))
-        if time is not None:
-            times[time.group(1)] = float(time.group(2))
-        elif title is not None:
-            tables.append(RpcHistogram(title.group(1), title.group(2), ()))
+        title, bucket = _TITLE.match(line), _BUCKET.match(line)
+        if title is not None:
+            last = title.group(1)
+            tables[last] = ()
         elif bucket is not None and tables:
             label, reads, writes = bucket.groups()
-            added = (*tables[-1].buckets, Bucket(label, int(reads), int(writes)))
-            tables[-1] = tables[-1]._replace(buckets=added)
-        elif gauge is not None and not tables:
-            gauges[gauge.group(1)] = int(gauge.group(2))
-        elif line.strip() and not _SIDES.match(line):
+            tables[last] += (RpcSize(label, int(reads), int(writes)),)
+        elif _TIME.match(line):
+            dated = dated or line.startswith('snapshot_time')
+        elif line.strip() and not _SIDES.match(line) and (tables or not _GAUGE.match(line)):
             raise NotUnderstood('not a line of a histogram', line)
-    if 'snapshot_time' not in times:
+    if not dated:
         raise NotUnderstood('the time of the histograms is missing', value)
-    return Histograms(times['snapshot_time'], gauges, tuple(tables))
+    return tables
 
 
 def parse_import(value: str) -> Import:
@@ -202,15 +167,8 @@ def parse_import(value: str) -> Import:
         match = _FIELD.match(line)
         if match is not None:
             told.setdefault(match.group(1), match.group(2) or '')
-    return Import(
-        needed(told, 'name'),
-        needed(told, 'target'),
-        needed(told, 'state'),
-        told.get('target_version', ''),
-        told.get('current_connection', '').strip('"'),
-        number(needed(told, 'connection_attempts'), value),
-        tuple(told.get('connect_flags', '').strip('[] ').split(', ')),
-    )
+    connection = told.get('current_connection', '').strip('"')
+    return Import(needed(told, 'name'), needed(told, 'state'), told.get('target_version', ''), connection)
 
 
 def parse_states(value: str) -> States:
@@ -242,25 +200,21 @@ def parse_fields(value: str) -> Dict[str, str]:
     return found
 
 
-def parse_job_stats(value: str) -> Tuple[JobCounters, ...]:
-    """The value of obdfilter.*.job_stats or mdt.*.job_stats; empty where nothing is kept."""
-    jobs: List[JobCounters] = []
+def parse_job_stats(value: str) -> Dict[str, Dict[str, Counter]]:
+    """The value of obdfilter.*.job_stats or mdt.*.job_stats: the counters of each job by its id, which is that of
+    Slurm where jobid_var is SLURM_JOB_ID; empty where nothing is kept."""
+    jobs: Dict[str, Dict[str, Counter]] = {}
     for line in value.split('\n'):
-        counter, time = _JOB_COUNTER.match(line), _TIME.match(line.strip())
+        counter = _JOB_COUNTER.match(line)
         if line.startswith('- job_id:'):
-            jobs.append(JobCounters(line[len('- job_id:') :].strip().strip('"'), 0.0, {}))
-        elif time is not None and jobs:
-            if time.group(1) == 'snapshot_time':
-                jobs[-1] = jobs[-1]._replace(taken_s=float(time.group(2)))
+            last = jobs.setdefault(line[len('- job_id:') :].strip().strip('"'), {})
         elif counter is not None and jobs:
             name, samples, unit, rest = counter.groups()
-            numbers = {key: int(text) for key, text in _JOB_NUMBER.findall(rest)}
-            buckets = tuple((label, int(count)) for label, count in _JOB_BUCKET.findall(rest.partition('hist:')[2]))
-            least, most, total, squares = (numbers.get(key, 0) for key in ('min', 'max', 'sum', 'sumsq'))
-            jobs[-1].counters[name] = Counter(int(samples), unit or '', least, most, total, squares, buckets)
-        elif line.strip() not in ('', 'job_stats:'):
+            total = _JOB_SUM.search(rest)
+            last[name] = Counter(int(samples), unit or '', int(total.group(1)) if total else 0)
+        elif not (_TIME.match(line.strip()) and jobs) and line.strip() not in ('', 'job_stats:'):
             raise NotUnderstood('not a line of job statistics', line)
-    return tuple(jobs)
+    return jobs
 
 
 def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:
@@ -289,3 +243,66 @@ def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[st
 def only_idled(states: States) -> bool:
     """Whether all that is remembered is what four times of idling leave too, which lose nothing."""
     return all(change.state in IDLING for change in states.changes)
+
+
+def check(found: Iterable[Param]) -> None:
+    """Raises NotUnderstood where a device counts bytes without requests, as lctl of 2.17 shows an ordinary user
+    counters under names of other devices (seen with wildcards). Requests that failed moved no bytes."""
+    for param in found:
+        counted = parse_stats(param.value) if param.name.startswith(('osc.', 'mdc.')) else {}
+        for name, requests in BULK.items():
+            moved, asked = counted.get(name), counted.get(requests)
+            few = asked.samples if asked else 0
+            if moved and (moved.unit != 'bytes' or not few or moved.samples > few + IN_FLIGHT):
+                said = f'{moved.samples} {name} in {moved.unit} of {few} {requests}'
+                raise NotUnderstood(f'{param.name} contradicts itself', said)
+
+
+def traffic(found: Iterable[Param]) -> Dict[str, int]:
+    """The counters in these parameters, summed over targets: those of osc and mdc, where osc cannot be read of llite.
+    One before its first event is not shown, and 0 if its parameter is there. Raises NotUnderstood."""
+    wire: Dict[str, int] = {}
+    calls: Dict[str, int] = {}
+    for param in found:
+        counters = parse_stats(param.value)
+        if param.name.startswith('llite.'):
+            _add(calls, CALLS, counters, 'total')
+        elif param.name.startswith(('osc.', 'mdc.')):
+            _add(wire, WIRE, counters, 'total')
+            _add(wire, REQUESTS, counters, 'samples')
+    if not wire and calls:
+        return {READ: calls['called_read_bytes'], WRITTEN: calls['called_write_bytes']}
+    return dict(calls, **wire)
+
+
+def _add(sums: Dict[str, int], names: Dict[str, str], counters: Dict[str, Counter], field: str) -> None:
+    for name, own in names.items():
+        seen = int(getattr(counters[name], field)) if name in counters else 0
+        sums[own] = sums.get(own, 0) + seen
+
+
+def rpc_sizes(found: Iterable[Param]) -> Tuple[RpcSize, ...]:
+    """The sizes of the requests in these osc.*.rpc_stats, summed over targets. Raises NotUnderstood."""
+    sizes: Dict[str, List[int]] = {}
+    for param in found:
+        for label, reads, writes in parse_histograms(param.value).get(RPC_SIZES, ()):
+            own = sizes.setdefault(label, [0, 0])
+            own[0] += reads
+            own[1] += writes
+    return tuple(RpcSize(label, *own) for label, own in sizes.items())
+
+
+def served(text: str, job: str) -> Tuple[Served, ...]:
+    """What servers count of this job, in the job_stats of `lctl get_param` output. Raises NotUnderstood."""
+    lines = text.split('\n')
+    begin = next((i for i, line in enumerate(lines) if JOB_STATS + '=' in line), None)
+    if begin is None:
+        return ()
+    found = []
+    for param in parse_params('\n'.join(lines[begin:])):
+        if param.name.endswith(JOB_STATS):
+            target = param.name[: -len(JOB_STATS)].rpartition('.')[2]
+            for name, counter in parse_job_stats(param.value).get(job, {}).items():
+                if counter.samples:
+                    found.append(Served(target, name, counter.samples, counter.total, counter.unit))
+    return tuple(found)

@@ -56,7 +56,6 @@ class Striping(NamedTuple):
 
     pieces: Tuple[FoundPiece, ...]
     mirrors: int = 1
-    of_directory: bool = False
 
     @property
     def layout(self) -> LustreLayout:
@@ -73,9 +72,7 @@ class DirectoryStriping(NamedTuple):
 
     mdt_count: int  # 0 is a plain directory, on one
     first_mdt: int
-    hash_type: str
-    mdts: Tuple[int, ...] = ()  # where its shards lie; a default has none
-    max_inherit: Optional[int] = None  # of the default for directories made in it (-D) only
+    mdts: Tuple[int, ...] = ()  # where its shards lie; the default for directories made in it (-D) has none
 
 
 def setstripe_argv(layout: LustreLayout, path: str) -> List[str]:
@@ -165,13 +162,12 @@ def parse_getdirstripe(text: str) -> DirectoryStriping:
                     raise NotUnderstood('the same key twice: several directories are shown', line)
                 keys[key] = value
     count, first = (number(needed(keys, f'lmv_stripe_{name}'), text) for name in ('count', 'offset'))
-    inherit = number(keys['lmv_max_inherit'], text) if 'lmv_max_inherit' in keys else None
-    hash_type = needed(keys, 'lmv_hash_type')
-    if inherit is not None:
-        return DirectoryStriping(count, first, hash_type, (), inherit)
+    needed(keys, 'lmv_hash_type')
+    if 'lmv_max_inherit' in keys:
+        return DirectoryStriping(count, first)
     if count > 0 and len(mdts) != count:
         raise NotUnderstood(f'{count} metadata targets are announced, and {len(mdts)} shown', text)
-    return DirectoryStriping(count, first, hash_type, tuple(mdts) if count > 0 else (first,))
+    return DirectoryStriping(count, first, tuple(mdts) if count > 0 else (first,))
 
 
 def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional[str]:
@@ -266,7 +262,7 @@ def _striping(header: Dict[str, str], told: List[Tuple[Dict[str, str], List[int]
     if 'lcm_entry_count' not in header:
         if len(told) != 1 or 'lcme_id' in told[0][0]:
             raise NotUnderstood('components without a count of them', str(header))
-        return Striping((_piece(*told[0]),), 1, 'stripe_count' in told[0][0])
+        return Striping((_piece(*told[0]),))
     announced = number(header['lcm_entry_count'], str(header))
     if announced != len(told):
         raise NotUnderstood(f'{announced} components are announced, and {len(told)} shown', str(header))
@@ -276,7 +272,7 @@ def _striping(header: Dict[str, str], told: List[Tuple[Dict[str, str], List[int]
         continues = before is not None and before.mirror == after.mirror
         if after.start != (before.end if before is not None and continues else 0):
             raise NotUnderstood(f'a component begins at {after.start}, where none ends', str(header))
-    return Striping(pieces, mirrors, 'stripe_count' in told[0][0])
+    return Striping(pieces, mirrors)
 
 
 def _piece(keys: Dict[str, str], osts: List[int]) -> FoundPiece:

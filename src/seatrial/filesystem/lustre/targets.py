@@ -3,12 +3,12 @@ returns all that a text said, or raises NotUnderstood. Forms: a genuine 2.17, an
 2.17."""
 
 import re
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.striping import Inventory
-from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, matched, number, whole_lines
 
 FLAGS = {
     'D': 'degraded',
@@ -36,7 +36,7 @@ LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
 _UUID = re.compile(r'(?P<fsname>\S+)-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})_UUID\Z')
 _DF_HEAD = re.compile(r'UUID\s+(1K-blocks|bytes|Inodes)\s')
 _DF_ROW = re.compile(
-    r'(?P<uuid>\S+)\s+(?P<total>\d+)\s+(?P<used>-?\d+)\s+(?P<free>\d+)\s+\d+%\s+\S.*\[(?P<kind>OST|MDT):(?P<index>\d+)\]'
+    r'(?P<uuid>\S+)\s+(?P<total>\d+)\s+-?\d+\s+(?P<free>\d+)\s+\d+%\s+\S.*\[(?P<kind>OST|MDT):(?P<index>\d+)\]'
     r'(?:\s+(?P<flags>\S+))?\s*\Z'
 )
 _DF_FAULT = re.compile(r'(?P<uuid>\S+)\s*: (?P<fault>.+)\Z')
@@ -45,7 +45,7 @@ _DF_SUM = re.compile(r'filesystem_summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
 _TARGET = re.compile(r'(\d+): (\S+) (ACTIVE|INACTIVE)\s*\Z')
 _ACTIVE = re.compile(r'(\S+) (in)?active\.\Z')
 _CHECK_ERROR = re.compile(r"lfs check: error: check '([^']+)': (.+) \((\d+)\)\Z")
-_QUOTA_TITLE = re.compile(r'Disk quotas for (usr|grp|prj) (.+) \([ugp]id (\d+)\):\Z')
+_QUOTA_TITLE = re.compile(r'Disk quotas for (?:usr|grp|prj) .+ \([ugp]id \d+\):\Z')
 _QUOTA_FIELDS = 8
 _PROJECT = re.compile(r' *(\d+) ([P-]) /')
 _VERSION = re.compile(r'\b(\d+\.\d+\.\d+(?:\.\d+)?[^\s,]*)')
@@ -61,7 +61,6 @@ class Space(NamedTuple):
     kind: str
     number: int  # the target's index
     total: int = 0
-    used: int = 0
     free: int = 0
     flags: str = ''  # the letters behind it (FLAGS)
     fault: str = ''  # what stands in the place of the sizes, as 'inactive device', or empty
@@ -89,26 +88,14 @@ class TargetState(NamedTuple):
     active: bool
 
 
-class CheckedDevice(NamedTuple):
-    """One device of `lfs check`; fault is 'inactive', or the error: 'Transport endpoint is not connected (107)'."""
-
-    device: str
-    fault: str = ''
-
-
 class QuotaRow(NamedTuple):
-    """Usage and limits of one user, group or project, in bytes and inodes; a limit of 0 is none."""
+    """Usage of one user, group or project, in bytes and inodes, and the limit that holds: hard, or soft without one;
+    a limit of 0 is none."""
 
-    who: str  # 'usr', 'grp' or 'prj'
-    name: str
-    id: int
     bytes_used: int
-    bytes_soft: int
-    bytes_hard: int
+    bytes_limit: int
     inodes_used: int
-    inodes_soft: int
-    inodes_hard: int
-    exact: bool = True  # False where lfs marks numbers as inaccurate, because a target did not answer
+    inodes_limit: int
 
 
 class ClientMount(NamedTuple):
@@ -147,29 +134,24 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
         raise NotUnderstood('not the heading of a list of targets', lines[0] if lines else text)
     found = []
     for line in lines[1:]:
-        match = _TARGET.match(line)
-        if match is None:
-            raise NotUnderstood('not a target', line)
+        match = matched(_TARGET, line, 'not a target')
         found.append(TargetState(int(match.group(1)), match.group(2), match.group(3) == 'ACTIVE'))
     return tuple(found)
 
 
-def parse_check(stdout: str, stderr: str) -> Tuple[CheckedDevice, ...]:
-    """`lfs check`, which exits with 0: faults are on stderr, what is not connected 'inactive' on stdout."""
-    found = []
+def parse_check(stdout: str, stderr: str) -> Dict[str, str]:
+    """`lfs check`, which exits with 0: of each device the error, 'Transport endpoint is not connected (107)', from
+    stderr; 'inactive' of what is not connected; else empty."""
+    found = {}
     for line in whole_lines(stdout):
-        match = _ACTIVE.match(line)
-        if match is None:
-            raise NotUnderstood('not a connection', line)
-        found.append(CheckedDevice(match.group(1), 'inactive' if match.group(2) else ''))
+        match = matched(_ACTIVE, line, 'not a connection')
+        found[match.group(1)] = 'inactive' if match.group(2) else ''
     for line in whole_lines(stderr):
-        match = _CHECK_ERROR.match(line)
-        if match is None:
-            raise NotUnderstood('not the fault of a connection', line)
-        found.append(CheckedDevice(match.group(1), f'{match.group(2)} ({match.group(3)})'))
+        match = matched(_CHECK_ERROR, line, 'not the fault of a connection')
+        found[match.group(1)] = f'{match.group(2)} ({match.group(3)})'
     if not found:
         raise NotUnderstood('no connection is shown', stdout)
-    return tuple(found)
+    return found
 
 
 def parse_pools(text: str) -> Tuple[str, ...]:
@@ -197,19 +179,21 @@ def parse_pool(text: str) -> Tuple[int, ...]:
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
     """`lfs quota MOUNT`, with -u, -g or -p; lines of -v and titles without a row (nothing to see) are left out."""
     found: List[QuotaRow] = []
-    title: Optional[Tuple[str, str, int]] = None
+    is_titled = False
     lines = whole_lines(text)
     for place, line in enumerate(lines):
-        match = _QUOTA_TITLE.match(line)
-        if match is not None:
-            title = match.group(1), match.group(2), int(match.group(3))
+        if _QUOTA_TITLE.match(line):
+            is_titled = True
             if place + 1 < len(lines) and not re.match(r'\s*Filesystem\s+kbytes\s', lines[place + 1]):
                 raise NotUnderstood('not the heading of a quota in KiB', lines[place + 1])
-        elif title is not None and not re.match(r'\s*Filesystem\s', line):
-            row = _quota_row(title, line.split())
-            if row is not None:
-                found.append(row)
-                title = None
+        elif is_titled and not re.match(r'\s*Filesystem\s', line):
+            values = line.split()[-_QUOTA_FIELDS:]
+            if len(values) == _QUOTA_FIELDS:  # not of a long mount point's name, which has a line to itself
+                # In brackets or with a star stands what is not exact, or too much.
+                numbers = [number(value.strip('[]*'), line) for value in (*values[:3], *values[4:7])]
+                blocks, soft, hard, inodes, inodes_soft, inodes_hard = numbers
+                found.append(QuotaRow(blocks * KIB, (hard or soft) * KIB, inodes, inodes_hard or inodes_soft))
+                is_titled = False
     if not found:
         raise NotUnderstood('no quota is shown', text)
     return tuple(found)
@@ -224,17 +208,13 @@ def parse_project(text: str) -> int:
     return int(match.group(1)) if match.group(2) == 'P' else 0
 
 
-def parse_mounted(text: str) -> Tuple[ClientMount, ...]:
-    """`lfs getname`: the Lustre mounts of this node, or of one path, of which 2.17 prints the name alone."""
-    found = []
-    for line in whole_lines(text):
-        match = _INSTANCE.match(line)
-        if match is None:
-            raise NotUnderstood('not the name of a mount', line)
-        found.append(ClientMount(match.group(1), match.group(2), match.group(3) or ''))
-    if not found:
-        raise NotUnderstood('no mount is shown', text)
-    return tuple(found)
+def parse_mounted(text: str) -> ClientMount:
+    """`lfs getname PATH`: the mount that it lies on, of which 2.17 prints the name alone."""
+    lines = whole_lines(text)
+    match = _INSTANCE.match(lines[0]) if len(lines) == 1 else None
+    if match is None:
+        raise NotUnderstood('not the name of a mount', text)
+    return ClientMount(match.group(1), match.group(2), match.group(3) or '')
 
 
 def parse_interfaces(text: str) -> Tuple[str, ...]:
@@ -273,9 +253,7 @@ def parse_usage(text: str) -> Tuple[str, ...]:
 
 def target_of(uuid: str) -> Tuple[str, int]:
     """The file system and the index in a target's name: lustre-OST000a_UUID is of 'lustre', and 10. NotUnderstood."""
-    match = _UUID.match(uuid)
-    if match is None:
-        raise NotUnderstood('not the name of a target', uuid)
+    match = matched(_UUID, uuid, 'not the name of a target')
     return match.group('fsname'), int(match.group('index'), 16)
 
 
@@ -312,15 +290,11 @@ def in_use(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inv
     return tuple(usable[passed:])
 
 
-def left(rows: Iterable[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
-    """Bytes and inodes that the tightest of these leaves: by the hard limit, or the soft one where that is 0."""
-    of_bytes, of_inodes = [], []
-    for row in rows:
-        if row.bytes_hard or row.bytes_soft:
-            of_bytes.append(max(0, (row.bytes_hard or row.bytes_soft) - row.bytes_used))
-        if row.inodes_hard or row.inodes_soft:
-            of_inodes.append(max(0, (row.inodes_hard or row.inodes_soft) - row.inodes_used))
-    return min(of_bytes) if of_bytes else None, min(of_inodes) if of_inodes else None
+def left(rows: Sequence[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
+    """Bytes and inodes that the tightest of these leaves."""
+    of_bytes = [max(0, row.bytes_limit - row.bytes_used) for row in rows if row.bytes_limit]
+    of_inodes = [max(0, row.inodes_limit - row.inodes_used) for row in rows if row.inodes_limit]
+    return min(of_bytes, default=None), min(of_inodes, default=None)
 
 
 def _width(piece: LayoutComponent, targets: int) -> int:
@@ -332,23 +306,11 @@ def _width(piece: LayoutComponent, targets: int) -> int:
 def _space(line: str, unit: int) -> Space:
     match = _DF_ROW.match(line)
     if match is not None:
-        total, used, free = (int(match.group(name)) * unit for name in ('total', 'used', 'free'))
+        total, free = (int(match.group(name)) * unit for name in ('total', 'free'))
         kind, index = match.group('kind'), int(match.group('index'))
-        return Space(match.group('uuid'), kind, index, total, used, free, match.group('flags') or '')
+        return Space(match.group('uuid'), kind, index, total, free, match.group('flags') or '')
     match = _DF_FAULT.match(line)
     name = (_UUID.match(match.group('uuid')) or _NAMELESS.match(match.group('uuid'))) if match else None
     if match is None or name is None:
         raise NotUnderstood('not a target of lfs df', line)
     return Space(match.group('uuid'), name.group('kind'), int(name.group('index'), 16), fault=match.group('fault'))
-
-
-def _quota_row(title: Tuple[str, str, int], fields: List[str]) -> Optional[QuotaRow]:
-    """Of the line with all fields; of a long mount point's name, which has a line to itself, nothing."""
-    values = fields[-_QUOTA_FIELDS:]
-    if len(values) < _QUOTA_FIELDS:
-        return None
-    line = ' '.join(fields)
-    blocks = [number(value.strip('[]*'), line) * KIB for value in values[:3]]
-    inodes = [number(value.strip('[]*'), line) for value in values[4:7]]
-    exact = not any(value.startswith('[') for value in values)
-    return QuotaRow(*title, blocks[0], blocks[1], blocks[2], inodes[0], inodes[1], inodes[2], exact)

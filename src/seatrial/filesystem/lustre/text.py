@@ -1,6 +1,6 @@
 """What the readers of lfs and lctl share: the one error that they raise, and lines that were printed whole."""
 
-from typing import Dict, List
+from typing import Dict, List, Match, Pattern
 
 SHOWN_MOST = 120
 
@@ -12,6 +12,14 @@ class NotUnderstood(ValueError):
         shown = line.strip()
         shown = shown if len(shown) <= SHOWN_MOST else f'{shown[:SHOWN_MOST]}...'
         super().__init__(f'{wrong}: {shown!r}' if shown else wrong)
+
+
+def matched(form: Pattern[str], line: str, wrong: str) -> Match[str]:
+    """Of a line that has to have the form. Raises NotUnderstood."""
+    match = form.match(line)
+    if match is None:
+        raise NotUnderstood(wrong, line)
+    return match
 
 
 def whole_lines(text: str) -> List[str]:

@@ -28,7 +28,6 @@ STALE_S = 900.0
 (rule P17), for the state directory may lie on another Lustre."""
 
 MAX_BYTES = 65536  # of a file that is read and that others may have written
-
 _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
@@ -67,7 +66,6 @@ class Held(NamedTuple):
         return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
     def said(self) -> str:
-        """Who holds it since when."""
         heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
         said = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
         return printable(said).encode('ascii', 'backslashreplace').decode('ascii')

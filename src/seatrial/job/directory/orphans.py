@@ -24,7 +24,6 @@ from seatrial.model.owned import shared_in, user_name
 from seatrial.model.quoted_value import printable
 
 LOOK_S = 60.0  # for all that lies in a configured path, sizes included. What has no size by then is shown without.
-
 _BY_HAND = 'if nothing of it runs, remove it by hand'
 
 
@@ -176,10 +175,9 @@ def _look_into(path: str, state: str, queued: Optional[Container[str]], session:
     _print([path, to_json(search)])
     for each in search.found:
         try:
-            found = found_at(each.path)
+            _print([path, *found_at(each.path)])
         except (RunDirectoryError, OSError):  # it goes while it is looked at
             continue
-        _print([path, found.files, found.size_bytes])
 
 
 def _print(what: object) -> None:

@@ -16,8 +16,6 @@ from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.record import Removal
 
 REMOVAL_S = 540.0  # how long a removal may take; the rest of the tree is left to `seatrial clean`
-
-
 PARTS = 8  # of a removal, at once: what a server takes for one entry is waited for, and with it no other
 
 

@@ -45,12 +45,7 @@ _SESSION = re.compile(r'[A-Za-z0-9][A-Za-z0-9._=+-]{0,149}\Z')
 _OF_KERNEL = (r'\.nfs[0-9a-f]{8,}', r'\.fuse_hidden[0-9a-f]{8,}', r'core(\.\d+)?')
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_OTHER_KINDS = {
-    stat.S_IFIFO: 'a fifo',
-    stat.S_IFSOCK: 'a socket',
-    stat.S_IFCHR: 'a device',
-    stat.S_IFBLK: 'a device',
-}
+_OTHER_KINDS = {stat.S_IFIFO: 'a fifo', stat.S_IFSOCK: 'a socket', stat.S_IFCHR: 'a device', stat.S_IFBLK: 'a device'}
 
 
 class RunDirectoryError(Exception):
@@ -171,14 +166,6 @@ class RunDirectory(NamedTuple):
             yield walk
 
 
-class Found(NamedTuple):
-    """A marked run directory as it lies there. size_bytes: the sum of its files' sizes, without the marker's."""
-
-    marker: Marker
-    files: int
-    size_bytes: int
-
-
 def path_of(parent: str, session: str, case: str) -> str:
     """The run directory of a case; the same for every process of the session."""
     return os.path.join(parent, _name_of(session, case))
@@ -268,17 +255,18 @@ def marker_at(path: str) -> Marker:
         return _claim(walk)[0]
 
 
-def found_at(path: str) -> Found:
-    """What lies in a run directory; RunDirectoryError as for marker_at. Each file is asked for its attributes."""
+def found_at(path: str) -> Tuple[int, int]:
+    """How many files lie in a run directory, without its marker, and their bytes; RunDirectoryError as for marker_at.
+    Each file is asked for its attributes."""
     files = size_bytes = 0
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
-        marker, _ = _claim(walk)
+        _claim(walk)
         walk.levels[-1].names = [name for name in walk.levels[-1].names if name != MARKER]
         for _, status in _files(walk):
             files += 1
             size_bytes += status.st_size
-    return Found(marker, files, size_bytes)
+    return files, size_bytes
 
 
 def remove(
@@ -386,9 +374,6 @@ class _Walk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self.cut(0)
 
     def descriptor(self) -> int:
@@ -588,7 +573,10 @@ def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
     if stat.S_ISDIR(status.st_mode):
         walk.enter(name, status)
         if account.part is not None and len(walk.levels) <= _PARTED:
-            _take_part(walk.levels[-1], *account.part, all_names=len(walk.levels) < _PARTED)
+            level, (number, of) = walk.levels[-1], account.part
+            level.kept = True  # for the removal without a part
+            if len(walk.levels) == _PARTED:
+                level.names = [each for each in level.names if zlib.crc32(os.fsencode(each)) % of == number]
         return
     if account.part is not None and len(walk.levels) < _PARTED:
         return
@@ -596,13 +584,6 @@ def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
     walk.check()
     os.unlink(name, dir_fd=descriptor)
     account.files += 1
-
-
-def _take_part(level: _Level, number: int, of: int, all_names: bool) -> None:
-    """The directory itself stays for the removal without a part."""
-    level.kept = True
-    if not all_names:
-        level.names = [name for name in level.names if zlib.crc32(os.fsencode(name)) % of == number]
 
 
 def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:

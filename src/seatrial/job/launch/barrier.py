@@ -13,8 +13,7 @@ import selectors
 import socket
 import threading
 import time
-from types import TracebackType
-from typing import Any, Dict, List, Optional, Set, Tuple, Type
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from seatrial.engine.barrier import HEARTBEAT_S, LONGEST_LINE, VARIABLE, clock_identity, line_of
 
@@ -64,9 +63,7 @@ class Barrier:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._tell(None)
         self._thread.join()
         for source in (self._listener, self._bell, self._rung):

@@ -1,6 +1,7 @@
 """A job in a process that can be left behind: a call of a dead file system may never return (rule P17). Who waits for
 a Lustre target is in state I and ignores SIGKILL (seen on 2.17), even to open the run directory. So the process that
-others wait for asks nothing of the file system under test, and watches the one that does."""
+others wait for asks nothing of the file system under test, and watches the one that does. Between launches the file
+system is checked: one that stalls stops new ones and is waited for."""
 
 import contextlib
 import ctypes
@@ -11,10 +12,12 @@ import signal
 import struct
 import sys
 import time
-from typing import Callable, NamedTuple, Optional, Union
+from typing import Callable, NamedTuple, Optional, Sequence, Union
 
-from seatrial.model.ask import ANSWER_S
+from seatrial.model.ask import ANSWER_S, unresponsive
 
+PATIENCE_S = 600.0  # at least, where the type's own recovery is shorter: a server that is rebooted is back in minutes
+PAUSE_S = 1.0
 SAMPLE_S = 1.0
 POLL_S = 0.01
 PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -40,7 +43,6 @@ class Blocked:
         return self._told_s - before
 
     def add(self, seconds: float) -> None:
-        """Adds seconds; the process that watches calls it."""
         _SECONDS.pack_into(self._page, 0, self._sum_s() + seconds)
 
     def _sum_s(self) -> float:
@@ -136,3 +138,26 @@ def _wakes(pid: int) -> Optional[int]:
         return int(told['voluntary_ctxt_switches']) + int(told['nonvoluntary_ctxt_switches'])
     except (OSError, ValueError, KeyError):
         return None
+
+
+class Stalled(NamedTuple):
+    """How long it did not answer (seconds), 0.0 where it did at once; and whether it answers now."""
+
+    seconds: float
+    answers: bool
+
+
+def patience_s(recovery_limit_s: float) -> float:
+    return max(PATIENCE_S, recovery_limit_s)
+
+
+def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool], below: Sequence[str] = ()) -> Stalled:
+    """Wait until the file system, and directories `below`, answer, at most its recovery time or until a stop."""
+    began = time.monotonic()
+    if unresponsive(path, *below) is None:
+        return Stalled(0.0, True)
+    while not stopping() and time.monotonic() - began < patience_s(recovery_limit_s):
+        time.sleep(PAUSE_S)
+        if unresponsive(path, *below) is None:
+            return Stalled(time.monotonic() - began, True)
+    return Stalled(time.monotonic() - began, False)

@@ -1,17 +1,21 @@
-"""Where a launcher puts the tasks, proved by a launch that does no I/O, before one that does (rules T11, P17)."""
+"""Where a launcher puts the tasks, proved by a launch that does no I/O, before one that does (rules T11, P17); also
+which nodes the allocation has, whether it shares them, and which of the partition it was not given."""
 
 import os
 import platform
+import re
 import sys
 from collections import Counter
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from seatrial.engine.dispatch import RANK_VARIABLES
 from seatrial.engine.node_program import module_argv
 from seatrial.job.launch.processes import launch_argv
-from seatrial.model.ask import Answer, ask
+from seatrial.model.ask import ask
+from seatrial.model.hostlist import expanded
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
+from seatrial.model.record import NotTested
 from seatrial.rules.places import short
 from seatrial.workload.words import LISTED, counted
 
@@ -20,6 +24,8 @@ DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
 
 MARK = 'seatrial-task'
 MAX_COMPLAINT = 200  # characters of what a launcher said
+ANSWER_S = 20.0  # slurmctld may be busy or away, and a list of what was not tested is worth no hang
+UNKNOWN = 'unknown'
 
 
 def main(arguments: List[str]) -> int:
@@ -57,7 +63,9 @@ def said_by_tasks(
     if answer.exit_status is None:
         return '', f'{started[0]} has not started {asked} of a program that writes no data within {deadline:.0f} s'
     if answer.exit_status != 0:
-        return '', f'{started[0]} could not start {asked}: {_complaint(answer)}'
+        lines = [line.strip() for line in (answer.stderr + answer.stdout).splitlines() if line.strip()]
+        why = lines[0][:MAX_COMPLAINT] if lines else f'it ended with {answer.exit_status} and said nothing'
+        return '', f'{started[0]} could not start {asked}: {why}'
     return answer.stdout, None
 
 
@@ -92,6 +100,39 @@ def _asked(tasks: int, where: str = '') -> str:
     return f'1 task{where} was asked for' if tasks == 1 else f'{tasks} tasks{where} were asked for'
 
 
-def _complaint(answer: Answer) -> str:
-    lines = [line for line in (answer.stderr + answer.stdout).splitlines() if line.strip()]
-    return lines[0].strip()[:MAX_COMPLAINT] if lines else f'it ended with {answer.exit_status} and said nothing'
+def allocated(environment: Mapping[str, str] = os.environ) -> Tuple[str, ...]:
+    """The nodes of this job in Slurm's order; none where Slurm runs no job here. Raises ValueError."""
+    return expanded(environment.get('SLURM_JOB_NODELIST', ''))
+
+
+def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.environ) -> Tuple[NotTested, ...]:
+    """The partition's other nodes, with state and reason; one row that says so where Slurm is silent for ANSWER_S."""
+    partition = environment.get('SLURM_JOB_PARTITION', '')
+    if not partition:
+        return ()
+    argv = ['sinfo', '--Node', '--noheader', f'--partition={partition}', '--format=%N|%T|%E']
+    answer = ask(argv, ANSWER_S)
+    if answer is None or answer.exit_status != 0:
+        said = answer.stderr.strip().splitlines()[:1] if answer else ['sinfo is not installed']
+        why = said[0] if said else f'sinfo does not answer within {ANSWER_S:.0f} s'
+        return (NotTested(f'others of {partition}', UNKNOWN, why),)
+    own = {short(name) for name in allocation}
+    return tuple(each for each in of_sinfo(answer.stdout) if short(each.node) not in own)
+
+
+def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
+    """Slurm's word of this job (scontrol show job): NO, OK, YES or USER; empty without Slurm or an answer."""
+    job = environment.get('SLURM_JOB_ID', '')
+    answer = ask(['scontrol', 'show', 'job', job], ANSWER_S) if job else None
+    said = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
+    return said.group(1) if said else ''
+
+
+def of_sinfo(text: str) -> Tuple[NotTested, ...]:
+    """The rows of sinfo -N -o '%N|%T|%E' (sinfo(1)); '*': the node does not answer. Other lines are skipped."""
+    rows = (line.split('|', 2) for line in text.splitlines())
+    return tuple(
+        NotTested(row[0].strip(), row[1].strip(), '' if row[2].strip() == 'none' else row[2].strip())
+        for row in rows
+        if len(row) == 3
+    )

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.dispatch import PLACE, hosts_said, inodes_of, only_in
@@ -53,8 +53,6 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: 
 
 
 class Processes(NamedTuple):
-    """What the runner starts for a command."""
-
     argvs: List[List[str]]  # of its own processes: one a rank, or one launcher for all of them
     inputs: Dict[str, str]  # files that must exist before: absolute path -> text
     barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
@@ -241,7 +239,15 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
             out, err = f'{raw}{suffix}.out', f'{raw}{suffix}.err'
             with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
                 running.starts.append(time.monotonic() - zero)
-                process = _process(argv, place, environment, stdout, stderr)
+                process = subprocess.Popen(
+                    argv,
+                    cwd=_link(place),  # chdir(2) follows it to the directory itself, before descriptors are closed
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
             running.processes.append(process)
             running.outs.append(out)
             running.errs.append(err)
@@ -250,20 +256,6 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
         _end_by_force(running)
         raise
     return running
-
-
-def _process(
-    argv: List[str], directory: int, environment: Dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
-) -> 'subprocess.Popen[bytes]':
-    return subprocess.Popen(
-        argv,
-        cwd=_link(directory),  # chdir(2) follows it to the directory itself, before descriptors are closed
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )
 
 
 def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, _End]]') -> None:

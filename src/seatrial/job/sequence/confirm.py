@@ -1,13 +1,21 @@
-"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before. It can
-have been chance, or its neighbours' doing. Only what is slow again beside others is named."""
+"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before, while
+time is left. It can have been chance, or its neighbours' doing. Only what is slow again beside others is named."""
 
 import random
-from typing import List, Mapping, NamedTuple, Sequence, Tuple
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from seatrial.job.sequence.recorder import records_in
+from seatrial.job.sequence.sampling import prepare, seconds_of, take
+from seatrial.job.sequence.sizing import enlarged
+from seatrial.job.sequence.trial import DATA, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
+from seatrial.model.record import Sized
+from seatrial.rules import places
 from seatrial.rules.outliers import CONTROLS
 from seatrial.rules.places import NO_KINDS, short
+from seatrial.workload.base import Launch
+from seatrial.workload.registry import resized
 from seatrial.workload.sweep import group_size
 
 LARGEST_GROUP = 32  # nodes: a suspect and 31 others show what is usual, and are cheap
@@ -19,6 +27,50 @@ class Again(NamedTuple):
 
     nodes: Tuple[str, ...]
     points: Tuple[Point, ...]
+
+
+def measure_again(trial: Trial) -> None:
+    """What seems slow once more, beside others, as often as those."""
+    plan = trial.plan
+    records = records_in(plan.records)
+    by_metric = places.suspected(plan, records)
+    suspects = places.all_of(by_metric)
+    if not suspects or records.sized is None:
+        return
+    rng = random.Random(plan.seed + 1)
+    again = measured_again(plan, suspects, trial.nodes, rng, places.kinds(plan, records))
+    points = [point._replace(phases=places.phases_again(plan, by_metric)) for point in again.points]
+    named, current = trial._replace(nodes=again.nodes), records.sized  # type: Trial, Optional[Sized]
+    while current is not None:
+        current = _measure_sized_again(named, points, current, rng)
+
+
+def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, rng: random.Random) -> Optional[Sized]:
+    """All repetitions with this share of each task. Returns the next size if this one proves too small."""
+    points = resized(again, current.per_task)
+    for repetition in range(repetitions(trial.plan)):
+        for point in rng.sample(points, len(points)):
+            if trial.left_s() < 0:
+                return None
+            shortest = _repeat_again(trial, point, repetition, current)
+            if shortest < trial.plan.sizing.min_s:
+                larger = enlarged(trial, current, shortest)
+                if larger is not None:
+                    return larger
+    return None
+
+
+def _repeat_again(trial: Trial, point: Point, repetition: int, current: Sized) -> float:
+    """The seconds of the shortest timed region; of those that no size would help they do not count."""
+    prepare(trial, [point])
+    shortest = float('inf')
+    for phase in point.phases:
+        sample = take(trial, places.CONFIRM, Launch(phase, point), repetition, repetition, current)
+        shortest = min(shortest, seconds_of(sample))
+        if not sample.valid:
+            break
+    trial.setup.run.empty(DATA)
+    return shortest
 
 
 def measured_again(

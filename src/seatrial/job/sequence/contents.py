@@ -8,7 +8,7 @@ import random
 import time
 from typing import Collection, Dict, Iterator, List, Optional
 
-from seatrial.engine.proof.task import read_past_cache
+from seatrial.engine.proof import read_past_cache
 from seatrial.rules.contents import BLOCK, Block, Contents
 
 MAX_FILES = 64

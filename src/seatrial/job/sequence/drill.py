@@ -6,12 +6,16 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.base import Driver
 from seatrial.job.sequence.layouts import FREE_SHARE
+from seatrial.job.sequence.recorder import records_in
+from seatrial.job.sequence.sampling import take
+from seatrial.job.sequence.trial import DATA, Trial
 from seatrial.model.layout import target_name
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import FLASH, Drill, DrillGroup, Records, Sample
 from seatrial.rules.case import measured
 from seatrial.rules.drill import REPETITIONS, Breach, DrillSearch, Group, begin, breach, conclusion, groups, learned
+from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
 DRILL = 'drill'
@@ -36,6 +40,26 @@ MIXED = 'undecided: its files lie on flash and on other targets; give it a layou
 
 Measure = Callable[[Point, int], Optional[float]]
 """Given a point and the number of the repetition, the figure of the metric that is too low; None if not valid."""
+
+
+def drill_down(trial: Trial) -> None:
+    """Where a figure is surely below its bound: which targets make it so."""
+    plan, records = trial.plan, records_in(trial.plan.records)
+    search = begun(plan, records, trial.setup.driver)
+    if search is None or records.sized is None:
+        return
+    wanted, current = search.breach.metric, records.sized
+
+    def measure(point: Point, repetition: int) -> Optional[float]:
+        launches = kind_of(point.kind).preparations([point]) + [Launch(phase, point) for phase in point.phases]
+        for launch in launches:
+            sample = take(trial, DRILL, launch, repetition, repetition, current)
+            if not sample.valid or wanted in sample.figures:
+                break
+        trial.setup.run.empty(DATA)
+        return sample.figures.get(wanted) if sample.valid else None
+
+    trial.recorder.write(carry_out(search, measure, trial.left_s, random.Random(plan.seed + 2)))
 
 
 def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBegun]:

@@ -16,7 +16,6 @@ from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
 FREE_SHARE = 0.9  # of what is free, at most, for all tasks' files: on the file system, or on one of its targets
-
 MAX_PROVED = 8  # files of the first launch with a layout that are proved; of each later one another
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 

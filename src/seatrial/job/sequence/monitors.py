@@ -16,7 +16,6 @@ from seatrial.model.plan import Monitor
 from seatrial.model.telemetry import ServerGap, ServerLook
 
 LOOP = 'while cat /proc/uptime /proc/diskstats /proc/net/dev; do sleep 1; done'
-
 SECTOR = 512  # bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)
 STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
 """So long after the beginning a line sums up so many seconds: 72 hours are below 11,000 lines a server."""

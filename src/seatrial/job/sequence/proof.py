@@ -4,7 +4,7 @@ It is not timed, and takes PROOF_SHARE of the case's time, at least MIN_S: what 
 import hashlib
 import sys
 
-from seatrial.engine.proof.engine import Proof
+from seatrial.engine.proof import Proof
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.sampling import take
 from seatrial.job.sequence.trial import DATA, Trial

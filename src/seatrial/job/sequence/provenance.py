@@ -1,24 +1,34 @@
-"""With what a job measures, as the node says: the build of the program, its MPI, the modules that are loaded."""
+"""With what a job measures, as the node says: the build of the program, its MPI, the modules that are loaded. Whether
+all nodes of a case have the same, a launch without I/O tells (rule P21)."""
 
 import contextlib
 import hashlib
 import os
+import platform
 import re
 import shutil
 import sys
-from typing import Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
+from seatrial.engine.node_program import module_argv
+from seatrial.job.launch.placement import said_by_nodes
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import ask
 from seatrial.model.foreign import read_json
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
-from seatrial.model.record import Provenance
+from seatrial.model.record import Finding, Provenance
+from seatrial.rules.places import short
+from seatrial.rules.registry import finding
+from seatrial.workload.words import listed
 
 ANSWER_S = 30.0
 BLOCK = 1 << 20
 LONGEST_VALUE = 200  # characters
 
+MARK, SAME = 'seatrial-node', 'same'
+MPI, NO_MPI = 'mpi', 'no-mpi'
+SHOWN_ANSWERS = 4
 ANY_POINT = Point('', (), tasks=1, tasks_per_node=1)
 
 # Of ldd(1): the library that has MPI's C functions, not those for C++ and Fortran that stand beside it.
@@ -116,3 +126,42 @@ def words(build: str) -> str:
     shown = {'spack': ('Spack', 7), 'sha256': ('SHA-256', 12)}
     name, length = shown.get(kind, (kind, len(value)))
     return f'{name} {value[:length]}'.strip()
+
+
+def main(arguments: List[str]) -> int:
+    """A node's task: program, whether it has MPI, the digest expected; it tells what it has where that differs."""
+    program, kind, expected = arguments
+    own = Provenance(build_of(program), library_of(program) if kind == MPI else '')
+    said = SAME if _digest(own) == expected else _words(own, kind == MPI)
+    print(f'{MARK} {platform.node()} {said}', flush=True)
+    return 0
+
+
+def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: Provenance) -> Optional[Finding]:
+    """What is found where a node has another build or MPI than this one's `own`, or None; each node is asked once."""
+    argv = module_argv(sys.executable, __name__, (program, MPI if mpi else NO_MPI, _digest(own)))
+    # A program is read whole, and ldd and the library are asked in turn.
+    answers, fault = said_by_nodes(launcher, nodes, MARK, argv, 2 * ANSWER_S)
+    if fault is not None:
+        return finding('P17', fault)
+    others: Dict[str, List[str]] = {}
+    for host, answer in sorted(answers.items()):
+        if answer != SAME:
+            others.setdefault(answer, []).append(host)
+    if not others:
+        return None
+    commonest = sorted(others.items(), key=lambda each: -len(each[1]))
+    shown = [f'{answer} on {listed(hosts)}' for answer, hosts in commonest[:SHOWN_ANSWERS]]
+    left = [host for _, hosts in commonest[SHOWN_ANSWERS:] for host in hosts]
+    rest = [f'still others on {listed(left)}'] if left else []
+    here = f'{program} is {_words(own, mpi)} on {short(platform.node())}'
+    return finding('P21', f'{here}, and {", ".join([*shown, *rest])}')
+
+
+def _words(own: Provenance, mpi: bool) -> str:
+    build = words(own.build) or 'no file that can be read'
+    return f'{build} with {own.mpi or "an MPI that is not known"}' if mpi else build
+
+
+def _digest(own: Provenance) -> str:
+    return hashlib.sha256(f'{own.build} {own.mpi}'.encode('utf-8')).hexdigest()

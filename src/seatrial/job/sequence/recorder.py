@@ -119,11 +119,10 @@ class RecordReader:
 
 
 def _records(data: bytes, known: Records) -> Records:
-    return read_records(lines_in(io.BytesIO(data)), known, _is_impossible)
+    def is_impossible(value: Any) -> bool:
+        return isinstance(value, Sample) and _never_launched(value.point, value.phase)
 
-
-def _is_impossible(value: Any) -> bool:
-    return isinstance(value, Sample) and _never_launched(value.point, value.phase)
+    return read_records(lines_in(io.BytesIO(data)), known, is_impossible)
 
 
 @lru_cache(maxsize=4096)

@@ -16,16 +16,15 @@ from seatrial.job.launch.blocked import Blocked
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
-from seatrial.job.sequence.confirm import kept_share
-from seatrial.job.sequence.followup import drill_down, measure_again
+from seatrial.job.sequence.confirm import kept_share, measure_again
+from seatrial.job.sequence.drill import drill_down
 from seatrial.job.sequence.layouts import TRIED, Layouts, without_closed
 from seatrial.job.sequence.proof import prove, reserved_s
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.sampling import of_failed_call
-from seatrial.job.sequence.signals import Interrupted, Signals
 from seatrial.job.sequence.sizing import by_warm_up
 from seatrial.job.sequence.telemetry import observed
-from seatrial.job.sequence.trial import ENTRIES, Refused, Trial
+from seatrial.job.sequence.trial import ENTRIES, Interrupted, Refused, Signals, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import End, Finding
 from seatrial.workload.registry import kept

@@ -12,7 +12,7 @@ from seatrial.engine.failed_call import NO_ROOM, FailedCall, failed_call
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
-from seatrial.job.launch import stall
+from seatrial.job.launch import blocked
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen
@@ -38,7 +38,6 @@ TOO_SHORT = ('T12', 'T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 STEP_AWAITED = 'step creation temporarily disabled'  # says srun (22.05), and waits as long as Slurm needs
-
 _WORDS = (('file', 'of'), ('node', 'on'), ('time', 'at'))
 
 
@@ -304,7 +303,7 @@ def _stalled_s(trial: Trial) -> float:
     trial.signals.check()
     target, run = trial.plan.target, trial.setup.run
     below = run.path, run.path_of(trial.directory)
-    stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
+    stalled = blocked.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
     trial.signals.check()
     if not stalled.answers:
         raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)

@@ -7,11 +7,9 @@ from typing import List, Optional, Tuple
 
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.rundir import RunDirectory
-from seatrial.job.launch import nodes
-from seatrial.job.launch.placement import misplaced
-from seatrial.job.sequence.agreement import disagreement
+from seatrial.job.launch.placement import allocated, misplaced, not_tested, oversubscribe
 from seatrial.job.sequence.evidence import Setup
-from seatrial.job.sequence.provenance import provenance
+from seatrial.job.sequence.provenance import disagreement, provenance
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.survey import Chosen, Survey, survey
 from seatrial.job.sequence.trial import Refused
@@ -36,6 +34,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     chosen = seen.chosen
     free, inodes, _ = seen.capacity
     capacity = {'bytes': free, 'inodes': inodes, 'used_percent': seen.environment.used_percent}
+    starter = plan.launcher if chosen and (chosen.engine.mpi or plan.case.nodes > 1) else None
     driver = by_type(plan.target.type)
     targets = driver.targets(plan.target.path)
     recorder.write(
@@ -61,10 +60,10 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             findings=tuple(found),
             state=driver.state(plan.target.path),
             targets=targets.rows,
-            not_tested=nodes.not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
+            not_tested=not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
             servers=targets.servers,
-            provenance=_provenance(plan, chosen),
-            oversubscribe=nodes.oversubscribe() if plan.contract else '',
+            provenance=provenance(chosen.program, chosen.engine.mpi, starter) if chosen else Provenance(),
+            oversubscribe=oversubscribe() if plan.contract else '',
         )
     )
     for each in found:
@@ -110,7 +109,7 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
     if plan.axis.equals != 'node':
         return ()
     try:
-        found = nodes.allocated()
+        found = allocated()
     except ValueError as error:
         raise Refused(f'SLURM_JOB_NODELIST: {error}') from error
     if len(found) < plan.case.nodes:
@@ -123,10 +122,3 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
 
 def _launched(plan: TrialPlan, chosen: Chosen) -> List[Point]:
     return [point for point in plan.points if point.nodes > 1 or chosen.engine.mpi]
-
-
-def _provenance(plan: TrialPlan, chosen: Optional[Chosen]) -> Provenance:
-    if chosen is None:
-        return Provenance()
-    launched = chosen.engine.mpi or plan.case.nodes > 1
-    return provenance(chosen.program, chosen.engine.mpi, plan.launcher if launched else None)

@@ -29,7 +29,6 @@ from seatrial.model.telemetry import (
 )
 
 INTERVAL_S = 1.0
-
 DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
 COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
@@ -65,7 +64,11 @@ def observed(target: Target, records: str, driver: Driver, background: Dict[str,
                 log.write(_servers(target, records, driver, when, background))
 
     ask_beside(BEFORE)
-    watching = Watching(_meter(target, driver), log, INTERVAL_S)
+    try:
+        meter = driver.meter(target.path)
+    except Exception as error:  # as for a reading
+        meter = no_meter(f'the counters were not found: {error!r}')
+    watching = Watching(meter, log, INTERVAL_S)
     monitoring = Monitoring(target.monitors, log.write)
     finished = False
     try:
@@ -162,13 +165,6 @@ class Watching:
             self._interval_s = min(wanted_s, MAX_PAUSE_S)
             why = f'a reading takes {min(self._costs):.2f} s'
             self._log.write(Pace(time.time(), self._interval_s, why))
-
-
-def _meter(target: Target, driver: Driver) -> Meter:
-    try:
-        return driver.meter(target.path)
-    except Exception as error:  # as for a reading
-        return no_meter(f'the counters were not found: {error!r}')
 
 
 def _servers(target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]) -> Servers:

@@ -1,14 +1,14 @@
 """A trial plan that is being carried out: what every step of it needs, and how a step refuses to go on."""
 
+import signal
 import time
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.lock import Lock
 from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence.evidence import Setup
 from seatrial.job.sequence.layouts import Layouts
 from seatrial.job.sequence.recorder import Recorder
-from seatrial.job.sequence.signals import Signals
 from seatrial.job.sequence.survey import Survey
 from seatrial.model.plan import TrialPlan
 
@@ -19,6 +19,37 @@ ENTRIES = (DATA, WARM)
 
 class Refused(Exception):
     """A rule forbids the run, or the run cannot go on; the finding says why."""
+
+
+class Interrupted(Exception):
+    """A signal has asked the job to stop."""
+
+
+class Signals:
+    """Notes SIGTERM and SIGINT from now on, until their former handlers are restored: what is in hand is ended, and
+    nothing is launched after them."""
+
+    def __init__(self) -> None:
+        self.caught: Optional[int] = None
+        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def _note(self, number: int, frame: Any) -> None:
+        self.caught = number
+
+    def stopping(self) -> bool:
+        return self.caught is not None
+
+    def check(self) -> None:
+        """Raises Interrupted if one has come."""
+        if self.stopping():
+            raise Interrupted(self.sentence())
+
+    def sentence(self) -> str:
+        return f'interrupted by {signal.Signals(self.caught or 0).name}; `seatrial clean` removes what it left'
+
+    def restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
 
 class Trial(NamedTuple):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.engine.proof.task import SHOWN, ProofSpec, compare, data_of, offsets, write
+from seatrial.engine.proof import SHOWN, ProofSpec, compare, data_of, offsets, write
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access, file_name
 

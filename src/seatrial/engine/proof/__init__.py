@@ -1,1 +1,0 @@
-"""The proof of contents as an engine, and the program of its tasks."""
