@@ -14,7 +14,7 @@ TORN = b'\\ No newline at end of file\n'
         (b'\n', '\n'),
         (b'a\n\nb\r\n', 'a\n\nb\r\n'),
         (b'a\n' + TORN, 'a'),
-        (b'\n' + TORN, '\n' + TORN.decode()),
+        (b'\n\\' + TORN, '\n' + TORN.decode()),
         (b'a === b\n\\=== c\n\\\\d\n', 'a === b\n=== c\n\\d\n'),
         (b'\t\xff\xe4\0\x1b[0m\r\n', '\t\udcff\udce4\0\x1b[0m\r\n'),
     ],

@@ -20,10 +20,9 @@ from slurm_lab import traces_of
 
 needs_gluster = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 needs_ceph = pytest.mark.needs('ceph-osd', 'ceph-fuse')
-IN_GLUSTER, IN_CEPH = (GLUSTER, 'the lab'), (CEPH, 'lab')
 LABS = [
-    pytest.param(IN_GLUSTER, marks=needs_gluster, id='gluster'),
-    pytest.param(IN_CEPH, marks=needs_ceph, id='ceph'),
+    pytest.param((GLUSTER, 'the lab'), marks=needs_gluster, id='gluster'),
+    pytest.param((CEPH, 'lab'), marks=needs_ceph, id='ceph'),
 ]
 gluster_alone = pytest.mark.parametrize('made', LABS[:1], indirect=True)
 ceph_alone = pytest.mark.parametrize('made', LABS[1:], indirect=True)
@@ -117,25 +116,34 @@ def test_a_killed_brick_is_said_and_mended_and_its_files_are_there_again(made):
     assert (mount / 'survivor').read_text() == 'still here'
 
 
-@pytest.mark.parametrize(
-    ('made', 'part'),
-    [
-        *(pytest.param(IN_GLUSTER, part, marks=needs_gluster) for part in ('glusterd', 'client', 'keeper')),
-        pytest.param(IN_CEPH, 'osd1', marks=needs_ceph),
-        *(pytest.param(IN_CEPH, part, marks=(needs_ceph, pytest.mark.long)) for part in ('mds', 'client', 'keeper')),
-    ],
-    indirect=['made'],
-)
-def test_whatever_is_killed_is_said_and_comes_back_and_no_file_is_lost(made, part):
+def is_killed_and_comes_back(made: Made, part: str) -> None:
     with (made.up() / 'kept').open('w') as stream:
         stream.write(part)
         stream.flush()
         os.fsync(stream.fileno())
-    os.kill(made.pid_of(part), signal.SIGKILL)
+    if made.of is GLUSTER:
+        assert made.run('signal', 'KILL', part).returncode == 0
+    else:
+        os.kill(made.pid_of(part) or 0, signal.SIGKILL)
     answer = made.run('status')
-    assert answer.returncode == 1 and part in answer.stdout.split('not well: ')[1]
+    said = answer.stdout.partition('not well')[2]
+    assert answer.returncode == 1 and (part if made.of is CEPH else 'repairs it') in said
     assert (made.up() / 'kept').read_text() == part
     assert made.run('status').returncode == 0
+
+
+@gluster_alone
+@pytest.mark.parametrize('part', ['glusterd', 'client', 'keeper'])
+def test_whatever_is_killed_of_glusterfs_is_said_and_comes_back_and_no_file_is_lost(made, part):
+    is_killed_and_comes_back(made, part)
+
+
+@ceph_alone
+@pytest.mark.parametrize(
+    'part', ['osd1', *(pytest.param(part, marks=pytest.mark.long) for part in ('mds', 'client', 'keeper'))]
+)
+def test_whatever_is_killed_of_ceph_is_said_and_comes_back_and_no_file_is_lost(made, part):
+    is_killed_and_comes_back(made, part)
 
 
 @gluster_alone

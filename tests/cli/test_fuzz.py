@@ -12,6 +12,7 @@ import yaml
 
 from seatrial.history.rows import COLUMNS
 from seatrial.history.store import read, write
+from site_fixtures import places
 
 CASES, MORE_CASES = 200, 5000
 ODD = (
@@ -49,14 +50,6 @@ REFERENCES = {
     },
 }
 COMMANDS = (('list', '--profile=nightly'), ('status',), ('schedule', '--profile=nightly'), ('history', 'list'))
-
-
-def places(value):
-    """Every container with every key or index in it."""
-    for key in value if isinstance(value, dict) else range(len(value)):
-        yield value, key
-        if isinstance(value[key], (dict, list)):
-            yield from places(value[key])
 
 
 def changed(rng, document):

@@ -3,7 +3,6 @@
 import copy
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from seatrial.site.error import SHOWN_PROBLEMS, SiteError
 from seatrial.site.load import load
 from seatrial.site.modules import Module, Modules, modules_in
 from seatrial.site.profile import PROFILES
+from site_fixtures import places
 
 SITES = Path(__file__).parents[2] / 'site-config'
 EXAMPLE = SITES / 'example-lustre'
@@ -61,14 +61,6 @@ def check_outcome(folder: Path, raw: bytes) -> None:
             assert site.launcher(case.partition).kind
             overrides = site.overrides(case, 'access', profile)
             assert site.allocation(case, overrides).tasks_per_node >= 1
-
-
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every container of the document with every key or index in it."""
-    for key in value if isinstance(value, dict) else range(len(value)):
-        yield value, key
-        if isinstance(value[key], (dict, list)):
-            yield from places(value[key])
 
 
 @st.composite
