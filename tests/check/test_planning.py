@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from local_site import write_lab_settings
 from nights import figures
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, resolved
@@ -74,15 +75,10 @@ PAUSED = Declared('Paused', 'metadata', '', listing(891, (0.5, 10.0)), Sweep('tr
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory, repository):
+def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp('lab')
     (folder / 'trial.yaml').write_text(TRIAL)
-    settings = (repository / 'site-config' / 'local' / 'settings.py').read_text()
-    partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': name}"
-    (folder / 'settings.py').write_text(
-        f"{settings}\nsite_configuration['systems'][0].update("
-        f"name='lab', partitions=[{partition} for name in ('io', 'login')])\n"
-    )
+    write_lab_settings(folder, 'io', 'login')
     site = load(folder)
     return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['nightly'], site.engine_choices())
 

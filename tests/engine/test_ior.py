@@ -227,7 +227,7 @@ def test_a_write_over_links_is_never_made():
 
 
 @pytest.mark.parametrize('form', FORMS.values(), ids=FORMS)
-def test_one_launch_does_one_operation_once_with_a_sync_keeps_the_files_and_has_no_other_option(form):
+def test_one_launch_does_one_operation_once_and_has_no_other_option(form):
     argv = argv_of(*form)
     assert {'-w', '-r', '-e'} & set(argv) == ({'-w', '-e'} if form[0] == 'write' else {'-r'})
     assert '-k' in argv and option(argv, '-i') == '1'

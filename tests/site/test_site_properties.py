@@ -108,13 +108,8 @@ def test_any_change_of_the_text_gives_a_site_or_problems(example: Path, text: st
     check_outcome(example, text.encode('utf-8', 'surrogatepass'))
 
 
-@given(text=st.text(st.characters(codec='utf-8')))
-def test_any_text_gives_problems(example: Path, text: str) -> None:
-    check_outcome(example, text.encode())
-
-
-@given(raw=st.binary())
-def test_any_bytes_give_problems(example: Path, raw: bytes) -> None:
+@given(raw=st.text(st.characters(codec='utf-8')).map(str.encode) | st.binary())
+def test_any_text_and_any_bytes_give_problems(example: Path, raw: bytes) -> None:
     check_outcome(example, raw)
 
 
