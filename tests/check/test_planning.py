@@ -88,6 +88,16 @@ def points_in(session, declared, case):
     return resolved(session, declared, case).points
 
 
+def test_a_bound_from_below_is_a_floor_only_of_what_is_better_the_higher(session):
+    random = replace(SIZES, workload=random_access(('randread',), '2MiB'), sweep=Sweep('queue_depth', (1,)))
+    references = tuple(
+        Reference(f'randread_{name}@qd1', 2.0, -0.1, 0.1, unit, BASELINE, '2026-11-20')
+        for name, unit in (('iops', 'op/s'), ('p99', 's'))
+    )
+    plan = plan_of(replace(session, references={('nightly', HERE): references}), random, HERE)
+    assert plan.floors == {'randread_iops@qd1': 1.8}
+
+
 # Which cases
 
 
