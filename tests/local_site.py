@@ -222,3 +222,11 @@ def login(system: str) -> dict[str, str]:
     argv = ['bash', '-c', '. "$1" && exec env -0', 'bash', str(profile)]
     text = subprocess.run(argv, env=clean, capture_output=True, text=True, check=True, timeout=60).stdout
     return dict(pair.split('=', 1) for pair in text.split('\0') if pair)
+
+
+def write_lab_settings(folder: Path, *partitions: str) -> None:
+    """settings.py of a system 'lab' whose partitions are the one of site-config/local, by these names."""
+    settings = (Path(__file__).resolve().parents[1] / 'site-config' / 'local' / 'settings.py').read_text()
+    partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': name}"
+    added = f"name='lab', partitions=[{partition} for name in {partitions!r}]"
+    (folder / 'settings.py').write_text(f"{settings}\nsite_configuration['systems'][0].update({added})\n")

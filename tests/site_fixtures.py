@@ -277,3 +277,11 @@ def _sample(plan: TrialPlan, stage: str, phase: str, point: Point, repetition: i
     )
     command = f'/usr/bin/fio --output={plan.records}/raw/{raw}.json {plan.records}/raw/{raw}.fio'
     return sample._replace(command=(command,), raw=raw, inputs=(f'{raw}.fio',))
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container of a document with every key or index in it."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])

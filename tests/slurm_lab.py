@@ -92,14 +92,14 @@ class Lab:
     def __init__(self, accounting: bool, nodes: int) -> None:
         # Not below pytest's own folder: its names are too long for sockets.
         self.place = Path(tempfile.mkdtemp(prefix='seatrial-slurm-'))
-        self._directory = f'--dir={self.place / "lab"}'
-        self.environment = {**os.environ, 'SLURM_CONF': str(self.place / 'lab' / 'etc' / 'slurm.conf')}
+        self.directory = self.place / 'lab'
+        self.environment = {**os.environ, 'SLURM_CONF': str(self.directory / 'etc' / 'slurm.conf')}
         self._nodes = nodes
         self._options = ['--nodes', str(nodes), *(['--accounting'] if accounting else [])]
         self._sites = 0
 
     def lab(self, verb: str, *words: str) -> 'subprocess.CompletedProcess[str]':
-        argv = [str(PROGRAM), verb, self._directory, *words]
+        argv = [str(PROGRAM), verb, f'--dir={self.directory}', *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S)
 
     def up(self) -> None:

@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,13 @@ def broken(page: Path) -> list[str]:
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page):
     assert broken(page) == []
+
+
+@pytest.mark.parametrize('name', ['catalogue', 'file-systems', 'validity'])
+def test_a_page_that_is_made_is_up_to_date(name):
+    generator = f'docs/generate_{name.replace("-", "_")}.py'
+    made = subprocess.run([sys.executable, generator], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert made.stdout == (REPOSITORY / 'docs' / f'{name}.md').read_text(), f'python {generator} > docs/{name}.md'
 
 
 @pytest.mark.parametrize('page', [README, *DOCS], ids=lambda page: page.name)

@@ -1,7 +1,7 @@
 """Transcripts of real tools, by their sections; the form is in tests/transcripts/README.md.
 
-What is not UTF-8 stands in a text as Python's surrogates, so that writing what was read gives the same bytes. The
-stand-ins for real programs import this at every call: no pathlib, whose import takes 5 ms.
+What is not UTF-8 stands in a text as Python's surrogates. The stand-ins for real programs import this at every call:
+no pathlib, whose import takes 5 ms.
 """
 
 import functools
@@ -48,18 +48,6 @@ def run_for(done: dict[str, float], runtime_ms: int) -> None:
     done.update(runtime=runtime_ms, bw_bytes=rate, bw=rate // 1024, iops=iops)
 
 
-def write(path: str | os.PathLike[str], texts: dict[str, str]) -> None:
-    """A transcript of these sections."""
-    with open(path, 'wb') as stream:
-        for name, text in texts.items():
-            stream.write(f'=== {name}\n'.encode() + _written(text))
-
-
 def _read(body: bytes) -> str:
     plain = re.sub(rb'^\\(?=\\|=== )', b'', body.removesuffix(TORN), flags=re.MULTILINE)
     return plain.decode(errors='surrogateescape')
-
-
-def _written(text: str) -> bytes:
-    body = re.sub(rb'^(?=\\|=== )', rb'\\', text.encode(errors='surrogateescape'), flags=re.MULTILINE)
-    return body + (TORN if body and not body.endswith(b'\n') else b'')

@@ -289,11 +289,3 @@ def test_a_check_covers_what_it_names_and_what_its_expectations_are_of(checks):
 def test_a_row_that_there_is_not_is_refused_with_the_check(checks):
     with pytest.raises(CheckError, match="EmptyFiles.covers: 'FN-99' is no test of the sources"):
         covered([replace(checks['EmptyFiles'], covers=('FN-99',))])
-
-
-def test_the_page_is_up_to_date(repository):
-    argv = [sys.executable, str(repository / 'docs' / 'generate_catalogue.py')]
-    made = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    assert made == (repository / 'docs' / 'catalogue.md').read_text(), (
-        'python docs/generate_catalogue.py > docs/catalogue.md'
-    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from local_site import write_lab_settings
 from nights import figures
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, resolved
@@ -74,15 +75,10 @@ PAUSED = Declared('Paused', 'metadata', '', listing(891, (0.5, 10.0)), Sweep('tr
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory, repository):
+def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp('lab')
     (folder / 'trial.yaml').write_text(TRIAL)
-    settings = (repository / 'site-config' / 'local' / 'settings.py').read_text()
-    partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': name}"
-    (folder / 'settings.py').write_text(
-        f"{settings}\nsite_configuration['systems'][0].update("
-        f"name='lab', partitions=[{partition} for name in ('io', 'login')])\n"
-    )
+    write_lab_settings(folder, 'io', 'login')
     site = load(folder)
     return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['nightly'], site.engine_choices())
 
@@ -90,6 +86,16 @@ def session(tmp_path_factory, repository):
 def points_in(session, declared, case):
     """The points of a case as this session would launch them first."""
     return resolved(session, declared, case).points
+
+
+def test_a_bound_from_below_is_a_floor_only_of_what_is_better_the_higher(session):
+    random = replace(SIZES, workload=random_access(('randread',), '2MiB'), sweep=Sweep('queue_depth', (1,)))
+    references = tuple(
+        Reference(f'randread_{name}@qd1', 2.0, -0.1, 0.1, unit, BASELINE, '2026-11-20')
+        for name, unit in (('iops', 'op/s'), ('p99', 's'))
+    )
+    plan = plan_of(replace(session, references={('nightly', HERE): references}), random, HERE)
+    assert plan.floors == {'randread_iops@qd1': 1.8}
 
 
 # Which cases

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from local_site import write_lab_settings
 from seatrial.check.declared import load
 from seatrial.check.planning import cases_of, not_applicable, plan_of, resolved
 from seatrial.check.session import Session
@@ -38,31 +39,27 @@ def checks(repository):
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory, repository):
-    return session_of(TRIAL, tmp_path_factory.mktemp('lab'), repository)
+def session(tmp_path_factory):
+    return session_of(TRIAL, tmp_path_factory.mktemp('lab'))
 
 
 @pytest.fixture(scope='module')
-def on_cephfs(tmp_path_factory, repository):
+def on_cephfs(tmp_path_factory):
     """The session where scratch is of that type, which says nothing of its targets."""
     text = TRIAL.replace('type: lustre', 'type: cephfs').replace(', osts: 4, mdts: 2', '')
-    return session_of(text, tmp_path_factory.mktemp('ceph'), repository)
+    return session_of(text, tmp_path_factory.mktemp('ceph'))
 
 
 @pytest.fixture(scope='module')
-def on_glusterfs(tmp_path_factory, repository):
+def on_glusterfs(tmp_path_factory):
     """The session where scratch is of that type, with four bricks."""
     text = TRIAL.replace('type: lustre', 'type: glusterfs').replace('osts: 4, mdts: 2', 'bricks: 4')
-    return session_of(text, tmp_path_factory.mktemp('gluster'), repository)
+    return session_of(text, tmp_path_factory.mktemp('gluster'))
 
 
-def session_of(trial, folder, repository):
+def session_of(trial, folder):
     (folder / 'trial.yaml').write_text(trial)
-    settings = (repository / 'site-config' / 'local' / 'settings.py').read_text()
-    partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': 'io'}"
-    (folder / 'settings.py').write_text(
-        f"{settings}\nsite_configuration['systems'][0].update(name='lab', partitions=[{partition}])\n"
-    )
+    write_lab_settings(folder, 'io')
     site = load_site(folder)
     return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['paper'], site.engine_choices())
 

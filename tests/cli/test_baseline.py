@@ -28,12 +28,13 @@ def at(data, keys):
 
 @pytest.fixture
 def past(site):
-    """Put a night into the history of the site, a little faster each day."""
+    """Put the nights of these days into the history of the site, a little faster each day."""
 
-    def make(day, metrics=('write@64KiB',), times=1.0, **columns):
-        values = [times * (100 + day % 5) * MIB * (1 + 0.001 * number) for number in range(6)]
-        rows = figures(BEGAN + timedelta(days=day), dict.fromkeys(metrics, values), **{**CASE, **columns})
-        write(site.folder / 'state' / 'history', name(day), rows)
+    def make(*days, metrics=('write@64KiB',), times=1.0, **columns):
+        for day in days:
+            values = [times * (100 + day % 5) * MIB * (1 + 0.001 * number) for number in range(6)]
+            rows = figures(BEGAN + timedelta(days=day), dict.fromkeys(metrics, values), **{**CASE, **columns})
+            write(site.folder / 'state' / 'history', name(day), rows)
 
     return make
 
@@ -49,8 +50,7 @@ def references(site):
 
 
 def test_it_is_shown_first_and_written_where_that_is_asked_for(baseline, past, references, on_site):
-    for day in range(5):
-        past(day)
+    past(*range(5))
     said = baseline(NIGHTS)
     assert '+            write@64KiB: [102.25, -0.048, 0.048, MiB/s]' in said.out
     assert said.out.endswith(f'--yes writes this baseline of 5 sessions into {references}\n')
@@ -76,8 +76,7 @@ def test_comments_and_what_else_stands_there_are_kept(baseline, past, references
         '      write@64KiB: [90.0, -0.1, 0.1, MiB/s],   # slow month\n'
         '      write@512KiB: [91.0, -0.1, 0.1, MiB/s]}}}}\n'
     )
-    for day in range(5):
-        past(day)
+    past(*range(5))
     before = references.read_text().splitlines()
     baseline(NIGHTS, '--yes')
     after = references.read_text().splitlines()
@@ -104,8 +103,7 @@ def test_comments_and_what_else_stands_there_are_kept(baseline, past, references
     ],
 )
 def test_sessions_that_make_no_baseline_are_refused(baseline, past, references, changed, said):
-    for day in range(4):
-        past(day)
+    past(*range(4))
     past(4, **changed)
     found = baseline(NIGHTS, '--yes')
     assert (found.status, found.out) == (64, '')
@@ -115,8 +113,7 @@ def test_sessions_that_make_no_baseline_are_refused(baseline, past, references, 
 
 @pytest.mark.parametrize('changed', [{'verdict': 'INVALID'}, {'verdict': 'INCOMPLETE'}, {'rules': 'P2 F1'}])
 def test_of_a_day_what_cannot_be_used_is_left_out_and_named_and_by_its_name_it_is_refused(baseline, past, changed):
-    for day in range(4):
-        past(day)
+    past(*range(4))
     past(4, **changed)
     said = baseline(NIGHTS)
     assert (said.status, f'left out session {name(4)}' in said.out) == (0, True)
@@ -127,29 +124,27 @@ def test_of_a_day_what_cannot_be_used_is_left_out_and_named_and_by_its_name_it_i
 
 
 def test_two_nights_are_too_few(baseline, past):
-    past(0), past(1)
+    past(0, 1)
     assert '2 sessions; how far nights differ takes 3 at least' in baseline(name(0), name(1)).err
 
 
 def test_a_metric_that_one_of_the_nights_lacks_or_that_varies_too_much_gets_none(baseline, past):
-    for day in range(4):
-        past(day, ('write@64KiB', 'write@128KiB') if day else ('write@64KiB',))
+    past(0)
+    past(1, 2, 3, metrics=('write@64KiB', 'write@128KiB'))
     said = baseline('2026-10-01..2026-10-04')
     assert 'write@128KiB: valid in 3 of 4 sessions' in said.out
-    for day in range(4):
-        past(day, times=1 + 9 * (day == 2))
+    past(0, 1, 3)
+    past(2, times=10)
     assert 'write@64KiB: it varies so much that nothing could fail' in baseline('2026-10-01..2026-10-04').out
 
 
 def test_what_came_from_a_cache_gets_none(baseline, past):
-    for day in range(5):
-        past(day, cache='cached')
+    past(*range(5), cache='cached')
     assert 'it came from a cache, which decides no reference' in baseline(NIGHTS).out
 
 
 def test_what_the_trials_do_not_measure_any_more_is_refused(baseline, past, references):
-    for day in range(5):
-        past(day, ('write@3KiB',))
+    past(*range(5), metrics=('write@3KiB',))
     found = baseline(NIGHTS, '--yes')
     assert (found.status, 'write@3KiB' in found.err, references.exists()) == (64, True, False)
 
@@ -163,8 +158,7 @@ def test_what_the_trials_do_not_measure_any_more_is_refused(baseline, past, refe
     ],
 )
 def test_a_metric_without_one_unit_or_a_number_in_each_session_gets_none(baseline, past, references, columns, said):
-    for day in range(4):
-        past(day)
+    past(*range(4))
     past(4, **columns)
     found = baseline(NIGHTS, '--yes')
     assert (found.status, said in found.out, references.exists()) == (0, True, False)
@@ -178,8 +172,7 @@ def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, pa
         f'Writes: {{{index}, nightly: {place % "write@64KiB: &r [1.0, -0.1, 0.1, MiB/s]"}}}\n'
         f'Reads: {{{index}, nightly: {place % "read@64KiB: *r"}}}\n'
     )
-    for day in range(5):
-        past(day)
+    past(*range(5))
     references.write_text(text)
     found = baseline(NIGHTS, '--yes')
     assert (found.status, references.read_text()) == (64, text)
@@ -187,8 +180,7 @@ def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, pa
 
 
 def test_a_link_and_the_mode_of_the_file_are_kept(baseline, past, references, tmp_path):
-    for day in range(5):
-        past(day)
+    past(*range(5))
     real = tmp_path / 'shared.yaml'
     real.write_text('{}')
     real.chmod(0o664)
@@ -199,8 +191,7 @@ def test_a_link_and_the_mode_of_the_file_are_kept(baseline, past, references, tm
 
 
 def test_what_somebody_writes_meanwhile_is_not_lost(baseline, past, references, monkeypatch):
-    for day in range(5):
-        past(day)
+    past(*range(5))
     monkeypatch.setattr('seatrial.cli.baseline._judge', lambda *_: references.write_text('# mine'))
     found = baseline(NIGHTS, '--yes')
     assert (found.status, references.read_text()) == (64, '# mine')
@@ -210,8 +201,7 @@ def test_what_somebody_writes_meanwhile_is_not_lost(baseline, past, references, 
     'text', ['Writes: [1]\n', 'Writes: {nightly: 1}\n', 'a: [\n', 'Writes: &a {x: 1}\nReads: *a\n']
 )
 def test_a_file_of_another_form_is_refused_and_stays(baseline, past, references, text):
-    for day in range(5):
-        past(day)
+    past(*range(5))
     references.write_text(text)
     found = baseline(NIGHTS, '--yes')
     assert (found.status, references.read_text()) == (64, text)

@@ -287,51 +287,42 @@ def test_what_programs_read_is_found_where_it_is_not_what_the_records_come_to(ma
         assert f'{name} is not what the records come to' in said.out
 
 
-def test_a_verdict_in_the_page_of_a_session_is_found_under_sums_made_anew(made, command):
-    file, name = made(), f'sessions/{SESSION}/report/summary.md'
-    page = contents(file)[name]
-    assert page.startswith(b'# MEASURED')
-    resummed(file, {name: page.replace(b'# MEASURED', b'# PASS', 1)})
-    said = command('verify', file)
-    assert (said.status, f'{name} is not what the records come to' in said.out) == (11, True)
+def by_another_version(results):
+    return json.dumps({**json.loads(results), 'seatrial': '0.0.1'}).encode()
 
 
-def test_results_of_another_schema_are_refused(made, command):
+SUMMARY = f'sessions/{SESSION}/report/summary.md'
+NOT_THE_RECORDS = f'results.json is not what the records come to by Seatrial {seatrial.__version__}'
+
+
+@pytest.mark.parametrize(
+    ('name', 'change', 'said'),
+    [
+        (
+            SUMMARY,
+            lambda page: page.replace(b'# MEASURED', b'# PASS', 1),
+            f'{SUMMARY} is not what the records come to',
+        ),
+        ('results.json', lambda old: re.sub(b'"schema": ?1', b'"schema": 2', old), 'results.json: schema 2 is not 1'),
+        ('results.json', lambda old: b'[]', 'results.json has no schema'),
+        ('results.json', by_another_version, NOT_THE_RECORDS),
+        ('results.json', by_another_version, 'use the version that wrote it, 0.0.1'),
+        (PROTOCOL, lambda old: None, f'there is no {PROTOCOL}'),
+    ],
+)
+def test_what_was_edited_is_named_under_sums_made_anew(made, command, name, change, said):
     file = made()
-    results = contents(file)['results.json']
-    resummed(
-        file,
-        {
-            'results.json': results.replace(
-                b'"schema":1' if b'"schema":1' in results else b'"schema": 1', b'"schema": 2'
-            )
-        },
-    )
-    said = command('verify', file)
-    assert (said.status, 'results.json: schema 2 is not 1' in said.out) == (11, True)
-    resummed(file, {'results.json': b'[]'})
-    assert 'results.json has no schema' in command('verify', file).out
+    before = contents(file)[name]
+    assert change(before) != before
+    resummed(file, {name: change(before)})
+    found = command('verify', file)
+    assert (found.status, said in found.out) == (11, True), found.out
 
 
-def test_what_another_version_wrote_is_named_with_that_version_where_it_differs(made, command):
+def test_without_its_sessions_a_bundle_proves_nothing(made, command):
     file = made()
-    results = json.loads(contents(file)['results.json'])
-    resummed(file, {'results.json': json.dumps({**results, 'seatrial': '0.0.1'}).encode()})
-    said = command('verify', file)
-    assert said.status == 11
-    assert f'results.json is not what the records come to by Seatrial {seatrial.__version__}' in said.out
-    assert 'use the version that wrote it, 0.0.1' in said.out
-
-
-def test_without_its_protocol_or_its_sessions_a_bundle_proves_nothing(made, command):
-    file = made()
-    whole = contents(file)
-    resummed(file, {name: None for name in whole if name.startswith('sessions/')})
+    resummed(file, {name: None for name in contents(file) if name.startswith('sessions/')})
     assert command('verify', file).status == 11
-    written(file, whole)
-    resummed(file, {PROTOCOL: None})
-    said = command('verify', file)
-    assert (said.status, f'there is no {PROTOCOL}' in said.out) == (11, True)
 
 
 def test_no_program_of_a_bundle_is_run(made, command, tmp_path):

@@ -21,6 +21,7 @@ from seatrial.check import verified as check_verified
 from seatrial.cli import status as status_module
 from seatrial.job.sequence.recorder import LAUNCH, kept_launch
 from seatrial.model.record import SAMPLES
+from site_fixtures import places
 
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
 DOCUMENTED = (0, 10, 11, 12, 13, 64)
@@ -415,14 +416,6 @@ def damaged(rng, content):
     for _ in range(rng.randint(1, 8) if content else 0):
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
     return bytes(content)
-
-
-def places(value):
-    """Every container with every key or index in it."""
-    for key in list(value) if isinstance(value, dict) else range(len(value)):
-        yield value, key
-        if isinstance(value[key], (dict, list)):
-            yield from places(value[key])
 
 
 @pytest.fixture

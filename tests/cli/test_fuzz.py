@@ -12,6 +12,7 @@ import yaml
 
 from seatrial.history.rows import COLUMNS
 from seatrial.history.store import read, write
+from site_fixtures import places
 
 CASES, MORE_CASES = 200, 5000
 ODD = (
@@ -49,14 +50,6 @@ REFERENCES = {
     },
 }
 COMMANDS = (('list', '--profile=nightly'), ('status',), ('schedule', '--profile=nightly'), ('history', 'list'))
-
-
-def places(value):
-    """Every container with every key or index in it."""
-    for key in value if isinstance(value, dict) else range(len(value)):
-        yield value, key
-        if isinstance(value[key], (dict, list)):
-            yield from places(value[key])
 
 
 def changed(rng, document):
@@ -144,27 +137,32 @@ def test_a_list_of_settings_that_is_none_is_said_with_its_place(on_site, site, k
 LAST = "site_configuration['systems'][0]['partitions'][0]['{key}'] = {value}\n"
 
 
-@pytest.mark.parametrize('wrong', [None, 'odd'], ids=['null', 'unknown word'])
-@pytest.mark.parametrize('column', COLUMNS)
-def test_a_history_with_odd_values_is_skipped_with_a_reason_or_shown(command, site, repository, column, wrong):
+@pytest.fixture
+def rewritten(site, repository):
+    """Write a genuine session with another column into the history; its rows as they were."""
     folder = site.folder / 'state' / 'history'
     shutil.copytree(repository / 'tests' / 'history', folder, ignore=shutil.ignore_patterns('*.py', '__pycache__'))
-    rows = read(folder).rows
-    odd = pl.lit(wrong if rows.schema[column] == pl.String else None, rows.schema[column])
-    (session,) = rows['session'].unique().to_list()
-    write(folder, session, rows.with_columns(odd.alias(column)))
+
+    def rewrite(column_of):
+        rows = read(folder).rows
+        write(folder, rows['session'][0], rows.with_columns(column_of(rows)))
+        return rows
+
+    return rewrite
+
+
+@pytest.mark.parametrize('wrong', [None, 'odd'], ids=['null', 'unknown word'])
+@pytest.mark.parametrize('column', COLUMNS)
+def test_a_history_with_odd_values_is_skipped_with_a_reason_or_shown(command, site, rewritten, column, wrong):
+    rows = rewritten(
+        lambda rows: pl.lit(wrong if rows.schema[column] == pl.String else None, rows.schema[column]).alias(column)
+    )
     for words in (('history', 'list'), ('history', 'show', '--metric', rows['metric'][0]), ('status',)):
         said = command(*words, f'--site={site.folder}')
         assert said.status in (0, 10, 11, 12, 13, 64), (words, said)
 
 
-def test_a_verdict_that_nobody_knows_is_named(command, site, repository):
-    folder = site.folder / 'state' / 'history'
-    shutil.copytree(repository / 'tests' / 'history', folder, ignore=shutil.ignore_patterns('*.py', '__pycache__'))
-    rows = read(folder).rows
-    (session,) = rows['session'].unique().to_list()
-    write(folder, session, rows.with_columns(pl.lit('GOOD').alias('case_verdict')))
-    assert (
-        "case_verdict is 'GOOD', which this Seatrial does not know"
-        in command('history', 'list', f'--site={site.folder}').out
-    )
+def test_a_verdict_that_nobody_knows_is_named(command, site, rewritten):
+    rewritten(lambda rows: pl.lit('GOOD').alias('case_verdict'))
+    said = command('history', 'list', f'--site={site.folder}')
+    assert "case_verdict is 'GOOD', which this Seatrial does not know" in said.out

@@ -48,15 +48,11 @@ class Striping(Check):
 """
 
 
-def test_a_check_of_layouts_is_shown_as_not_applicable_where_there_are_none(on_site, site):
+def test_a_check_of_layouts_is_shown_as_not_applicable_where_there_are_none_and_by_itself_refused(on_site, site):
     (site.checks / 'files' / 'striping.py').write_text(LAYOUTS)
     said = on_site('list', '--why')
     assert said.out.startswith('2 cases')
     assert 'not applicable: Striping on local:default/scratch/default/1n: no layout: it has none' in said.out
-
-
-def test_a_session_of_nothing_that_is_applicable_says_so(on_site, site):
-    (site.checks / 'files' / 'striping.py').write_text(LAYOUTS)
     said = on_site('list', 'Striping')
     assert said.status == 64
     assert '1 not applicable: no layout: it has none that a user could set' in said.err

@@ -193,16 +193,9 @@ def test_a_check_file_that_does_not_import_is_named_and_nothing_runs(on_site, si
     assert not (site.folder / 'state').exists()
 
 
-def test_an_interruption_before_anything_was_begun_has_a_status_of_its_own(on_site, site, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(carry_out, 'plan_of', interrupted)
-    assert (on_site('run').status, (site.folder / 'state').exists()) == (130, False)
-
-
-def test_a_request_to_end_before_anything_was_begun_has_that_status_too(on_site, site, monkeypatch):
-    monkeypatch.setattr(carry_out, 'plan_of', lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_end_before_anything_was_begun_has_a_status_of_its_own(on_site, site, monkeypatch, number):
+    monkeypatch.setattr(carry_out, 'plan_of', lambda *_: os.kill(os.getpid(), number))
     assert (on_site('run').status, (site.folder / 'state').exists()) == (130, False)
 
 

@@ -171,24 +171,16 @@ def test_the_options_are_those_of_the_tree(tree, words):
 
 
 @pytest.mark.parametrize(('phase', 'flag'), [('create', '-C'), ('stat', '-T'), ('read', '-E'), ('remove', '-r')])
-def test_each_phase_is_a_launch_of_its_own(phase, flag):
-    assert {'-C', '-T', '-E', '-r'} & set(argv_of(phase, point(SHARED))) == {flag}
-
-
-@pytest.mark.parametrize('phase', PHASES)
-def test_one_launch_is_one_iteration_below_the_working_directory_and_timed_in_no_other_way(phase):
-    argv = argv_of(phase, point(PRIVATE))
-    assert (option(argv, '-i'), option(argv, '-d')) == ('1', '.')
+def test_each_phase_is_a_launch_of_its_own_and_timed_in_no_other_way(phase, flag):
+    argv = argv_of(phase, point(SHARED))
+    assert {'-C', '-T', '-E', '-r'} & set(argv) == {flag}
     assert not {'-v', '-vv', '-vvv', '-V', '-Z', '-P', '-W', '-t'} & set(argv)
 
 
-def test_bytes_are_written_on_creation_and_read_again_and_nowhere_else():
+def test_bytes_are_written_and_synced_on_creation_and_read_again_and_nowhere_else():
     said = {phase: {'-w', '-e'} & set(options_of(phase, point(PRIVATE))) for phase in PHASES}
     assert said == {'create': {'-w'}, 'stat': set(), 'read': {'-e'}, 'remove': set()}
     assert not any({'-w', '-e'} & set(argv_of(phase, point(SHARED))) for phase in PHASES)
-
-
-def test_files_are_synced_when_they_are_created():
     assert [phase for phase in PHASES if '-y' in options_of(phase, point(SYNCED))] == ['create']
 
 

@@ -1,8 +1,6 @@
-"""Sessions with real engines: random I/O, checkpoints and small files, IOR; and a tail latency that is decided."""
+"""Sessions with real engines: random I/O, checkpoints and small files, IOR."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -19,12 +17,6 @@ CHECKS = (*RANDOM, 'Checkpoint', 'InteractiveUse')
 SHARE = 16 * MIB  # of a task
 
 
-def make_site(home, checks, fio='fio', share=SHARE, budget='1s'):
-    engines = f'[ior, {{name: fio, program: {fio}}}, posixops]'
-    more = f'bytes_per_task: {share}, budget: {budget}'
-    return LocalSite(home, trial(checks, engines, limits='bytes: 1GiB, inodes: 10000', more=more))
-
-
 @pytest.fixture(scope='module')
 def session(tmp_path_factory):
     """The process of a smoke session, its results by check, and its folder."""
@@ -33,7 +25,9 @@ def session(tmp_path_factory):
         os.close(os.open(home, os.O_RDWR | os.O_TMPFILE | os.O_DIRECT))
     except OSError as error:
         pytest.skip(f'{home} has no O_DIRECT: {error.strerror}')
-    site = make_site(home, ', '.join(CHECKS))
+    more = f'bytes_per_task: {SHARE}, budget: 1s'
+    text = trial(', '.join(CHECKS), '[ior, fio, posixops]', limits='bytes: 1GiB, inodes: 10000', more=more)
+    site = LocalSite(home, text)
     return site.run('--profile=smoke'), site.cases, site.session
 
 
@@ -81,81 +75,6 @@ class TestWithTheRealFio:
                     assert sample.point == kind_of('random').resized(plan.point(sample.point.label), SHARE)
                     assert sample.point.data.working_set == 2 * SHARE
                     assert sample.measurement.seconds >= sample.point.duration_s - sample.measurement.clock_s
-
-
-DEPTH_ONE = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.random import random_access
-from seatrial.workload.sweep import Sweep
-"""
-ONE = """
-
-@trial
-class {name}(Check):
-    \"\"\"{name}.\"\"\"
-
-    workload = random_access(('randread',), working_set='2MiB')
-    sweep = Sweep('queue_depth', (1,))
-"""
-# The stand-in claims 2 ms for every transfer, and 2 % more in every second launch.
-REFERENCES = {
-    'Fast': ('randread_p99', '[1.9, null, 0.3, ms]', 'PASS'),
-    'Slow': ('randread_p99', '[1.0, null, 0.3, ms]', 'FAIL'),
-    'Both': ('randread_p99', '[2000, -0.1, 0.1, us]', 'PASS'),
-    'Undecided': ('randread_p99', '[0.00202, null, 0.0, s]', 'INCONCLUSIVE'),
-    'Few': ('randread_iops', '[3.0, -0.1, 0.3, kop/s]', 'FAIL'),
-}
-# A nightly session whose launches last 0.6 s.
-SHORT_NIGHT = """
-import sys
-from dataclasses import replace
-
-from seatrial.site.profile import PROFILES
-
-night = PROFILES['nightly']
-PROFILES['nightly'] = replace(night, effort=night.effort._replace(target_s=0.6))
-
-from seatrial.cli.main import entry
-
-entry()
-"""
-
-
-@pytest.fixture(scope='module')
-def night(tmp_path_factory, make_stub_fio):
-    """The process of a nightly session of checks with references, its results by check, and its folder."""
-    home = tmp_path_factory.mktemp('night')
-    orders = {'iops': [1000, 1020], 'latency_ns': [2_000_000, 2_040_000]}
-    fio = make_stub_fio(home / 'stubs', ('.', orders))
-    site = make_site(home, "'*'", fio, MIB, '2min')
-    (home / 'checks' / 'access').mkdir(parents=True)
-    checks = ''.join(ONE.format(name=name) for name in REFERENCES)
-    (home / 'checks' / 'access' / 'random.py').write_text(DEPTH_ONE + checks)
-    origins = [f'  {check}: {{nightly: {{origin: baseline, date: 2026-11-20}}}}\n' for check in REFERENCES]
-    entries = [
-        f'{check}:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
-        f'  nightly: {{local:default: {{scratch: {{default: {{1: {{{metric}@qd1: {parts}}}}}}}}}}}\n'
-        for check, (metric, parts, _) in REFERENCES.items()
-    ]
-    (home / 'references.yaml').write_text(f'$seatrial:\n{"".join(origins)}{"".join(entries)}')
-    argv = ['run', f'--site={home}', f'--checks={home / "checks"}', '--profile=nightly']
-    done = subprocess.run([sys.executable, '-c', SHORT_NIGHT, *argv], capture_output=True, text=True, timeout=600)
-    return done, site.cases, site.session
-
-
-@pytest.mark.parametrize('check', REFERENCES)
-def test_a_reference_of_a_latency_bounds_it_from_above_in_any_unit(night, check):
-    done, cases, _ = night
-    assert done.returncode == 10, done.stdout + done.stderr
-    assert cases[check]['verdict'] == REFERENCES[check][2]
-
-
-def test_a_floor_is_only_of_what_is_better_the_higher(night):
-    floors = {case.name.split('+')[0]: read_plan(str(case / PLAN)).floors for case in (night[2] / 'cases').iterdir()}
-    assert floors.pop('Few') == {'randread_iops@qd1': 2700.0}
-    assert set(map(len, floors.values())) == {0}
 
 
 @pytest.mark.needs('ior', 'mpiexec')

@@ -1,7 +1,6 @@
 """A session through a real Slurm, whose MPICH reaches the ranks by srun and by mpiexec; nothing of the lab outlives
 it."""
 
-import contextlib
 import html
 import json
 import os
@@ -22,10 +21,9 @@ from seatrial.model.metric import UNNAMED
 from seatrial.model.plan import Case, read_plan
 from seatrial.model.record import PLAN
 from seatrial.workload.access import writer_of
+from slurm_lab import lab_up, traces_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-LAB = REPOSITORY / 'ci' / 'lab-slurm'
-UNAVAILABLE, CANNOT = 69, 71
 NOBODY = 65534
 # Not IOR: what it reads on a node another has written, and here they have one memory, too fast to be believed (T19).
 TRIAL = """
@@ -84,30 +82,16 @@ class Session(NamedTuple):
 @pytest.fixture(scope='module')
 def session(tmp_path_factory):
     site, kept = tmp_path_factory.mktemp('site'), namespaces_kept()
-    # Not below pytest's own folder: its names are too long for sockets.
-    place = Path(tempfile.mkdtemp(prefix='seatrial-session-'))
-    lab = place / 'lab'
-    try:
-        answer = subprocess.run([LAB, 'up', '--dir', lab], capture_output=True, text=True, timeout=120)
-        if answer.returncode in (UNAVAILABLE, CANNOT):
-            pytest.skip(answer.stderr.strip())
-        assert answer.returncode == 0, answer.stderr
-        (hosts,) = lab.glob('hosts.*')
+    with lab_up(nodes=4) as lab:
         shutil.copy(REPOSITORY / 'site-config' / 'lab' / 'settings.py', site)
         (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state'))
         program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
         argv = [program, 'run', f'--site={site}', f'--checks={REPOSITORY / "checks"}']
-        environment = {**os.environ, 'SLURM_CONF': str(lab / 'etc' / 'slurm.conf')}
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=600, env=environment)
-        during = traces(place, hosts.name)
-        again = dict(repeated(site / 'state' / 'sessions', {**environment, 'HOME': str(site)}))
-    finally:
-        subprocess.run([LAB, 'down', '--dir', lab], check=True, timeout=120)
-        # A directory that is not empty any more is what the test is for: it stays, and fails it.
-        with contextlib.suppress(OSError):
-            place.rmdir()
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=600, env=lab.environment)
+        during = traces_of(lab.place)
+        again = dict(repeated(site / 'state' / 'sessions', {**lab.environment, 'HOME': str(site)}))
     (folder,) = (site / 'state' / 'sessions').iterdir()
-    left = traces(place, hosts.name) + sorted(namespaces_kept() - kept)
+    left = traces_of(lab.place) + sorted(namespaces_kept() - kept)
     left += map(str, (site / 'state' / 'trials').iterdir())
     runs = [path_of('/dev/shm', folder.name, case['case']['name']) for case in cases_of(folder)]
     left += [run for run in runs if os.path.lexists(run)]
@@ -139,19 +123,6 @@ def repeated(sessions, environment):
         raw, made = re.search(r'Afterwards: rm -r (\S+) (\S+)', said.read_text()).groups()
         yield (check, partition), (said.read_text(), sorted(os.listdir(raw)))
         shutil.rmtree(made)
-
-
-def traces(place, mark):
-    """Processes that are in the lab's namespaces (each has its hosts file mounted) or name its place, mounts of it,
-    and files."""
-    found = [str(path) for path in place.rglob('*')]
-    for process in Path('/proc').glob('[0-9]*'):
-        for file, word in (('cmdline', str(place)), ('environ', str(place)), ('mountinfo', mark)):
-            with contextlib.suppress(OSError):
-                if int(process.name) != os.getpid() and word.encode() in (process / file).read_bytes():
-                    found.append(f'process {process.name} by its {file}')
-    mounts = Path('/proc/self/mountinfo').read_text().splitlines()
-    return found + [line for line in mounts if mark in line or str(place) in line]
 
 
 def namespaces_kept():
@@ -283,8 +254,7 @@ def test_an_ordinary_user_passes_the_smoke_test_of_the_labs_own_site(clone, acco
     lab = f'--dir {clone}/home/lab'
     run = '.venv/bin/seatrial run --site site-config/lab --profile smoke'
     done = as_nobody(clone, f'ci/lab-slurm up {accounting} {lab} && eval "$(ci/lab-slurm env {lab})" && {run}')
-    (hosts,) = (clone / 'home' / 'lab').glob('hosts.*')
     down = as_nobody(clone, f'ci/lab-slurm down {lab}')
     assert done.returncode == 0, done.stdout + done.stderr
     assert down.returncode == 0, down.stderr
-    assert [each for each in traces(clone / 'home' / 'lab', hosts.name) if 'process' in each] == []
+    assert traces_of(clone) == []

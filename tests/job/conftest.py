@@ -15,6 +15,7 @@ import pytest
 
 from builders import plan_of
 from seatrial.check.staging import write_runner
+from seatrial.job.directory.rundir import RunDirectory, create
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -178,6 +179,23 @@ def laboratory() -> type[Laboratory]:
 @pytest.fixture
 def lab(tmp_path: Path) -> Laboratory:
     return Laboratory(tmp_path)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    """A run directory with its data directory."""
+    made = create(str(tmp_path), SESSION, 'Check', ('data',), (r'[^/]*',))
+    made.make('data')
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ended() -> int:
+    """The pid of a process that has ended."""
+    child = subprocess.Popen([sys.executable, '-c', ''])
+    child.wait()
+    return child.pid
 
 
 class Nobodys(NamedTuple):

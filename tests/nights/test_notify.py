@@ -236,22 +236,18 @@ def in_force(site):
     return days_ago
 
 
-def test_missed_runs_are_one_notification(in_force, tell, night, command, tmp_path):
+@pytest.mark.parametrize(
+    ('days', 'faults', 'sent'), [(2, (), 'missed 3\n'), (0, ('the run died',), 'died missed 1\n')]
+)
+def test_missed_runs_are_one_notification_and_one_that_died_is_none_of_them(
+    in_force, tell, night, command, tmp_path, days, faults, sent
+):
     command(f'echo $SEATRIAL_EVENTS $SEATRIAL_MISSED >> {tmp_path}/ran')
     night('PASS')
-    in_force(2)
+    in_force(days)
+    tell(*faults)
     tell()
-    tell()
-    assert (tmp_path / 'ran').read_text() == 'missed 3\n'
-
-
-def test_a_run_that_died_is_not_sent_again_as_missed(in_force, tell, night, command, tmp_path):
-    command(f'echo $SEATRIAL_EVENTS >> {tmp_path}/ran')
-    night('PASS')
-    in_force(0)
-    tell('the run died')
-    tell()
-    assert (tmp_path / 'ran').read_text() == 'died missed\n'
+    assert (tmp_path / 'ran').read_text() == sent
 
 
 def test_the_figures_are_exported_whole_whether_or_not_there_is_news(site, tell, night):

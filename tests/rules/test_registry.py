@@ -1,8 +1,5 @@
 """The register, and the page that is made from it."""
 
-import subprocess
-import sys
-
 import pytest
 
 from seatrial.rules import (
@@ -16,20 +13,12 @@ def test_a_rule_is_defined_once():
         rule('w', 'label', next(iter(RULES)), 't', 'm', 's')(lambda evidence: None)
 
 
-def test_the_page_of_the_rules_is_up_to_date(repository):
-    argv = [sys.executable, str(repository / 'docs' / 'generate_validity.py')]
-    made = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    assert made == (repository / 'docs' / 'validity.md').read_text(), (
-        'python docs/generate_validity.py > docs/validity.md'
-    )
-
-
 DESIGNS = {
     'T2': 'workload/test_access.py::test_a_contradiction_is_named_with_its_field',
     'T6': 'job/directory/test_rundir.py::test_a_changed_marker_is_not_verified',
     'T11': 'job/sequence/test_agreement.py::test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees',
     'T16': 'integration/test_failures_in_slurm.py::test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for',
-    'P3': 'engine/test_ior.py::test_nothing_is_verbose_stonewalled_direct_or_left_from_before',
+    'P3': 'engine/test_ior.py::test_one_launch_does_one_operation_once_and_has_no_other_option',
     'P10': 'workload/test_random.py::test_the_files_are_written_in_full_and_in_order_before_by_as_many_tasks',
     'P12': 'check/test_criteria.py::test_what_no_case_can_be_compared_with_is_refused_at_its_place',
     'P13': 'judge/test_change_points.py::test_equal_nights_rarely_have_a_change',

@@ -166,39 +166,27 @@ def test_what_sbatch_refuses_is_said(name):
     assert sentence(known) == f'never started: sbatch refused it: {REFUSED[name]}'
 
 
-@pytest.mark.parametrize(
-    ('name', 'why'),
-    [
-        ('controller-killed', 'Unable to contact slurm controller (connect failure)'),
-        (
-            'munge-dead',
-            'munge does not serve this host: Failed to connect to "/tmp/lab/run/munge.socket": Connection refused',
-        ),
-    ],
-)
-def test_a_slurm_that_is_away_is_no_refusal(name, why):
-    assert sentence(of_sbatch(said(f'{name}-sbatch', 'err'))) == f'Slurm does not answer: {why}'
+AWAY = {
+    'controller-killed': 'Slurm does not answer: Unable to contact slurm controller (connect failure)',
+    'munge-dead': (
+        'Slurm does not answer: munge does not serve this host: Failed to connect to "/tmp/lab/run/munge.socket": '
+        'Connection refused'
+    ),
+}
+
+
+@pytest.mark.parametrize('name', AWAY)
+def test_a_slurm_that_is_away_is_no_refusal(name):
+    assert sentence(of_sbatch(said(f'{name}-sbatch', 'err'))) == AWAY[name]
 
 
 def test_what_is_not_of_sbatch_is_no_refusal():
     assert of_sbatch('srun: error: n2: task 1: Terminated\n') is None
 
 
-@pytest.mark.parametrize(
-    ('name', 'expected'),
-    [
-        ('unknown', 'Slurm does not know the job'),
-        ('controller-forgot', 'Slurm does not know the job'),
-        ('controller-killed', 'Slurm does not answer: Unable to contact slurm controller (connect failure)'),
-        (
-            'munge-dead',
-            'Slurm does not answer: munge does not serve this host: Failed to connect to '
-            '"/tmp/lab/run/munge.socket": Connection refused',
-        ),
-    ],
-)
-def test_an_error_of_scontrol_has_its_sentence(name, expected):
-    assert sentence(of_silence(said(f'{name}-scontrol', 'err'))) == expected
+@pytest.mark.parametrize('name', [*AWAY, 'unknown', 'controller-forgot'])
+def test_an_error_of_scontrol_has_its_sentence(name):
+    assert sentence(of_silence(said(f'{name}-scontrol', 'err'))) == AWAY.get(name, 'Slurm does not know the job')
 
 
 def test_who_cancelled_a_job_is_not_guessed_without_accounting():
@@ -312,27 +300,25 @@ def slurm(monkeypatch):
     return play
 
 
-def test_without_slurm_it_is_said_that_nobody_answers(slurm):
-    assert len(slurm()) == 0
-    assert sentence(job_state_of('1')) == 'Slurm does not answer: scontrol is not on the PATH'
+HANGS, HANGS_AND_SAYS_WHY = Answer('', None), Answer('', None, said('munge-dead-scontrol', 'err'))
 
 
-def test_without_sacct_scontrol_is_enough(slurm):
-    slurm(scontrol=Answer(said('scancel-end-scontrol'), 0))
-    assert untimed(job_state_of('10')) == 'cancelled, accounting does not say by whom, after N s'
-
-
-def test_a_program_that_hangs_is_said_to_be_silent(slurm):
-    slurm(scontrol=Answer('', None), sacct=Answer('', None))
-    assert sentence(job_state_of('1')) == 'Slurm does not answer: scontrol has not answered for 20 s'
-
-
-def test_a_program_that_hangs_and_has_said_why_is_quoted(slurm):
-    said_so = Answer('', None, said('munge-dead-scontrol', 'err'))
-    slurm(scontrol=said_so, sacct=said_so)
-    assert sentence(job_state_of('1')).startswith(
-        'Slurm does not answer: munge does not serve this host: Failed to connect'
-    )
+@pytest.mark.parametrize(
+    ('answers', 'expected'),
+    [
+        ({}, 'Slurm does not answer: scontrol is not on the PATH'),
+        ({'scontrol': HANGS, 'sacct': HANGS}, 'Slurm does not answer: scontrol has not answered for 20 s'),
+        ({'scontrol': HANGS_AND_SAYS_WHY, 'sacct': HANGS_AND_SAYS_WHY}, AWAY['munge-dead']),
+        (
+            {'scontrol': Answer(said('scancel-end-scontrol'), 0)},  # without sacct it is enough
+            'cancelled, accounting does not say by whom, after N s',
+        ),
+    ],
+    ids=['no Slurm', 'it hangs', 'it hangs and has said why', 'no sacct'],
+)
+def test_what_is_missing_or_does_not_answer_is_said(slurm, answers, expected):
+    slurm(**answers)
+    assert untimed(job_state_of('1')) == expected
 
 
 def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slurm(slurm):

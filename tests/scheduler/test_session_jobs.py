@@ -29,16 +29,11 @@ def test_a_job_with_a_sessions_mark_is_its():
     assert job._replace(state='PENDING', nodes='').words == f'job 12 of session {SESSION}, pending'
 
 
-def test_the_mark_is_what_jobs_are_submitted_with():
-    option, _, comment = comment_option(SESSION).partition('=')
-    assert option == '--comment'
-    assert len(read(f'12|1001|RUNNING|n1|{comment}\n')) == 1
+MARK = comment_option(SESSION).removeprefix('--comment=')
 
 
-@pytest.mark.parametrize(
-    'comment', [f'project=x,seatrial:{SESSION}', f'seatrial:{SESSION} cpu:3', f'a;seatrial:{SESSION}']
-)
-def test_what_a_site_adds_to_the_comment_does_no_harm(comment):
+@pytest.mark.parametrize('comment', [MARK, f'project=x,{MARK}', f'{MARK} cpu:3', f'a;{MARK}'])
+def test_the_mark_is_what_jobs_are_submitted_with_and_what_a_site_adds_does_no_harm(comment):
     assert len(read(f'12|1001|RUNNING|n1|{comment}\n')) == 1
 
 

@@ -16,6 +16,7 @@ from seatrial.model.plan import Case
 from seatrial.model.units import MIB, UNITS, in_base
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
 from seatrial.site.references import INDEX, REFERENCES_FILE, Measured, load_references, references_file
+from site_fixtures import places
 
 FILE = """
 $seatrial:
@@ -319,14 +320,6 @@ ODD = (
     'nightly', 'lab:io', 'scratch', 'default', 'read@1MiB', 'read:1MiB', '.*', '*', [], {},
     [100.0, -0.1, None, 'MiB/s'], {'origin': 'baseline', 'date': '2026-11-20'}, list(INDEX), '\x07', '\u2028', 'é',
 )  # fmt: skip
-
-
-def places(value):
-    """Every container of the document with every key or index in it."""
-    for key in value if isinstance(value, dict) else range(len(value)):
-        yield value, key
-        if isinstance(value[key], (dict, list)):
-            yield from places(value[key])
 
 
 @st.composite

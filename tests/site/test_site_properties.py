@@ -3,7 +3,6 @@
 import copy
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from seatrial.site.error import SHOWN_PROBLEMS, SiteError
 from seatrial.site.load import load
 from seatrial.site.modules import Module, Modules, modules_in
 from seatrial.site.profile import PROFILES
+from site_fixtures import places
 
 SITES = Path(__file__).parents[2] / 'site-config'
 EXAMPLE = SITES / 'example-lustre'
@@ -63,14 +63,6 @@ def check_outcome(folder: Path, raw: bytes) -> None:
             assert site.allocation(case, overrides).tasks_per_node >= 1
 
 
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every container of the document with every key or index in it."""
-    for key in value if isinstance(value, dict) else range(len(value)):
-        yield value, key
-        if isinstance(value[key], (dict, list)):
-            yield from places(value[key])
-
-
 @st.composite
 def changed_documents(draw: st.DrawFn) -> Any:
     """The example with one to three values replaced, taken out, renamed, doubled or exchanged."""
@@ -116,13 +108,8 @@ def test_any_change_of_the_text_gives_a_site_or_problems(example: Path, text: st
     check_outcome(example, text.encode('utf-8', 'surrogatepass'))
 
 
-@given(text=st.text(st.characters(codec='utf-8')))
-def test_any_text_gives_problems(example: Path, text: str) -> None:
-    check_outcome(example, text.encode())
-
-
-@given(raw=st.binary())
-def test_any_bytes_give_problems(example: Path, raw: bytes) -> None:
+@given(raw=st.text(st.characters(codec='utf-8')).map(str.encode) | st.binary())
+def test_any_text_and_any_bytes_give_problems(example: Path, raw: bytes) -> None:
     check_outcome(example, raw)
 
 

@@ -34,11 +34,6 @@ def test_there_is_room_for_a_second_name_and_a_directory_beside_every_file():
     assert OPERATIONS.footprint([CALLS]) == (4 * 500 * 4 * KIB, 3 * (4 * 500 + 1))
 
 
-def test_the_files_are_those_of_the_check_whatever_profile_and_site_say():
-    assert OPERATIONS.sizing([CALLS], Effort(files=1000, phase_s=1.0), 300) == Sizing(0, 1, 0.0, 0.0)
-    assert OPERATIONS.resized(CALLS, 300) == CALLS
-
-
 # Raw devices
 
 
@@ -243,9 +238,11 @@ def test_it_needs_a_handful_of_inodes_and_nothing_before_it():
     assert SEMANTICS.preparations([placed(1)]) == []
 
 
-def test_no_profile_and_no_site_changes_it():
-    assert SEMANTICS.sizing([placed(1)], Effort(files=1000, first_bytes=MIB), 300) == Sizing(0, 1, 0.0, 0.0)
-    assert SEMANTICS.resized(placed(1), 300) == placed(1)
+@pytest.mark.parametrize('point', [CALLS, placed(1)])
+def test_no_profile_and_no_site_changes_operations_and_guarantees(point):
+    kind, effort = kind_of(point.kind), Effort(files=1000, first_bytes=MIB, phase_s=1.0)
+    assert kind.sizing([point], effort, 300) == Sizing(0, 1, 0.0, 0.0)
+    assert kind.resized(point, 300) == point
 
 
 @pytest.mark.parametrize(
@@ -330,8 +327,3 @@ FAULTS = [
 @pytest.mark.parametrize(('point', 'changes', 'fault'), FAULTS)
 def test_a_contradiction_is_named_with_its_field(point, changes, fault):
     assert fault in fault_of(point.changed(**changes))
-
-
-@pytest.mark.parametrize('point', [CALLS, RAW, ONE_FILE, AGAIN, *POINTS.values(), UNPACKED, placed(1)])
-def test_without_one_nothing_is_refused(point):
-    assert fault_of(point) is None

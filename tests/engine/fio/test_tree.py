@@ -124,9 +124,6 @@ class TestWhatItCannot:
 
 
 class TestVersion:
-    def test_it_is_read_from_the_genuine_text(self):
-        assert FioFiles().parse_version(text('version', 'out')) == '3.33'
-
     @pytest.mark.parametrize('version', ['2.99', '3.1', '3.26', '3.26-11-gd1ef'])
     def test_one_that_cannot_remove_files_is_refused(self, version):
         with pytest.raises(EngineError, match=f'T7: fio {version} has no engine filedelete'):

@@ -291,14 +291,8 @@ SHOWN = [
         ['CONNECTING', 'DISCONN', 'CONNECTING', 'FULL'],
     ),
     Shown('122', parse_fields, lambda v: (v['status'], v['success_count']), ('completed', '1'), 'name', 'name'),
-    Shown(
-        '125',
-        each(parse_fields, 'oi_scrub'),
-        field('osd-zfs.lustre-OST0003.oi_scrub', 'inconsistent'),
-        '0',
-        '',
-        'Started',
-    ),
+    Shown('125', each(parse_fields, 'oi_scrub'), field('osd-zfs.lustre-OST0003.oi_scrub', 'inconsistent'), '0', '',
+          'Started'),
     Shown('126', parse_usage, lambda v: '--dryrun' in v, True, 'start LFSCK', 'check the'),
     Shown('127', each(parse_fields, ''), field('osd-zfs.lustre-MDT0000.oi_scrub', 'updated'), '0'),
     Shown('200', parse_getstripe, canonical, 'c1.S4M.o3', '/mnt', ''),
@@ -321,14 +315,8 @@ SHOWN = [
     Shown('300', connections, len, 11, 'lustre-OST0000-osc', r'\d'),
     Shown('302', parse_df, same, refused('not the heading of lfs df'), 'lustre', ''),
     Shown('310', parse_df, osts, [(0, ''), (1, ''), (2, ''), (3, 'D')], 'UUID', 'UUID'),
-    Shown(
-        '311',
-        parse_df,
-        lambda v: [row.takes_objects for row in v.of('OST')],
-        [True, True, True, False],
-        'UUID',
-        ' +\\d',
-    ),
+    Shown('311', parse_df, lambda v: [row.takes_objects for row in v.of('OST')], [True, True, True, False], 'UUID',
+          ' +\\d'),
     Shown('313', parse_df, lambda v: (v.rows[-1].flags, v.complete), ('R', False), 'UUID', 'rc'),
     Shown('320', parse_df, lambda v: (osts(v), v.complete), (ALL_OSTS[:3], False), 'UUID', 'Filesystem'),
     Shown(
@@ -393,7 +381,7 @@ SHOWN = [
     Shown('612', parse_usage, lambda v: '--dryrun' in v, True, stream='stderr'),
     Shown('613', parse_usage, lambda v: '--wait' in v, True, stream='stderr'),
     Shown('616', parse_usage, same, refused('not a usage text'), stream='stderr'),
-]
+]  # fmt: skip
 
 OUTPUTS = [(row, part(getattr(lustre_step(row.number), row.stream), row.first, row.stop)) for row in SHOWN]
 IDS = [f'{row.number}-{place}' for place, (row, _) in enumerate(OUTPUTS)]

@@ -41,14 +41,6 @@ def state(tmp_path):
     return str(tmp_path)
 
 
-@pytest.fixture
-def ended():
-    """The pid of a process that has ended."""
-    child = subprocess.Popen([sys.executable, '-c', ''])
-    child.wait()
-    return child.pid
-
-
 def path_in(state, name=STORAGE):
     return os.path.join(state, 'locks', f'{name}.json')
 

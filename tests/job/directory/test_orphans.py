@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -51,12 +49,6 @@ def beat(state, seconds_ago, session=SESSION):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     os.utime(path, (time.time() - seconds_ago,) * 2)
-
-
-def ended_pid():
-    child = subprocess.Popen([sys.executable, '-c', ''])
-    child.wait()
-    return child.pid
 
 
 def the_one(parent, state):
@@ -220,10 +212,10 @@ ELSEWHERE = {'host': 'nid00001', 'job': '12'}
         (set(), ELSEWHERE, {'host': 'n9'}),
     ],
 )
-def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, queued, owner, leader):
+def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, ended, queued, owner, leader):
     made(parent, **owner)
     beat(state, 72)
-    leading(state, **{'pid': ended_pid(), **leader})
+    leading(state, **{'pid': ended, **leader})
     (orphan,) = find([parent], state, queued)
     assert orphan.over is not bool(leader)
     assert re.fullmatch(
@@ -246,24 +238,24 @@ def test_of_another_site_the_heartbeat_counts_that_lies_in_its_own_state(parent,
     assert the_one(parent, state).alive is None
 
 
-def test_the_queue_of_this_site_tells_nothing_of_the_sessions_of_another(parent, state, home):
+def test_the_queue_of_this_site_tells_nothing_of_the_sessions_of_another(parent, state, ended, home):
     made(parent, home=home, **ELSEWHERE)
     beat(home, 12)
-    leading(home, pid=ended_pid())
+    leading(home, pid=ended)
     (orphan,) = find([parent], state, set())
     assert 'its session was heard of ' in orphan.alive
 
 
-def test_what_is_kept_stays_while_a_session_of_its_own_site_may_measure_beside_it(parent, state, home):
-    made(parent, home=home, kept=True, pid=ended_pid())
-    leading(home, pid=ended_pid())
+def test_what_is_kept_stays_while_a_session_of_its_own_site_may_measure_beside_it(parent, state, ended, home):
+    made(parent, home=home, kept=True, pid=ended)
+    leading(home, pid=ended)
     with lock.acquire(home, 'scratch', 'nightly-2'):
         assert the_one(parent, state).alive == 'it is kept, and session nightly-2 may measure beside it'
     assert the_one(parent, state).alive is None
 
 
-def test_one_that_an_earlier_version_marked_is_judged_by_the_state_of_this_site(parent, state):
-    marker = Path(made(parent, pid=ended_pid()), MARKER)
+def test_one_that_an_earlier_version_marked_is_judged_by_the_state_of_this_site(parent, state, ended):
+    marker = Path(made(parent, pid=ended), MARKER)
     marker.write_text(
         json.dumps({key: value for key, value in json.loads(marker.read_text()).items() if key != 'state'})
     )

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,7 @@ from stand_in import Altered
 
 SESSION, CASE, ENTRIES = '20261120T101500-7f3a', 'SharedFile/lab:io/scratch/default/1n', ('data', 'warmup')
 ANY = (r'[^/]*',)  # names that the session makes
+STRANGER = os.geteuid() + 1
 
 
 Os = functools.partial(Altered, os)
@@ -100,20 +102,20 @@ def test_a_parent_that_is_no_directory_is_refused(parent, path, why):
         create(path.format(parent), SESSION, CASE, ENTRIES, ANY)
 
 
-def test_a_parent_that_this_user_may_not_write_is_refused_before_anything_is_made(parent, monkeypatch):
-    monkeypatch.setattr(rundir, 'os', Os(access=lambda *_, **__: False))
-    with pytest.raises(RunDirectoryError, match='may not write in it'):
+@pytest.mark.parametrize(
+    ('answers', 'why'),
+    [
+        ({'access': lambda *_, **__: False}, 'may not write in it'),
+        ({'fstatvfs': lambda _: SimpleNamespace(f_flag=os.ST_RDONLY)}, 'read-only'),
+        ({'geteuid': lambda: STRANGER}, 'root squash'),
+    ],
+    ids=['no permission', 'read-only', 'of another owner'],
+)
+def test_a_parent_in_which_this_user_can_have_no_directory_is_refused(parent, monkeypatch, answers, why):
+    monkeypatch.setattr(rundir, 'os', Os(**answers))
+    with pytest.raises(RunDirectoryError, match=why):
         create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert os.listdir(parent) == []
-
-
-def test_a_parent_on_a_read_only_file_system_is_refused(parent, monkeypatch):
-    class ReadOnly:
-        f_flag = os.ST_RDONLY
-
-    monkeypatch.setattr(rundir, 'os', Os(fstatvfs=lambda _: ReadOnly))
-    with pytest.raises(RunDirectoryError, match='read-only'):
-        create(str(parent), SESSION, CASE, ENTRIES, ANY)
 
 
 def test_a_parent_reached_through_symbolic_links_is_the_sites_business(parent, tmp_path):
@@ -169,14 +171,6 @@ def test_a_directory_that_replaced_the_new_one_is_not_marked(parent, tmp_path, m
     with pytest.raises(RunDirectoryError, match='replaced'):
         create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert [os.listdir(parent / name) for name in os.listdir(parent)] == [[]]
-
-
-def test_a_file_system_that_gives_the_directory_to_another_owner_is_refused(parent, monkeypatch):
-    owner = os.geteuid() + 1
-    monkeypatch.setattr(rundir, 'os', Os(geteuid=lambda: owner))
-    with pytest.raises(RunDirectoryError, match='root squash'):
-        create(str(parent), SESSION, CASE, ENTRIES, ANY)
-    assert os.listdir(parent) == []
 
 
 # Using it

@@ -13,7 +13,6 @@ from seatrial.engine.fio.access import Fio
 from seatrial.engine.ior import Ior
 from seatrial.filesystem.base import Cold, Exchanged
 from seatrial.filesystem.posix import Posix
-from seatrial.job.directory import rundir
 from seatrial.job.sequence import evidence
 from seatrial.job.sequence.clients import Clients
 from seatrial.job.sequence.evidence import Evidence, Setup
@@ -88,14 +87,6 @@ class Watched:
         made = rate('file_create', 6, 2.0, '3.000')
         hosts = tuple(f'node{number}' for number in range(self.point.nodes))
         return self.of.seen(Measurement((made,), self.point.tasks, hosts, 1e-9), 0)
-
-
-@pytest.fixture
-def run(tmp_path):
-    made = rundir.create(str(tmp_path), 's', 'c', ('data',), (r'[^/]*',))
-    made.make('data')
-    yield made
-    made.close()
 
 
 @pytest.fixture

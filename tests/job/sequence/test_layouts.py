@@ -50,14 +50,6 @@ class Recording(Driver):
         open(file, 'x').close()
 
 
-@pytest.fixture
-def run(lab):
-    made = rundir.create(str(lab.target), '20261121T020638-9f3a1c', 'Check', ('data',), (r'[^/]*',))
-    made.make('data')
-    yield made
-    made.close()
-
-
 def layouts_of(lab, run, driver, layout=AS_IT_IS):
     return Layouts(lab.plan('fio', target={'layout': layout}), driver, run)
 

@@ -36,7 +36,7 @@ from stand_in import Altered, working_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
-SFWA = data_access('single', operations=('read',))
+MFWA, SFWA = data_access('multiple'), data_access('single', operations=('read',))
 KILLS, BATCH, INTERRUPTIONS = 50, 10, 12
 
 # The command on the node, for which launches of milliseconds count.
@@ -195,20 +195,21 @@ def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetitio
 # The engine fails before anything is measured
 
 
-@pytest.mark.parametrize('fault', ['crash', 'half-json', 'fewer-bytes', 'delete-file', 'foreign-file'])
-def test_a_warm_up_that_fails_ends_the_case_before_anything_is_measured(lab, stub_fio, fault):
-    plan, before = lab.plan(stub_fio(('warmup-write', {'fault': fault}))), lab.surroundings()
+@pytest.mark.parametrize(
+    ('launch', 'fault'),
+    [
+        *(('warmup-write', fault) for fault in ('crash', 'half-json', 'fewer-bytes', 'delete-file', 'foreign-file')),
+        ('0003-prepare', 'crash'),
+    ],
+)
+def test_a_warm_up_or_a_preparation_that_fails_ends_the_case_before_anything_is_measured(
+    lab, stub_fio, launch, fault
+):
+    workload, stage = (SFWA, 'prepare') if 'prepare' in launch else (MFWA, 'warmup')
+    plan, before = lab.plan(stub_fio((launch, {'fault': fault})), workload=workload), lab.surroundings()
     ran = lab.run(plan)
     assert (ran.end.reason, ran.measured, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
-    assert_matches(f'the warmup failed: {BAD_LAUNCHES[fault][0]}', said(ran))
-    check_aftermath(lab, plan, before)
-
-
-def test_a_preparation_that_fails_ends_the_case(lab, stub_fio):
-    plan, before = lab.plan(stub_fio(('0003-prepare', {'fault': 'crash'})), workload=SFWA), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, ran.measured) == ('refused', [])
-    assert_matches('the prepare failed: E1: fio died of signal 11', said(ran))
+    assert_matches(f'the {stage} failed: {BAD_LAUNCHES[fault][0]}', said(ran))
     check_aftermath(lab, plan, before)
 
 
@@ -536,7 +537,9 @@ def test_a_second_job_of_a_case_takes_nothing_from_the_first(lab, stub_fio, repo
 
 def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, capsys):
     plan, before = lab.plan(stub_fio(('0004', {'fault': 'interrupt-runner'}))), lab.surroundings()
+    handlers = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     ran = lab.run(plan)
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
     assert (ran.end.reason, ran.result.verdict) == ('interrupted', Verdict.INCOMPLETE)
     assert_matches('interrupted by SIGTERM; `seatrial clean` removes what it left', said(ran))
     assert len(ran.records.samples) in (3, 4)
@@ -555,12 +558,6 @@ def test_a_signal_while_engines_are_asked_is_what_ended_the_job(lab, tmp_path, f
     ran = lab.run(lab.plan(str(fio)))
     assert (ran.end.reason, ran.end.why.split(';')[0]) == ('interrupted', 'interrupted by SIGTERM')
     assert (lab.left(), lab.surroundings()) == ([], before)
-
-
-def test_the_signal_handlers_of_the_caller_are_restored(lab, stub_fio):
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    lab.run(lab.plan(stub_fio()))
-    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
 def endless(lab, fio):

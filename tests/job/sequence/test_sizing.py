@@ -41,7 +41,8 @@ def test_bytes_are_enough_for_the_fastest_operation(lab, stub_fio, shortest):
 
 
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), values=(64,), workload=WRITES, sizing=ADAPTED))
+    fio = stub_fio(('', {'rate': SIZE / 0.001}))
+    ran = lab.run(lab.plan(fio, values=(64,), workload=WRITES, sizing=ADAPTED))
     sizes = [sample.point.data.bytes_per_task for sample in ran.records.samples if sample.stage == 'warmup']
     assert sizes[:2] == [SIZE, 16 * SIZE]
 

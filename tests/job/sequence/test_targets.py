@@ -78,6 +78,10 @@ def read_back(lab):
     return sum(words[:3] == ['lfs', 'getstripe', '-y'] and '-d' not in words for words in lab.stand.asked())
 
 
+def warmed_up_on(ran):
+    return [sample.point.label for sample in ran.records.samples if sample.stage == 'warmup' and sample.valid]
+
+
 # Targets
 
 
@@ -85,6 +89,7 @@ def test_each_target_is_measured_by_itself_and_its_layout_is_proved_on_a_file(lu
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS), ran.result.reasons
     assert set(set_on_directories(lustre)) == {'-o 0', '-o 1', '-o 2', '-o 3'}
+    assert warmed_up_on(ran) == ['ost0000']
     writes = [sample for sample in ran.measured if sample.phase == 'write']
     assert len(writes) == 4 * 2 and read_back(lustre) >= len(writes)
     assert {place.name: place.verdict for place in ran.result.isolation.places} == {
@@ -123,20 +128,25 @@ def test_what_nobody_is_suspected_of_is_not_measured_again(lustre, stub_fio):
 
 @pytest.mark.parametrize(
     ('faults', 'dead'),
-    [({'inactive': [3]}, 3), ({'df': '311'}, 3), ({'retired': [0]}, 0)],
+    [({'inactive': [0, 1]}, [0, 1]), ({'df': '311'}, [3]), ({'retired': [0]}, [0])],
     ids=['inactive', 'no create', 'retired on the MDS'],
 )
-def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, stub_fio, faults, dead):
+def test_targets_that_take_no_files_are_not_tested_and_the_first_of_the_others_decides_the_size(
+    lustre, stub_fio, faults, dead
+):
     lustre.stand.now(**faults)
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
-    others = {f'ost{number:04d}' for number in range(4) if number != dead}
-    assert {sample.point.label for sample in ran.measured if sample.valid} == others
-    (closed,) = [sample for sample in ran.measured if sample.point.label not in others]
-    assert [(each.rule, each.effect) for each in closed.findings] == [('P5b', 'incomplete')]
-    assert f'ost{dead:04d} cannot be tested: ' in closed.findings[0].sentence
-    assert [each.node for each in ran.result.isolation.not_tested] == [f'ost{dead:04d}']
-    assert dead == 0 or '-o 3' not in set_on_directories(lustre)
+    names = [f'ost{number:04d}' for number in dead]
+    others = [f'ost{number:04d}' for number in range(4) if number not in dead]
+    assert {sample.point.label for sample in ran.measured if sample.valid} == set(others)
+    closed = {sample.point.label: sample.findings for sample in ran.measured if sample.point.label not in others}
+    assert sorted(closed) == sorted(each.node for each in ran.result.isolation.not_tested) == names
+    for name, findings in closed.items():
+        assert [(each.rule, each.effect) for each in findings] == [('P5b', 'incomplete')]
+        assert f'{name} cannot be tested: ' in findings[0].sentence
+    assert dead != [3] or '-o 3' not in set_on_directories(lustre)
+    assert warmed_up_on(ran) == others[:1]
 
 
 def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
@@ -148,19 +158,6 @@ def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre
     ran = lustre.run(osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full}))))
     (reason,) = [each for each in ran.result.reasons if 'P9a' in each]
     assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
-
-
-def warmed_up_on(ran):
-    return [sample.point.label for sample in ran.records.samples if sample.stage == 'warmup' and sample.valid]
-
-
-@pytest.mark.parametrize(
-    ('faults', 'first'), [({}, 0), ({'retired': [0]}, 1), ({'inactive': [0, 1]}, 2)], ids=['', 'retired', 'inactive']
-)
-def test_the_size_is_found_on_the_first_target_that_works_alone(lustre, stub_fio, faults, first):
-    lustre.stand.now(**faults)
-    ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    assert warmed_up_on(ran) == [f'ost{first:04d}'] and ran.end.reason == 'finished'
 
 
 def mdts(lab):
