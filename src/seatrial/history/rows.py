@@ -178,7 +178,7 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
 
 
 def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """The first row of each value of the key, in their order, with these columns, those of the key among them, and its
+    """The first row of each value of the key, in their order, with these columns, the key among them, and its
     number `_of`; and of every row the number of its first one. The key must not be null as a whole."""
     # Launches of a metric follow each other: its key is looked up once a run of rows, and not once a row.
     same = (pl.col(name).eq_missing(pl.col(name).shift()) for name in key)
