@@ -1,5 +1,6 @@
 """ci/test, ci/quickstart --offline and ci/lock: what each of them runs, wants and leaves."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -137,6 +138,7 @@ def test_an_archive_installs_and_measures_without_a_network(repository, tmp_path
     if made.returncode and 'Could not fetch' in made.stderr:
         pytest.skip('PyPI cannot be reached')
     assert made.returncode == 0, made.stderr
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() in made.stderr
     subprocess.run(['tar', '-xf', archive, '-C', tmp_path], check=True)
     (home,) = tmp_path.glob('seatrial-*/')
     argv = [home / 'ci/quickstart', '--offline', 'EmptyDirectories', '--engine=posixops']

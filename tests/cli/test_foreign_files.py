@@ -20,6 +20,7 @@ from seatrial.acceptance.bundle import SUMS
 from seatrial.check import verified as check_verified
 from seatrial.cli import status as status_module
 from seatrial.job.sequence.recorder import LAUNCH, kept_launch
+from seatrial.model.foreign import LARGEST
 from seatrial.model.record import SAMPLES
 from site_fixtures import places
 
@@ -123,6 +124,13 @@ def test_json_that_no_program_of_ours_writes_is_refused_with_its_file(on_site, f
     own.write_text(text)
     said = on_site('verify', OTHER)
     assert (said.status, str(own) in said.out + said.err) == (status, True)
+
+
+def test_a_file_larger_than_any_of_ours_is_refused_with_its_name(on_site, folder):
+    own = folder / 'session.json'
+    own.write_text(own.read_text() + ' ' * LARGEST)
+    said = on_site('verify', OTHER)
+    assert (said.status, str(own) in said.out + said.err) == (64, True)
 
 
 def test_a_protocol_that_is_no_json_is_refused_with_its_file(bundle, command):

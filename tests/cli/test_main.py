@@ -232,6 +232,7 @@ SESSION = '20261121T020638-9f3a1c'
 OF_STATE = (
     *('run', 'list', 'plan', 'report', 'verify', 'status', 'clean', 'clean --yes', 'trend', 'accept --judge'),
     *(
+        'adopt',
         'history list',
         f'history show {SESSION}',
         'history import x.parquet',

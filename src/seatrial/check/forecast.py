@@ -149,6 +149,7 @@ def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping
     rows = read(history, SESSIONS).rows
     earlier = _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()})
     seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
+    by_case = rows.partition_by(_OF_CASE, as_dict=True)
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
     found = []
     for plan, rates in zip(plans, promised or [{}] * len(plans), strict=True):
@@ -160,7 +161,9 @@ def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping
             plan = filling(plan, room)
         like = earlier.get((plan.profile, plan.case), [])
         quota = quotas.get(plan.target.path, UNKNOWN)
-        own = forecast(plan, like, free, quota, rates, shown(rows, plan.case, plan.profile))
+        of_case = by_case.get(plan.case)
+        seen_before = UNSEEN if of_case is None else shown(of_case, plan.profile)
+        own = forecast(plan, like, free, quota, rates, seen_before)
         least, most = (max(room, each or 0) for each in (own.room.least, own.room.most))
         found.append(replace(own, room=ForecastRange(least, own.room.expected, most)))
     return found

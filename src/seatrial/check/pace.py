@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, duration, quantity
 from seatrial.rules.stopping import expected_repetitions
@@ -132,13 +132,9 @@ def _launch(
     return (size, rate, taken_s) if sizing.fixed or taken_s >= least_s else (None, None, least_s)
 
 
-def shown(rows: pl.DataFrame, case: Case, profile: str) -> Shown:
-    """What the rows of the history say of a case."""
-    own = rows.filter(
-        pl.col('valid').fill_null(False),
-        pl.col('value') > 0,
-        *(pl.col(name) == value for name, value in case._asdict().items()),
-    )
+def shown(rows: pl.DataFrame, profile: str) -> Shown:
+    """What the rows that the history has of a case say of it."""
+    own = rows.filter(pl.col('valid').fill_null(False), pl.col('value') > 0)
     by = own.group_by('session', 'profile', 'metric', 'operation', 'unit').agg(
         pl.col('value').mean().alias('mean'), pl.col('value').std().alias('std'), pl.len().alias('n')
     )

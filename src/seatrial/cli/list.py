@@ -8,7 +8,7 @@ import click
 
 from seatrial.check.catalogue import covered
 from seatrial.check.contract import wrong_contract
-from seatrial.check.declared import load
+from seatrial.check.declared import load as load_checks
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
 from seatrial.check.session import SessionOptions
@@ -21,7 +21,6 @@ from seatrial.report.terminal import console, table_of
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
 from seatrial.session.from_options import open_session, say_not_applicable
-from seatrial.site.load import answering
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import by_key, counted
 
@@ -38,12 +37,12 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
     if catalogue:
         _show_catalogue(asked.checks)
         return
-    site = answering(asked.site_folder)
-    session, cases = open_session(asked)
-    plans = [plan_of(session, declared, case) for declared, case in cases]
+    checks = load_checks(asked.checks)
+    session, cases = open_session(asked, checks)
+    site, plans = session.site, [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
     screen.print(
-        f'{counted(len(plans), "case")} of {session.site.name}, profile {asked.profile}',
+        f'{counted(len(plans), "case")} of {site.name}, profile {asked.profile}',
         f'  {session.profile.label}',
         sep='\n',
     )
@@ -70,16 +69,16 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session, why)
-    said = [*wrong_contract(site, load(asked.checks)), *missing_options(session.site, asked.profile)]
-    said += overlapping(session.site, asked.profile, plans)
+    said = [*wrong_contract(site, checks), *missing_options(site, asked.profile)]
+    said += overlapping(site, asked.profile, plans)
     screen.print(_at_risk(plans), soft_wrap=True)
-    for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, asked.profile, plans))]:
+    for note in [*said, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)
 
 
 def _show_catalogue(checks: Path) -> None:
     table = table_of('source', 'id', 'test', 'checks (engines)')
-    for row, by in covered(load(checks).values()):
+    for row, by in covered(load_checks(checks).values()):
         table.add_row(row.source, row.id, row.test, by)
     console().print(table)
 

@@ -53,7 +53,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
     kept, cuts = _begun_in(contracted, of_contract, math.inf if fit_s is None else fit_s)
     own, lines = list[Forecast](), list[str]()
     try:
-        session, _ = open_session(asked)
+        session, _ = open_session(asked, declared)
     except NoCases:
         if not contracted:
             raise

@@ -46,6 +46,7 @@ def run(
     asked: SessionOptions, label: str, ab: tuple[str, str] | None, rounds: int, verbose: bool, effect: float
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
+    checks = load_checks(asked.checks)
     if ab:
         given = click.get_current_context().get_parameter_source('site_folder')
         if label or asked.destructive or given is not ParameterSource.DEFAULT:
@@ -53,15 +54,15 @@ def run(
             raise click.UsageError(f'{said}; leave out --site, --label and --destructive')
 
         def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
-            return open_session(asked._replace(site_folder=folder))
+            return open_session(asked._replace(site_folder=folder), checks)
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
             result, stop = carried_out(session, cases, asked.checks, '', verbose)
             return result.verdict, stop
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
-    session, cases = open_session(asked)
-    for note in wrong_contract(session.site, load_checks(asked.checks)):
+    session, cases = open_session(asked, checks)
+    for note in wrong_contract(session.site, checks):
         console().print(f'note: {note}', soft_wrap=True)
     session = replace(session, label=label)
     result, _ = carried_out(session, cases, asked.checks, asked.destructive, verbose)

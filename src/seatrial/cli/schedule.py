@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from seatrial.check.declared import load as load_checks
 from seatrial.check.forecast import refuse
 from seatrial.check.planning import plan_of
 from seatrial.check.session import SessionOptions
@@ -64,7 +65,8 @@ def schedule(
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
             command = [installed('seatrial'), 'schedule', *choices, '--now']
-            session, cases = open_session(SessionOptions(site.folder, profile, checks))
+            asked = SessionOptions(site.folder, profile, checks)
+            session, cases = open_session(asked, load_checks(checks))
             plans = [plan_of(session, declared, case) for declared, case in cases]
             notes = refuse(site, plans, beyond_schedule(site, profile, plans))
             order = order_of(site, profile, plans, command, form, at)

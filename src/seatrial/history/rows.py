@@ -162,15 +162,10 @@ def needed_by(columns: Sequence[str]) -> list[str]:
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
     """One row a metric of each session. columns: only these; what is alike in the rest of OF_METRIC is one row."""
-    key = [name for name in ('session', *OF_METRIC) if name in columns]
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     alike = [name for name in columns if name not in ('value', 'launches')]
-    # The launches of a metric follow each other: its key is looked up once a run of rows, and not once a row.
-    same = (pl.col(name).eq_missing(pl.col(name).shift()) for name in key)
-    begins = rows.select(~pl.all_horizontal(same)).to_series()
-    runs = rows.select(alike).filter(begins).with_row_index('_run')
-    runs = runs.with_columns(_of=pl.col('_run').first().over(key))
-    launches = rows.lazy().with_columns(_of=runs['_of'].gather(begins.cum_sum() - 1))
+    found, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
+    launches = rows.lazy().with_columns(_of=of)
     figures = {
         # Filtered first: a filter in each group takes four times as long.
         'value': launches.filter(usable).group_by('_of').agg(pl.col('value').mean()),
@@ -178,10 +173,19 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
     }
     for name in figures:
         if name in columns:
-            found = figures[name].collect()
-            empty = pl.Series(name, [None], dtype=SUMMARY[name]).new_from_index(0, runs.height)
-            runs = runs.with_columns(empty.scatter(found['_of'], found[name]))
-    return runs.filter(pl.col('_of') == pl.col('_run')).select(columns)
+            found = found.join(figures[name].collect(), on='_of', how='left', maintain_order='left')
+    return found.select(columns)
+
+
+def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
+    """The first row of each value of the key, in their order, with these columns, the key among them, and its
+    number `_of`; and of every row the number of its first one. The key must not be null as a whole."""
+    # Launches of a metric follow each other: its key is looked up once a run of rows, and not once a row.
+    same = (pl.col(name).eq_missing(pl.col(name).shift()) for name in key)
+    begins = rows.select(~pl.all_horizontal(same)).to_series()
+    runs = rows.select(columns).filter(begins).with_row_index('_run')
+    runs = runs.with_columns(_of=pl.col('_run').first().over(key))
+    return runs.filter(pl.col('_of') == pl.col('_run')), runs['_of'].gather(begins.cum_sum() - 1)
 
 
 @dataclass(frozen=True)

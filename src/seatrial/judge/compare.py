@@ -34,6 +34,7 @@ from typing import NamedTuple
 from seatrial.judge.relations import UNDECIDED
 from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import t_interval, t_quantile, t_within
+from seatrial.workload.words import by_key
 
 BETTER, SAME, WORSE = 'better', 'same', 'worse'
 ORDER = (WORSE, BETTER, UNDECIDED, SAME)  # the verdicts, the most important one first
@@ -150,24 +151,31 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
     """Of the mean of these metrics. Each is centred first, so that a session without one of them still counts."""
     if not all(each.before and each.after for each in members):
         raise ValueError('a metric is compared where both sides have it')
-    sides: tuple[dict[str, list[float]], dict[str, list[float]]] = ({}, {})
-    for each in members:
-        for side, own in zip(sides, each.logs, strict=True):
-            for name, value in own.items():
-                side.setdefault(name, []).append(value)
+    earlier, later = (_of_sessions([each.logs[side] for each in members]) for side in (0, 1))
     if paired:
-        return _of_pairs(
-            {name: fmean(sides[1][name]) - fmean(own) for name, own in sides[0].items() if name in sides[1]}
-        )
-    nights = [{name: _mean(values) for name, values in side.items()} for side in sides]
-    before, after = (list(side.values()) for side in nights)
+        return _of_pairs({name: later[name] - own for name, own in earlier.items() if name in later})
+    before, after = list(earlier.values()), list(later.values())
     log, sessions = fmean(after) - fmean(before), (len(before), len(after))
     df = sum(sessions) - 2
     if not df:
         error, df = _of_repetitions(members)
         return _Difference(log, error, df, sessions)
-    spread = math.fsum((value - fmean(side)) ** 2 for side in (before, after) for value in side) / df
-    return _Difference(log, math.sqrt(spread * (1 / len(before) + 1 / len(after))), df, sessions, _drift(*nights))
+    spread = math.fsum(_squares(before) + _squares(after)) / df
+    error = math.sqrt(spread * (1 / len(before) + 1 / len(after)))
+    return _Difference(log, error, df, sessions, _drift(earlier, later))
+
+
+def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """The mean of these metrics in each session that has any of them."""
+    if len(logs) == 1:
+        return logs[0]
+    found = by_key(pair for own in logs for pair in own.items())
+    return {name: _mean(values) for name, values in found.items()}
+
+
+def _squares(values: Sequence[float]) -> list[float]:
+    mean = fmean(values)
+    return [(value - mean) ** 2 for value in values]
 
 
 def _drift(before: Mapping[str, float], after: Mapping[str, float]) -> float:

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
-from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import Session, SessionOptions, new_id
 from seatrial.check.settings import settings_fault
@@ -36,9 +35,11 @@ class NoCases(SiteError):
     """No trial of the site has cases for the profile."""
 
 
-def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, Case]]]:
-    """The session that the options describe and its cases. Raises NoCases, SiteError, CheckError or UsageError."""
-    declared = load_checks(asked.checks)
+def open_session(
+    asked: SessionOptions, declared: Mapping[str, Declared]
+) -> tuple[Session, list[tuple[Declared, Case]]]:
+    """The session that the options describe and its cases. Raises NoCases, SiteError or UsageError. declared: all
+    checks of its folder; to load them takes longer than all the rest here"""
     site = answering(asked.site_folder)
     site.check_names({each.name: each.family for each in declared.values()})
     known = {*declared, *(each.family for each in declared.values())}
@@ -147,9 +148,11 @@ def _systems(site: Site, profile: str) -> list[str]:
 
 def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collection[Case]) -> list[str]:
     """Why these cases are not an acceptance of the whole system; nothing under other profiles."""
+    if session.profile.name != ACCEPTANCE.name:
+        return []
     whole = replace(session, only=())
     missing = [case for each in declared.values() for case in cases_of(whole, each) if case not in chosen]
-    if session.profile.name != ACCEPTANCE.name or not missing:
+    if not missing:
         return []
     referenced = {case for profile, case in session.references if profile == session.profile.name}
     named = '; '.join(by_environment([case.name for case in missing]))

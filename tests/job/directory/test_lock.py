@@ -133,6 +133,14 @@ def test_a_lock_file_that_cannot_be_read_is_held_by_somebody(state, content):
         acquire(state, STORAGE, 'a')
 
 
+def test_a_lock_file_of_any_size_is_not_read_into_memory(state):
+    os.mkdir(os.path.join(state, 'locks'))
+    Path(path_in(state)).touch()
+    os.truncate(path_in(state), 2**40)
+    with pytest.raises(LockHeld):
+        acquire(state, STORAGE, 'a')
+
+
 def test_a_missing_state_directory_is_not_made(state):
     with pytest.raises(LockError, match='does not exist on .*share'):
         acquire(os.path.join(state, 'gone'), STORAGE, 'a')

@@ -16,7 +16,7 @@ from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, resized
 
 PROOF_SHARE = 0.05
-MIN_S = 1.0
+MIN_S = 0.5
 LAUNCH_SHARE = 0.4  # of that time, for the I/O of each of its two launches: the rest is their start-up
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from seatrial.history.provenance import CASE, SAID, circumstances, differences
-from seatrial.history.rows import NEEDED, OF_ONE_SESSION
+from seatrial.history.rows import NEEDED, OF_ONE_SESSION, alike_in
 from seatrial.judge.compare import CONFIDENCE, EFFECT, ORDER, MetricChange, Series, compared
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import HIGHER
@@ -180,13 +180,10 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     if rows.schema['value'] == pl.List(pl.Float64):
         return rows
     usable = pl.col('valid') & pl.col('value').is_finite()
-    return (
-        rows.lazy()
-        .group_by(_OF_VALUES, maintain_order=True)
-        .agg(pl.col(_ALIKE).first(), pl.col('value').filter(usable))
-        .with_columns(pl.col(_LITTLE).cast(pl.Categorical))
-        .collect()
-    )
+    found, of = alike_in(rows, _OF_VALUES, (*_OF_VALUES, *_ALIKE))
+    launches = rows.select('value', _of=of, usable=usable).group_by('_of', maintain_order=True)
+    values = launches.agg(pl.col('value').filter('usable'))['value']
+    return found.select(*_OF_VALUES, *_ALIKE).with_columns(pl.col(_LITTLE).cast(pl.Categorical), value=values)
 
 
 def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
@@ -410,4 +407,4 @@ def family_of(row: Mapping[str, Any]) -> str:
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
-    return fmean(fmean(own) for own in sessions.values())
+    return fmean([fmean(own) for own in sessions.values()])
