@@ -1,5 +1,6 @@
-"""The nodes of the allocation by their names, whether it shares them, and those that it was not given."""
+"""The nodes of the allocation by their names, whether it shares them, those that it was not given; and this one's."""
 
+import glob
 import os
 import re
 from typing import Mapping, Sequence, Tuple
@@ -39,6 +40,15 @@ def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
     answer = ask(['scontrol', 'show', 'job', job], ANSWER_S) if job else None
     said = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
     return said.group(1) if said else ''
+
+
+def numa(devices: str = '/sys/devices/system/node') -> Tuple[str, ...]:
+    """The cores of each NUMA node of this host, as the kernel lists them; nothing where it has none to tell."""
+    found = {}
+    for path in glob.glob(f'{devices}/node[0-9]*/cpulist'):
+        with open(path) as stream:
+            found[int(path.split('/node')[-1].partition('/')[0])] = stream.read().strip()
+    return tuple(found[number] for number in sorted(found))
 
 
 def of_sinfo(text: str) -> Tuple[NotTested, ...]:

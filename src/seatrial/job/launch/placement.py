@@ -6,14 +6,15 @@ import sys
 from collections import Counter
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from seatrial.engine.dispatch import RANK_VARIABLES
+from seatrial.engine.dispatch import RANK_VARIABLES, RankPlace
 from seatrial.engine.node_program import module_argv
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import Answer, ask
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
+from seatrial.model.record import BoundTasks
 from seatrial.rules.places import short
-from seatrial.workload.words import LISTED, counted
+from seatrial.workload.words import LISTED, by_key, counted
 
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
 """A launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
@@ -73,6 +74,16 @@ def said_by_nodes(
         there = ', '.join(sorted(answers)[:LISTED]) or 'none'
         fault = f'{nodes} nodes were asked for, one task on each, and {there} answered'
     return answers, fault
+
+
+def bound(places: Sequence[RankPlace], tasks: int) -> Tuple[BoundTasks, ...]:
+    """Where the tasks of a launch ran, by what its processes have said, each of which makes as many of the tasks;
+    nothing where one has not said it."""
+    if not all(each.cores for each in places):
+        return ()
+    of_nodes = by_key((short(each.host), each.cores) for each in places for _ in range(tasks // len(places)))
+    alike = by_key((tuple(cores), node) for node, cores in of_nodes.items())
+    return tuple(BoundTasks(tuple(nodes), cores) for cores, nodes in alike.items())
 
 
 def _misplaced(said: str, point: Point) -> Optional[str]:

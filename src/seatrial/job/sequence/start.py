@@ -65,6 +65,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             servers=targets.servers,
             provenance=_provenance(plan, chosen),
             oversubscribe=nodes.oversubscribe() if plan.contract else '',
+            numa=nodes.numa(),
         )
     )
     for each in found:
