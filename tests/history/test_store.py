@@ -167,6 +167,12 @@ def test_its_values_are_in_base_units_and_its_tasks_are_no_clients(earlier, sche
     }
 
 
+@pytest.mark.parametrize('schema', (1, 2, 3))
+def test_a_check_over_numbers_of_tasks_has_its_name_of_today(earlier, schema):
+    rows = earlier(schema).rows
+    assert set(rows.filter(pl.col('axis') == 'tasks')['check']) == {'Tasks'}
+
+
 def test_the_groups_of_a_node_sweep_are_of_one_session_in_earlier_schemas_too(earlier):
     rows = earlier(3).rows.filter(OF_ONE_SESSION)
     assert set(rows['metric']) == {'write@group01', 'write@group02'}

@@ -115,8 +115,8 @@ def columns_of(version: int) -> dict[str, Any]:
 
 def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     """Rows of an earlier schema with the columns, units and labels of this one, so that a metric reads on: MiB/s,
-    ops/s and entries/s become B/s and op/s, '2clients' is '2tasks'. Sweeps over numbers of transfers have other
-    labels now."""
+    ops/s and entries/s become B/s and op/s, '2clients' is '2tasks', and so is the end of a check's name. Sweeps over
+    numbers of transfers have other labels now."""
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}
         factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
@@ -128,6 +128,7 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
             pl.col('value') * pl.col('unit').replace_strict(factors, default=1.0),
             pl.col('unit').replace(bases),
             pl.col('axis').replace(_AXES),
+            pl.col('check').str.replace('Clients$', 'Tasks'),
             *labels,
         )
     later = [name for since, names in SINCE.items() if since > version for name in names]
