@@ -7,7 +7,16 @@ import sys
 
 import pytest
 
-from seatrial.engine.dispatch import NO_RANK, NOT_THERE, PLACE, RANK_VARIABLES, hosts_said, inodes_of, only_in
+from seatrial.engine.dispatch import (
+    NO_RANK,
+    NOT_THERE,
+    PLACE,
+    RANK_VARIABLES,
+    inodes_of,
+    only_in,
+    place_here,
+    places_said,
+)
 from seatrial.engine.failed_call import FailedCall, failed_call
 from seatrial.engine.node_program import module_argv
 from seatrial.job.directory import rundir
@@ -26,7 +35,7 @@ def become(folder, **ranks):
 @pytest.mark.parametrize('variable', RANK_VARIABLES)
 def test_each_launchers_variable_tells_the_rank(tmp_path, variable):
     become(tmp_path, **{variable: '2'})
-    assert (tmp_path / 'raw.2.out').read_text() == 'rank 2\n'
+    assert (tmp_path / 'raw.2.out').read_text() == f'{place_here(2).line}rank 2\n'
 
 
 @pytest.mark.parametrize('variable', ['PMI_RANK', 'PMIX_RANK', 'OMPI_COMM_WORLD_RANK'])
@@ -77,7 +86,17 @@ def say(folder, **ranks):
 
 @pytest.mark.parametrize('variable', RANK_VARIABLES)
 def test_each_rank_says_where_it_runs_before_it_becomes_the_program(tmp_path, variable):
-    assert say(tmp_path, **{variable: '3'}) == f'seatrial-rank 3 {os.uname().nodename}\na row of figures\n'
+    assert say(tmp_path, **{variable: '3'}) == f'{place_here(3).line}a row of figures\n'
+
+
+def test_a_rank_says_which_cores_it_may_use(tmp_path):
+    allowed = os.sched_getaffinity(0)
+    core = max(allowed)
+    os.sched_setaffinity(0, {core})
+    try:
+        assert say(tmp_path, PMI_RANK='1') == f'seatrial-rank 1 {os.uname().nodename} {core}\na row of figures\n'
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def test_the_rank_of_mpiexec_comes_before_that_of_the_step_that_has_reached_the_node(tmp_path):
@@ -85,15 +104,17 @@ def test_the_rank_of_mpiexec_comes_before_that_of_the_step_that_has_reached_the_
 
 
 def test_what_the_ranks_have_said_is_taken_out_of_what_the_program_prints():
-    printed = 'seatrial-rank 1 n2\nIOR begins\nseatrial-rank 0 n1.cluster\nWARNING: x\n'
-    assert hosts_said(printed) == ('IOR begins\nWARNING: x\n', ('n1.cluster', 'n2'))
+    printed = 'seatrial-rank 1 n2 4-7\nIOR begins\nseatrial-rank 0 n1.cluster \nWARNING: x\n'
+    assert places_said([printed]) == (('IOR begins\nWARNING: x\n',), ((0, 'n1.cluster', ''), (1, 'n2', '4-7')))
+    apart = ['seatrial-rank 0 n1 0\n', 'seatrial-rank 1 n1 1\nsaid\n']
+    assert places_said(apart) == (('', 'said\n'), ((0, 'n1', '0'), (1, 'n1', '1')))
 
 
 @pytest.mark.parametrize(
     'said', ['', 'seatrial-rank 1 n1\n', 'seatrial-rank 0 n1\nseatrial-rank 0 n1\n', 'seatrial-rank  n1\n']
 )
 def test_where_not_every_rank_has_said_it_once_no_host_is_known(said):
-    assert hosts_said(said)[1] == ()
+    assert places_said([said])[1] == ()
 
 
 FIO = "fio exited with 1: 'fio: io_u error on file data.1: "

@@ -7,7 +7,7 @@ import pytest
 from builders import FLAT, FLAT_TREE, SIZE, plan_of, rated, sample_of, start_of
 from seatrial.history.rows import COLUMNS, SCHEMA, SINCE, Kept, table
 from seatrial.model.metric import Measurement, rate
-from seatrial.model.record import Provenance, Records
+from seatrial.model.record import BoundTasks, Provenance, Records
 from seatrial.model.units import MIB
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import planned_metrics
@@ -122,6 +122,13 @@ def test_a_row_has_the_figures_of_its_launch(rows, sample):
     found = first(rows(write_16MiB=[launched._replace(point=point)]))
     names = ('direct', 'queue_depth', 'working_set', 'interface')
     assert [found[name] for name in names] == [True, 8, 4 * SIZE, 'posix']
+
+
+def test_a_row_says_how_its_tasks_were_bound_as_far_as_they_said_so(rows, sample):
+    alike, other = BoundTasks(('n1', 'n2'), ('0-1', '2-3')), BoundTasks(('n3',), ('4', '4'))
+    found = first(rows(write_16MiB=[sample()._replace(bound=(alike, other))]))
+    said = '2 tasks a node, each may use 2 of 4 cores; 2 tasks a node, each may use 1 of 1 core'
+    assert (found['binding'], first(rows(write_16MiB=[sample()]))['binding']) == (said, None)
 
 
 def test_no_launch_of_a_record_that_was_edited_is_valid(rows, sample):

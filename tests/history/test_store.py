@@ -33,6 +33,7 @@ from seatrial.history.store import (
 from seatrial.model.units import MIB
 
 SESSION, LATER = '20261121T020638-9f3a1c', '20261122T020638-9f3a1c'
+SINCE_5 = [name for since, names in SINCE.items() if since > 4 for name in names]
 OF_SCHEMA_3 = Path(__file__).parent / f'{SESSION}.parquet'
 
 
@@ -166,16 +167,22 @@ def test_its_values_are_in_base_units_and_its_tasks_are_no_clients(earlier, sche
     }
 
 
+@pytest.mark.parametrize('schema', (1, 2, 3))
+def test_a_check_over_numbers_of_tasks_has_its_name_of_today(earlier, schema):
+    rows = earlier(schema).rows
+    assert set(rows.filter(pl.col('axis') == 'tasks')['check']) == {'Tasks'}
+
+
 def test_the_groups_of_a_node_sweep_are_of_one_session_in_earlier_schemas_too(earlier):
     rows = earlier(3).rows.filter(OF_ONE_SESSION)
     assert set(rows['metric']) == {'write@group01', 'write@group02'}
 
 
 def test_a_session_of_schema_4_is_read_without_the_state_of_its_file_system(tmp_path, frame):
-    write(tmp_path, SESSION, frame.drop(SINCE[5] + SINCE[6]).with_columns(pl.lit(4, pl.Int32).alias('schema')))
+    write(tmp_path, SESSION, frame.drop(SINCE_5).with_columns(pl.lit(4, pl.Int32).alias('schema')))
     found = read(tmp_path)
     assert (found.skipped, found.rows.schema) == ((), pl.Schema(COLUMNS))
-    assert found.rows.select(SINCE[5]).null_count().row(0) == (frame.height,) * len(SINCE[5])
+    assert found.rows.select(SINCE_5).null_count().row(0) == (frame.height,) * len(SINCE_5)
     assert found.rows['value'].to_list() == frame['value'].to_list()
 
 
@@ -308,7 +315,7 @@ def test_of_a_session_that_has_a_file_of_its_own_too_that_counts(five):
 
 def test_an_archive_of_an_earlier_schema_is_read_in_the_form_of_today(five):
     folder, file, before = five
-    old = of(before, *NAMES[:3]).drop(SINCE[5] + SINCE[6])
+    old = of(before, *NAMES[:3]).drop(SINCE_5)
     archived(folder, old.with_columns(pl.lit(4, pl.Int32).alias('schema')), file.stem)
     found = read(folder)
     assert (found.skipped, found.rows.height) == ((), before.height)

@@ -7,8 +7,9 @@ import pytest
 from builders import FLAT_TREE, in_blocks, moved, plan_of, records_of, sample_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.model.plan import digest
-from seatrial.model.record import Finding, Records
+from seatrial.model.record import BoundTasks, Finding, Records
 from seatrial.model.units import GIB, MIB
+from seatrial.rules.binding import binding
 from seatrial.rules.case import CaseSeen, in_random_order, measured, working_set
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.listing import listing
@@ -29,6 +30,44 @@ def labels(plan, records):
 
 def test_a_complete_record_breaks_no_rule(plan, records):
     assert broken(plan, records) == []
+
+
+EACH_ITS_OWN, EACH_ALL = ('0', '1'), ('0-1', '0-1')
+
+
+@pytest.mark.parametrize(
+    ('bound', 'said'),
+    [
+        (lambda n: [BoundTasks(('n1',), EACH_ITS_OWN), BoundTasks(('n2',), ('4', '7'))], None),
+        (lambda n: [BoundTasks(('n1',), EACH_ALL)] if n else [], None),  # nobody knows of the first
+        (
+            lambda n: [BoundTasks(('n1', 'n2'), EACH_ITS_OWN), BoundTasks(('n3',), EACH_ALL)],
+            'write@16MiB: not all nodes are alike: n1, n2: 2 tasks a node, each may use 1 of 2 cores; '
+            'n3: 2 tasks a node, each may use 2 of 2 cores; ',
+        ),
+        (
+            lambda n: [BoundTasks(('n1',), EACH_ITS_OWN if n else EACH_ALL)],
+            '16MiB: not all launches are alike: 2 tasks a node, each may use 2 of 2 cores in 2 launches; '
+            '2 tasks a node, each may use 1 of 2 cores in 10 launches; ',
+        ),
+    ],
+)
+def test_p22a_tasks_that_are_bound_otherwise_on_another_node_or_in_another_repetition_are_labelled(
+    plan, records, bound, said
+):
+    samples = [each._replace(bound=tuple(bound(each.repetition))) for each in records.samples]
+    found = [
+        each for each in findings(CASE, CaseSeen(plan, records._replace(samples=samples))) if each.rule == 'P22a'
+    ]
+    assert [(each.effect, each.sentence.startswith(said or '')) for each in found] == [('label', True)] * bool(said)
+
+
+def test_each_way_of_binding_is_said_once_with_its_nodes(records):
+    bound = (BoundTasks(('n1', 'n2'), EACH_ITS_OWN), BoundTasks(('n3',), EACH_ALL))
+    assert binding([each._replace(bound=bound) for each in records.samples]) == (
+        '2 tasks a node, each may use 1 of 2 cores (n1, n2)',
+        '2 tasks a node, each may use 2 of 2 cores (n3)',
+    )
 
 
 def test_r4_a_record_that_was_edited_is_invalid_and_one_without_a_chain_says_so(plan, records):

@@ -4,6 +4,7 @@ import pytest
 
 from seatrial.model.action import Course, Window
 from seatrial.model.metric import Metric, TaskTime
+from seatrial.model.record import BoundTasks
 from seatrial.model.units import MIB
 from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
 from seatrial.rules.registry import RULES, finding
@@ -65,6 +66,27 @@ def test_an_action_that_no_node_waited_for_may_not_have_reached_the_load(write, 
     metrics = (Metric('outage', outage_s, 's'), Metric('errors', failed, ''))
     launched = write._replace(plan=write.plan._replace(axis=AXES[axis]))
     assert [rule for rule in broken(changed(launched, metrics=metrics, course=course)) if rule == 'A4'] == rules
+
+
+@pytest.mark.parametrize(
+    ('cores', 'of_job', 'said'),
+    [
+        (('0', '0', '0', '0'), 4, 'on n1 4 tasks share 1 core, and 3 of 4 have no task; '),
+        (('0-1', '0-1', '0', '1'), 8, 'on n1 4 tasks share 2 cores, and 6 of 8 have no task; '),
+        (('0', '0', '1-7', '1-7'), 8, 'on n1 2 tasks share 1 core, and 5 of 8 have no task; '),
+        (('0', '1', '2', '3'), 4, None),
+        (('0-3',) * 4, 4, None),
+        (('0-1',) * 4, 2, None),  # there are no others
+        (('4-7',) * 4, 2, None),  # another node can have more than the first
+        (('0', '0'), 0, None),  # how many there are is not known
+        (('0', '7\x1b['), 4, None),
+    ],
+)
+def test_tasks_that_share_cores_are_labelled_where_others_have_no_task(write, cores, of_job, said):
+    launched = write._replace(bound=(BoundTasks(('n1',), cores),), cores=of_job)
+    found = [each for each in launch_findings(launched) if each.rule == 'P22']
+    assert [each.effect for each in found] == ['label'] * (said is not None)
+    assert all(each.sentence.startswith(said) for each in found)
 
 
 def test_a_good_write_and_a_cold_read_break_no_rule(write, read):

@@ -59,6 +59,12 @@ def test_a_reframe_that_was_asked_to_stop_is_no_reason(said_of, tmp_path, why):
     assert said_of() == ''
 
 
+def test_a_report_is_read_that_names_the_case_as_before_its_profile_was_part_of_it(said_of):
+    name = said_of.plan.case.name
+    said = said_of(name=f'Check %case={name}', case=name, fail_reason=BLOCKED, jobid='12')
+    assert said.startswith('ReFrame says: job b')
+
+
 def test_what_the_check_has_asked_already_stays(said_of):
     write_job_state(said_of.plan.records, 'Slurm says: x', '12')
     assert said_of(fail_reason=BLOCKED, jobid='12') == 'Slurm says: x'

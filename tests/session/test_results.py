@@ -229,6 +229,12 @@ def test_the_results_have_every_metric_of_a_launch_with_its_unit(ended):
     assert case['per_task'] == 1000
 
 
+def test_the_results_have_how_tasks_were_bound_where_it_was_recorded(of_cases):
+    _, results = of_cases({'Before': {}, 'Since': {'binding': ('1 task a node, each may use 1 of 1 core (n1)',)}})
+    assert ['binding' in case for case in results['cases']] == [False, True]
+    assert results['cases'][1]['binding'] == ['1 task a node, each may use 1 of 1 core (n1)']
+
+
 def test_the_results_have_every_fact_with_what_was_seen(ended):
     (case,) = ended(TWO, 6 * [1.0])[1]['cases']
     assert case['facts'] == [

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from typing import List, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 RANK_VARIABLES = ('OMPI_COMM_WORLD_RANK', 'PMIX_RANK', 'PMI_RANK', 'SLURM_PROCID')
 """Of Open MPI, PMIx, MPICH's Hydra and srun(1); the first that is there counts.
@@ -23,11 +23,14 @@ PLACE = 'SEATRIAL_PLACE'
 
 _MARKER = '../.seatrial-run.json'
 _RANK_HERE = 'seatrial-rank'
-_SAID = re.compile(rf'^{_RANK_HERE} (\d+) (\S+)\n', re.MULTILINE)
+_SAID = re.compile(rf'^{_RANK_HERE} (\d+) (\S+) ?(\S*)\n', re.MULTILINE)
+_ALLOWED = 'Cpus_allowed_list:'
 _RANK = functools.reduce(lambda rest, name: f'${{{name}-{rest}}}', reversed(RANK_VARIABLES), '')
 _IF_THE_SAME = (
     f'there=$(echo $(stat -c %i . {_MARKER} 2>/dev/null)); [ "$there" = "$1" ] && shift && '
-    f'read -r node </proc/sys/kernel/hostname && echo "{_RANK_HERE} {_RANK} $node" && exec "$@"; '
+    'read -r node </proc/sys/kernel/hostname && '
+    f'while read -r key cores && [ "$key" != {_ALLOWED} ]; do :; done </proc/self/status && '
+    f'echo "{_RANK_HERE} {_RANK} $node $cores" && exec "$@"; '
     f'echo "seatrial: $(pwd) was replaced by another on $(uname -n)" >&2; exit {NOT_THERE}'
 )
 
@@ -42,15 +45,36 @@ def inodes_of(directory: int) -> str:
 
 def only_in(inodes: str, argv: Tuple[str, ...]) -> Tuple[str, ...]:
     """The argv that becomes `argv` in the directory with these inodes, and nothing in another one. A shell, for it is
-    there in 2 ms and reads no file that nodes share; it says first which rank it is and where (hosts_said)."""
+    there in 2 ms and reads no file that nodes share; it says first which rank it is and where (places_said)."""
     return ('sh', '-c', _IF_THE_SAME, 'seatrial', inodes, *argv)
 
 
-def hosts_said(stdout: str) -> Tuple[str, Tuple[str, ...]]:
-    """What the program printed, and where each of its ranks ran; no host where not every rank has said so once."""
-    said = sorted((int(rank), host) for rank, host in _SAID.findall(stdout))
-    whole = [rank for rank, _ in said] == list(range(len(said)))
-    return _SAID.sub('', stdout), tuple(host for _, host in said) if whole else ()
+class RankPlace(NamedTuple):
+    """Where a rank ran. cores: that it may use, as the kernel lists them ('0-3,8'); empty: not said."""
+
+    rank: int
+    host: str
+    cores: str
+
+    @property
+    def line(self) -> str:
+        """As the rank says it."""
+        return f'{_RANK_HERE} {self.rank} {self.host} {self.cores}\n'
+
+
+def place_here(rank: int) -> RankPlace:
+    """Of this process, and of those that it starts or becomes."""
+    with open('/proc/self/status') as stream:
+        found = [line.split()[1] for line in stream if line.startswith(_ALLOWED)]
+    return RankPlace(rank, os.uname().nodename, ''.join(found))
+
+
+def places_said(stdouts: Sequence[str]) -> Tuple[Tuple[str, ...], Tuple[RankPlace, ...]]:
+    """What the programs printed, and where each rank of them ran; nothing where not every rank has said so once."""
+    found = [words for stdout in stdouts for words in _SAID.findall(stdout)]
+    said = sorted(RankPlace(int(rank), host, cores) for rank, host, cores in found)
+    whole = [each.rank for each in said] == list(range(len(said)))
+    return tuple(_SAID.sub('', stdout) for stdout in stdouts), tuple(said) if whole else ()
 
 
 def main(arguments: List[str]) -> int:
@@ -75,6 +99,7 @@ def main(arguments: List[str]) -> int:
         file = os.open(f'{prefix}.{rank}.{suffix}', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(file, descriptor)
         os.close(file)
+    os.write(1, place_here(rank).line.encode('ascii'))
     try:
         os.execvp(argvs[rank][0], argvs[rank])
     except OSError as error:

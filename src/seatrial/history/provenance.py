@@ -17,6 +17,7 @@ FACTS = {
     'environment': 'environment',
     'kernel': 'kernel',
     'tasks': 'tasks',
+    'binding': 'binding',
     'client_version': "file system's client",
     'seatrial': 'Seatrial',
     'commit': "Seatrial's commit",

@@ -18,8 +18,9 @@ from seatrial.workload.base import Entries
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
+from seatrial.workload.words import binding_words
 
-SCHEMA = 6  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
+SCHEMA = 7  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
 
 COLUMNS: dict[str, Any] = {
     'schema': pl.Int32,
@@ -51,6 +52,7 @@ COLUMNS: dict[str, Any] = {
     'environment': pl.String,
     'steers': pl.Boolean,
     'directory_bytes': pl.Int64,
+    'binding': pl.String,
 }
 """Every column in its order, with its type; docs/report.md says what they mean."""
 
@@ -63,6 +65,7 @@ SINCE: dict[int, tuple[str, ...]] = {
     ),
     5: ('label', 'state', 'used_percent', 'environment', 'steers'),
     6: ('directory_bytes',),
+    7: ('binding',),
 }
 """The columns that a version of the schema added; rows of an earlier one have no value there."""
 
@@ -112,8 +115,8 @@ def columns_of(version: int) -> dict[str, Any]:
 
 def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     """Rows of an earlier schema with the columns, units and labels of this one, so that a metric reads on: MiB/s,
-    ops/s and entries/s become B/s and op/s, '2clients' is '2tasks'. Sweeps over numbers of transfers have other
-    labels now."""
+    ops/s and entries/s become B/s and op/s, '2clients' is '2tasks', and so is the end of a check's name. Sweeps over
+    numbers of transfers have other labels now."""
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}
         factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
@@ -125,6 +128,7 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
             pl.col('value') * pl.col('unit').replace_strict(factors, default=1.0),
             pl.col('unit').replace(bases),
             pl.col('axis').replace(_AXES),
+            pl.col('check').str.replace('Clients$', 'Tasks'),
             *labels,
         )
     later = [name for since, names in SINCE.items() if since > version for name in names]
@@ -297,6 +301,7 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
         'valid': sample.valid_for(what.name),
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
         'directory_bytes': sample.directory_bytes,
+        'binding': '; '.join(dict.fromkeys(binding_words(each.cores) for each in sample.bound)) or None,
     }
 
 

@@ -37,6 +37,7 @@ from seatrial.judge.verdict import (
 from seatrial.model.metric import LOWER, Fact
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Drill, Finding, Records, Sample
+from seatrial.rules.binding import binding
 from seatrial.rules.case import CaseSeen, measured
 from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
@@ -115,6 +116,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         correlation=correlation,
         chain=records.chain or '',
         verified=verified(records),
+        binding=binding([each for samples in by_metric.values() for each in samples]),
     )
 
 

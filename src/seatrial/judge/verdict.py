@@ -124,6 +124,7 @@ class CaseResult:
     curves:   what expectations were judged on; unjudged: why the case is not judged, or empty
     chain:    the link of the last line of its record; empty where it has none
     verified: how much content was proved (F2), as a sentence; empty where nothing was
+    binding:  how its tasks were bound to cores, and where: a sentence for each way; empty where it was not recorded
     """
 
     case: Case
@@ -148,6 +149,7 @@ class CaseResult:
     correlation: float = 0.0  # of neighbouring repetitions, by which the intervals of the means are widened
     chain: str = ''
     verified: str = ''
+    binding: tuple[str, ...] = ()
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -1,7 +1,8 @@
-"""Lists of nodes in Slurm's notation."""
+"""Lists of nodes in Slurm's notation, and of cores in the kernel's."""
 
 import re
-from typing import Iterator, List, Tuple
+from functools import lru_cache
+from typing import FrozenSet, Iterator, List, Tuple
 
 MOST = 65_533  # nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)
 
@@ -9,6 +10,15 @@ MOST = 65_533  # nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less
 def expanded(hostlist: str) -> Tuple[str, ...]:
     """('n1', 'n2', 'm07') from 'n[1-2],m07', Slurm's notation; without asking slurmctld. Raises ValueError."""
     return tuple(name for piece in _pieces(hostlist) for name in _names(piece))
+
+
+@lru_cache(maxsize=4096)
+def cores_of(allowed: str) -> FrozenSet[str]:
+    """'0', '1' and '8' from '0-1,8', as in Cpus_allowed_list (proc(5)); none of what no kernel says."""
+    try:
+        return frozenset(expanded(f'[{allowed}]'))
+    except ValueError:
+        return frozenset()
 
 
 def _pieces(hostlist: str) -> Iterator[str]:

@@ -32,6 +32,14 @@ class NotTested(NamedTuple):
     reason: str
 
 
+class BoundTasks(NamedTuple):
+    """Nodes of a launch whose tasks may use the same cores."""
+
+    nodes: Tuple[str, ...]
+    # allowed to each task of one of these nodes, by its rank, as the kernel lists them: '0-3,8' (proc(5))
+    cores: Tuple[str, ...]
+
+
 class Sample(NamedTuple):
     """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time."""
 
@@ -63,6 +71,7 @@ class Sample(NamedTuple):
     # that directories and the run directory's own entries took on the device after it; None where entries were not
     # counted
     directory_bytes: Optional[int] = None
+    bound: Tuple[BoundTasks, ...] = ()  # where its tasks ran; empty where not all have said so
 
     @property
     def launch(self) -> str:
@@ -160,6 +169,7 @@ class Start(NamedTuple):
     # oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: nobody asked, or
     # Slurm gave no answer
     oversubscribe: str = ''
+    numa: Tuple[str, ...] = ()  # the cores of each NUMA node of this host, as in BoundTasks
 
 
 class Sized(NamedTuple):

@@ -6,8 +6,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from seatrial.model.metric import LONG_S, QUANTA, Measurement, Metric
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
-from seatrial.model.record import Finding
+from seatrial.model.record import BoundTasks, Finding
 from seatrial.model.units import approximate_size
+from seatrial.rules.binding import BIND, shared_cores
 from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, OfMetrics, findings, rule
 from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind, Phase
 from seatrial.workload.random import WAITING
@@ -49,6 +50,8 @@ class Launched(NamedTuple):
     memory:    that the files lie in memory and nowhere else, as a clause; or empty
     below:     what may answer reads from a cache that no counter sees, where the site says nothing; or empty
     kept:      why a read can have been answered from the memory of a node all the same, as a clause; or empty
+    bound:     where its tasks ran; empty where not all have said so
+    cores:     how many the job has on the runner's node; 0: not known
 
     Of data:
     before, after: the files that were there before and after the launch, by name with their size
@@ -72,6 +75,8 @@ class Launched(NamedTuple):
     measurement: Measurement
     meant: Tuple[str, ...] = ()
     kept: str = ''
+    bound: Tuple[BoundTasks, ...] = ()
+    cores: int = 0
     memory: str = ''
     below: str = ''
     before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
@@ -250,6 +255,14 @@ _invalid(
     'the engine did something else than it was asked; see its raw output in the records',
     "the engine's own account of its parameters; Darshan's log of one repetition",
 )
+
+
+_label(
+    'P22',
+    'The tasks of a node share cores only where it has fewer cores than tasks',
+    BIND,
+    'proc(5), Cpus_allowed_list of each task; on other nodes the job is taken to have as many cores as on its first',
+)(lambda launched: shared_cores(launched.bound, launched.cores))
 
 
 @_invalid_data(

@@ -76,9 +76,12 @@ def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
 
 
 def _case_name(test: Mapping[str, Any]) -> str:
-    """As Case.name: a check's name in ReFrame begins with its class, and its case ends with the profile."""
-    where = str(test['case']).rpartition('/')[0]
-    return f'{str(test["name"]).split()[0]}/{test["system"]}:{test["partition"]}/{where}'
+    """As Case.name: a check's name in ReFrame begins with its class, and its case ends with the profile. In reports
+    of Seatrial before 0.2 the case was Case.name itself: Check/partition/file system/layout/2n."""
+    case = str(test['case'])
+    if case.count('/') == 4:
+        return case
+    return f'{str(test["name"]).split()[0]}/{test["system"]}:{test["partition"]}/{case.rpartition("/")[0]}'
 
 
 def _said_by_reframe(test: Mapping[str, Any]) -> str:

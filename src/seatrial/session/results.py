@@ -285,6 +285,8 @@ def _finite(data: Any) -> Any:
 def _plain(case: CaseResult) -> dict[str, Any]:
     data = dataclasses.asdict(case)
     del data['curves']
+    if not case.binding:  # as in results of records that say nothing of it
+        del data['binding']
     data['expectations'] = [_plain_expectation(each) for each in case.expectations]
     data['facts'] = [fact._asdict() for fact in case.facts]
     data['darshan'] = to_json(case.darshan)

@@ -2,6 +2,7 @@
 
 from typing import Dict, Iterable, List, Sequence, Tuple, TypeVar
 
+from seatrial.model.hostlist import cores_of
 from seatrial.model.units import format_size
 
 K = TypeVar('K')
@@ -51,3 +52,10 @@ def span(numbers: Iterable[int]) -> str:
     """The least and the greatest of some whole numbers: '1 to 4', or '4'."""
     ordered = sorted(numbers)
     return ' to '.join(dict.fromkeys(str(number) for number in (ordered[0], ordered[-1])))
+
+
+def binding_words(cores: Sequence[str]) -> str:
+    """'4 tasks a node, each may use 1 of 4 cores', whichever cores they are. cores: as in BoundTasks."""
+    allowed = [cores_of(each) for each in cores]
+    of_each, together = span({len(each) for each in allowed}), len(frozenset().union(*allowed))
+    return f'{counted(len(allowed), "task")} a node, each may use {of_each} of {counted(together, "core")}'

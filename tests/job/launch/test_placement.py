@@ -2,6 +2,7 @@
 
 import pytest
 
+from seatrial.engine.dispatch import RankPlace
 from seatrial.job.launch import placement
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
@@ -14,6 +15,36 @@ n=${2#-n}; shift 4
 rank=0
 while [ $rank -lt $n ]; do %s "$@" || exit; rank=$((rank + 1)); done
 """
+
+
+PLACES = [
+    (0, 'n1.cluster', '0'),
+    (1, 'n1.cluster', '1'),
+    (2, 'n2', '0'),
+    (3, 'n2', '1'),
+    (4, 'n3', '0'),
+    (5, 'n3', '0'),
+]
+
+
+@pytest.mark.parametrize(
+    ('places', 'tasks', 'found'),
+    [
+        (PLACES, 6, ((('n1', 'n2'), ('0', '1')), (('n3',), ('0', '0')))),
+        (PLACES[:1], 2, ((('n1',), ('0', '0')),)),  # one process makes both tasks
+        ([*PLACES[:5], (5, 'n3', '')], 6, ()),
+        ([], 2, ()),
+    ],
+)
+def test_nodes_whose_tasks_may_use_the_same_cores_are_one_row(places, tasks, found):
+    assert placement.bound([RankPlace(*each) for each in places], tasks) == found
+
+
+def test_the_cores_of_each_numa_node_are_listed_by_its_number(tmp_path):
+    for number, cores in ((10, '20-21'), (2, '4-5\n'), (0, '0-3')):
+        (tmp_path / f'node{number}').mkdir()
+        (tmp_path / f'node{number}' / 'cpulist').write_text(cores)
+    assert placement.numa(str(tmp_path)) == ('0-3', '4-5', '20-21')
 
 
 def point(nodes, tasks):

@@ -9,6 +9,7 @@ import pytest
 
 from seatrial.engine.barrier import VARIABLE
 from seatrial.engine.base import Command
+from seatrial.engine.dispatch import place_here
 from seatrial.job.launch import processes
 from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, processes_of
 from seatrial.model.launcher import LAUNCHERS
@@ -140,7 +141,9 @@ def test_where_a_launcher_finds_another_directory_by_the_path_nothing_is_started
     spread = POINT._replace(tasks=2, tasks_per_node=1)
     started = processes_of(command, Launcher('hydra'), spread, str(place / 'raw'))
     with opened(place / 'data') as where:
-        outcome = carry_out(command, started, str(place / 'raw'), where, 60.0, bool).outcome
+        finished = carry_out(command, started, str(place / 'raw'), where, 60.0, bool)
+    outcome = finished.outcome
+    assert finished.places == (() if swapped else (place_here(0), place_here(1)))
     right = place / ('data.away' if swapped else 'data')
     wrong = place / ('data' if swapped else 'data.copy')
     assert (len(os.listdir(right)), os.listdir(wrong)) == (0 if swapped else 2, [])
@@ -160,6 +163,12 @@ def test_it_has_its_inputs_no_terminal_no_language_of_the_user_and_a_session_of_
 
 
 # What is seen of it
+
+
+def test_processes_of_this_node_may_use_the_cores_of_the_runner(place):
+    ran = run(place, 'grep Cpus_allowed_list /proc/self/status', 'true')
+    assert ran.places == (place_here(0), place_here(1))
+    assert ran.outcome.stdouts[0].split() == ['Cpus_allowed_list:', ran.places[0].cores]
 
 
 def test_each_process_has_its_streams_its_exit_status_and_its_outputs(place):

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from seatrial.check.staging import write_runner
+from seatrial.engine.dispatch import place_here
 from seatrial.job import __main__ as command
 from seatrial.job.sequence.recorder import AlreadyRecorded
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice
-from seatrial.model.record import SAMPLES
+from seatrial.model.record import SAMPLES, BoundTasks
 from seatrial.model.units import KIB
+from seatrial.rules.binding import binding
 from seatrial.workload.access import data_access
 
 pytestmark = pytest.mark.usefixtures('short_launches')
@@ -53,6 +55,14 @@ def test_the_files_of_a_pattern_that_only_reads_are_prepared_once_and_never_meas
     stages = [(sample.stage, sample.phase) for sample in ran.records.samples]
     assert stages[:3] == [('prepare', 'write'), ('warmup', 'read'), ('prepare', 'write')]
     assert stages[3:] == [('measured', 'read')] * 4
+
+
+def test_every_launch_is_recorded_with_the_cores_that_its_tasks_may_use(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(), tasks=2))
+    here = place_here(0)
+    alike = BoundTasks((here.host.partition('.')[0],), (here.cores, here.cores))
+    assert {sample.bound for sample in ran.records.samples} == {(alike,)}
+    assert ran.result.binding == binding(ran.records.samples)
 
 
 def test_the_figure_of_a_sample_is_that_of_the_engine(lab, stub_fio):

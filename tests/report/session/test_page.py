@@ -78,13 +78,19 @@ def holding(make, text):
     plan = make.plan(check=f'Check{text}', path=f'/{text}', name=text)
     records = make.records(plan, make.even_rates(plan), labels=(Finding('P18a', 'label', text),), host=f'h{text}')
     start = records.start._replace(
-        version=text, program=text, kernel=text, python=text, skipped=(f'ior: {text}',), run_directory=f'/{text}'
+        numa=(text, '2-3'),
+        version=text,
+        program=text,
+        kernel=text,
+        python=text,
+        skipped=(f'ior: {text}',),
+        run_directory=f'/{text}',
     )
     case = make.case(plan, records._replace(start=start))
     made = make.sample(plan, '2MiB', 'write', 0, {'write': 100.0 * MIB}, command=(shlex.join(['echo', text]),))
     made = made._replace(links=((text, text),), directories=(text,), environment=(f'A={text}',), directory=f'/{text}')
     case = replace(case, steps={'2MiB': [LaunchEvidence(made, {text: text})]})
-    result = replace(case.result, reasons=(f'write@2MiB: FAIL: {text}',), verdict=Verdict.FAIL)
+    result = replace(case.result, reasons=(f'write@2MiB: FAIL: {text}',), verdict=Verdict.FAIL, binding=(text,))
     session = make.session(replace(case, result=result), notices=(text,), label=text)
     return replace(session, site=text, seatrial=text)
 
@@ -139,6 +145,10 @@ def test_no_text_of_metadata_changes_the_structure_of_the_page(make, plain, text
     found = Seen(page(holding_metadata(make, text)))
     assert found.elements == plain['metadata'].elements
     assert found.faults == found.open == []
+
+
+def test_the_page_says_how_tasks_were_bound_and_which_cores_a_numa_node_has(plain):
+    assert 'Binding aaz cores of the NUMA nodes of haaz: aaz; 2-3' in plain['data'].said
 
 
 def test_ids_are_unique_and_every_link_leads_to_one(seen):

@@ -1,6 +1,7 @@
 """Where a launcher puts the tasks, proved by a launch that does no I/O, before one that does (rules T11, P17); also
 which nodes the allocation has, whether it shares them, and which of the partition it was not given."""
 
+import glob
 import os
 import platform
 import re
@@ -8,16 +9,16 @@ import sys
 from collections import Counter
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from seatrial.engine.dispatch import RANK_VARIABLES
+from seatrial.engine.dispatch import RANK_VARIABLES, RankPlace
 from seatrial.engine.node_program import module_argv
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import ask
 from seatrial.model.hostlist import expanded
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
-from seatrial.model.record import NotTested
+from seatrial.model.record import BoundTasks, NotTested
 from seatrial.rules.places import short
-from seatrial.workload.words import LISTED, counted
+from seatrial.workload.words import LISTED, by_key, counted
 
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
 """A launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
@@ -83,6 +84,16 @@ def said_by_nodes(
     return answers, fault
 
 
+def bound(places: Sequence[RankPlace], tasks: int) -> Tuple[BoundTasks, ...]:
+    """Where the tasks of a launch ran, by what its processes have said, each of which makes as many of the tasks;
+    nothing where one has not said it."""
+    if not all(each.cores for each in places):
+        return ()
+    of_nodes = by_key((short(each.host), each.cores) for each in places for _ in range(tasks // len(places)))
+    alike = by_key((tuple(cores), node) for node, cores in of_nodes.items())
+    return tuple(BoundTasks(tuple(nodes), cores) for cores, nodes in alike.items())
+
+
 def _misplaced(said: str, point: Point) -> Optional[str]:
     words = [line.split() for line in said.splitlines() if line.startswith(MARK)]
     hosts = Counter(host for _, _, host in (line for line in words if len(line) == 3))
@@ -126,6 +137,15 @@ def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
     answer = ask(['scontrol', 'show', 'job', job], ANSWER_S) if job else None
     said = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
     return said.group(1) if said else ''
+
+
+def numa(devices: str = '/sys/devices/system/node') -> Tuple[str, ...]:
+    """The cores of each NUMA node of this host, as the kernel lists them; nothing where it has none to tell."""
+    found = {}
+    for path in glob.glob(f'{devices}/node[0-9]*/cpulist'):
+        with open(path) as stream:
+            found[int(path.split('/node')[-1].partition('/')[0])] = stream.read().strip()
+    return tuple(found[number] for number in sorted(found))
 
 
 def of_sinfo(text: str) -> Tuple[NotTested, ...]:

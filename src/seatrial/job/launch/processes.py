@@ -13,7 +13,7 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
-from seatrial.engine.dispatch import PLACE, hosts_said, inodes_of, only_in
+from seatrial.engine.dispatch import PLACE, RankPlace, inodes_of, only_in, place_here, places_said
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.start_together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
@@ -37,10 +37,12 @@ class LaunchGivenUp(Exception):
 
 
 class Finished(NamedTuple):
-    """What a launch left, and the bytes that the block layer fetched for its processes."""
+    """What a launch left, the bytes that the block layer fetched for its processes, and where each of these ran; no
+    place where not all have said so."""
 
     outcome: Outcome
     read_bytes: int
+    places: Tuple[RankPlace, ...] = ()
 
 
 def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
@@ -125,12 +127,13 @@ def carry_out(
         reports = {} if command.own_barrier else barrier.reports
     outputs = tuple(_text(path) for path in command.outputs)
     outcome = finished.outcome._replace(outputs=outputs)
-    if processes.words:
-        stdout, hosts = hosts_said(outcome.stdouts[0])
-        outcome = outcome._replace(stdouts=(stdout,), hosts=hosts)
     if processes.ranks:
         outcome = _by_rank(outcome, raw, processes.ranks, reports)
-    return finished._replace(outcome=outcome)
+    if not processes.words and not processes.ranks:
+        return finished._replace(outcome=outcome, places=tuple(map(place_here, range(len(processes.argvs)))))
+    stdouts, places = places_said(outcome.stdouts)
+    hosts = tuple(each.host for each in places) if processes.words else ()
+    return finished._replace(outcome=outcome._replace(stdouts=stdouts, hosts=hosts), places=places)
 
 
 def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:

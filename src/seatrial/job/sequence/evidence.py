@@ -13,7 +13,7 @@ from seatrial.job.sequence.contents import contents
 from seatrial.model.metric import Measurement
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
-from seatrial.model.record import Finding
+from seatrial.model.record import BoundTasks, Finding
 from seatrial.rules.contents import Written
 from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
 from seatrial.rules.places import short
@@ -80,12 +80,20 @@ class Evidence:
             else:
                 self._forget_metadata()
 
-    def seen(self, measurement: Measurement, read_bytes: int, lived_s: float = 0.0, beside_s: float = 0.0) -> Seen:
+    def seen(
+        self,
+        measurement: Measurement,
+        read_bytes: int,
+        lived_s: float = 0.0,
+        beside_s: float = 0.0,
+        bound: Tuple[BoundTasks, ...] = (),
+    ) -> Seen:
         """What the rules say now that it has ended. read_bytes: that the block layer fetched for its processes."""
         setup = self._setup
         found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
         launched = launched._replace(memory=setup.memory, below=setup.below)
+        launched = launched._replace(bound=bound, cores=len(os.sched_getaffinity(0)))
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
             nothing_shows = fetched is None and self._phase.reads and not setup.counted

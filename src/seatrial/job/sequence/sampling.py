@@ -5,7 +5,7 @@ import functools
 import os
 import socket
 import time
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome, measured
 from seatrial.engine.failed_call import NO_ROOM, FailedCall, failed_call
@@ -13,6 +13,7 @@ from seatrial.filesystem.base import Lost
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
 from seatrial.job.launch import blocked
+from seatrial.job.launch.placement import bound
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen
@@ -23,7 +24,7 @@ from seatrial.model.ask import free_room
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
 from seatrial.model.quoting import shell_line
-from seatrial.model.record import Finding, Sample, Sized
+from seatrial.model.record import BoundTasks, Finding, Sample, Sized
 from seatrial.model.units import approximate_size
 from seatrial.rules import places
 from seatrial.rules.contents import PROOF
@@ -88,6 +89,7 @@ def take(
         directories=command.directories,
         raw_digest=trial.recorder.keep(raw, RawLaunch(command, attempt.outcome)) if attempt.measurement else '',
         directory_bytes=attempt.seen.directory_bytes,
+        bound=attempt.bound,
     )
     trial.recorder.write(sample)
     if any(each.rule == 'E2' for each in sample.findings):
@@ -147,6 +149,7 @@ class _Attempt:
         self.outcome = Outcome((), (), (), ())
         self.measurement: Optional[Measurement] = None
         self.seen = Seen((), '', None)
+        self.bound: Tuple[BoundTasks, ...] = ()
         self.findings: List[Finding] = []
         self.connections: Any = None
 
@@ -223,7 +226,7 @@ class _Attempt:
         amount = kind_of(point.kind).amount(point)
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
-        self.outcome = finished.outcome
+        self.outcome, self.bound = finished.outcome, bound(finished.places, point.tasks)
         self.measurement = measured(setup.engine, phase, point, command, finished.outcome)
         setup.run.verify()  # behind what the engine says: storage that fails fails this too
         times = finished.outcome.processes
@@ -234,7 +237,7 @@ class _Attempt:
         if any(STEP_AWAITED in text for text in finished.outcome.stderrs):
             lived_s = 0.0  # how much of it was the engine's is not known
         beside_s = min(trial.beside_s.get(command.scope, ()), default=0.0)
-        self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s)
+        self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s, self.bound)
         after = self._after()
         left_out = set() if self.stage in ('measured', places.CONFIRM) else {*TOO_SHORT, *OF_TIME}
         if any(each.rule == 'P20' for each in after):

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.rundir import RunDirectory
-from seatrial.job.launch.placement import allocated, misplaced, not_tested, oversubscribe
+from seatrial.job.launch.placement import allocated, misplaced, not_tested, numa, oversubscribe
 from seatrial.job.sequence.evidence import Setup
 from seatrial.job.sequence.provenance import disagreement, provenance
 from seatrial.job.sequence.recorder import Recorder
@@ -64,6 +64,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             servers=targets.servers,
             provenance=provenance(chosen.program, chosen.engine.mpi, starter) if chosen else Provenance(),
             oversubscribe=oversubscribe() if plan.contract else '',
+            numa=numa(),
         )
     )
     for each in found:
