@@ -90,8 +90,9 @@ def test_a_session_that_is_not_there_is_refused(past, verify):
     assert "there is no session '2025'" in verify('2025').err
 
 
-def test_results_that_nobody_has_edited_are_verified(results, verify):
-    said = verify()
+@pytest.mark.parametrize('by', ['newest', 'path'])
+def test_results_that_nobody_has_edited_are_verified(results, verify, by):
+    said = verify(*([str(results.parent)] if by == 'path' else []))
     assert said.status == 0, said.out
     assert f'verified  session {SESSION}' in said.out
 

@@ -188,7 +188,7 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
     night = watch.last
     lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
     lines += [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
-    lines.append(('trial', f'{watch.site}, profile {watch.profile}{", " if watch.calendar else ""}{watch.calendar}'))
+    lines.append(('trial', f'{watch.site}, profile {watch.profile}, {watch.calendar or "not scheduled"}'))
     if night is None:
         lines.append(('last run', 'none has ended yet'))
     else:
