@@ -249,7 +249,7 @@ def test_a_contract_of_another_workload_is_found_by_its_key(made, command, old, 
     assert f'contract.yaml: criteria[0].{key}: asks for ' in said.out
 
 
-PAGES = ('index.html', 'junit.xml', 'summary.md')
+PAGES = ('index.html', 'summary.md', 'commands.txt')
 FORMS = ('index.html', *FILES, *(f'sessions/{SESSION}/report/{name}' for name in PAGES))
 
 
