@@ -192,7 +192,7 @@ def test_verdicts_of_another_version_of_seatrial_are_not_compared(results, verif
     monkeypatch.setattr(seatrial, '__version__', '99')
     said = verify()
     assert said.status == 13
-    assert f'its verdicts are others, which proves nothing: Seatrial {written} judged on the day' in said.out
+    assert f'its verdicts differ, which proves nothing: Seatrial {written} judged on the day' in said.out
 
 
 @pytest.mark.slow

@@ -191,7 +191,7 @@ def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) ->
     found += [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != whole.chain)
     why = _judged_otherwise(folder, plans, said, whole) if verdicts else ''
     if why:
-        return found, [f'its verdicts are others, which proves nothing: {why}', *verdicts]
+        return found, [f'its verdicts differ, which proves nothing: {why}', *verdicts]
     return [*found, *verdicts], []
 
 

@@ -177,12 +177,12 @@ def verdict_sentence(session: SessionResult) -> str:
         how = 'fails' if session.verdict is Verdict.FAIL else 'is undecided'
         return f'A relation between checks, which the site has made a criterion, {how}: {decisive[0].words}.'
     if not hit and session.left_out:
-        return 'All that was measured is valid, but it is not whole, so nothing is accepted.'
+        return 'All that was measured is valid, but parts are missing, so nothing is accepted.'
     return {
         Verdict.FAIL: f'{of_all} fail{verb}: it is proved that the system does not do what was asked.',
         Verdict.INVALID: f'{of_all} {is_} invalid; measure again once the cause is fixed.',
         Verdict.INCOMPLETE: f'{of_all} did not run to the end; what was not measured proves nothing.',
-        Verdict.INCONCLUSIVE: f'{of_all} {is_} valid and undecided.',
+        Verdict.INCONCLUSIVE: f'{of_all} {is_} valid, but a criterion cannot be decided.',
     }[session.verdict]
 
 

@@ -196,7 +196,7 @@ def plan_in(file: Path) -> TrialPlan:
     try:
         plan = read_plan(str(file))
     except FormError as error:
-        raise NotReadable(f'{file}: {error}; it is of another version of Seatrial') from None
+        raise NotReadable(f'{file}: {error}; use the Seatrial version that wrote it') from None
     if plan.profile not in PROFILES:
         raise NotReadable(f'{file}: profile: {show(plan.profile)} is none; it can be {", ".join(PROFILES)}')
     fault = next(filter(None, map(form_fault, plan.points)), None if plan.points else 'there are none')
