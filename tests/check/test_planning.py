@@ -121,7 +121,7 @@ def test_a_session_can_be_restricted_to_a_check_a_family_or_a_system(session):
 def test_a_node_sweep_needs_a_second_node(session):
     assert [case.nodes for case in cases_of(session, NODES)] == [2, 2]
     assert {(case.nodes, why) for case, why in not_applicable(session, NODES).items()} == {
-        (1, 'a single node has none to be compared with')
+        (1, 'one node cannot be compared with another; give the trial two or more')
     }
 
 
@@ -185,7 +185,7 @@ def test_a_check_of_every_point_is_no_part_of_a_smoke_test(session):
     assert HERE in cases_of(smoke, SIZES)
     fine = replace(SIZES, every_point=True)
     assert cases_of(smoke, fine) == []
-    assert not_applicable(smoke, fine)[HERE].endswith('which no smoke test does; choose another profile')
+    assert not_applicable(smoke, fine)[HERE].startswith('too long for a smoke test')
 
 
 def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
@@ -227,7 +227,7 @@ def test_as_many_tasks_read_raw_devices_as_can_be_dealt_to_them_alike(session):
 @pytest.mark.parametrize(
     ('devices', 'nodes', 'why'),
     [
-        ((), 1, 'write file_systems.scratch.devices'),
+        ((), 1, '(file_systems.scratch.devices)'),
         (('/dev/sda',), 2, 'raw devices are read on one node'),
         ([f'/dev/sd{letter}' for letter in 'abcdefghi'], 1, 'raise tasks_per_node under partitions.lab:io'),
     ],
@@ -441,12 +441,12 @@ def test_a_sweep_over_targets_that_the_site_lists_has_those(session):
     points = points_in(listed, OSTS, on('Osts'))
     assert [(point.label, asked(point.layout).osts) for point in points] == [('ost0000', (0,)), ('ost0007', (7,))]
     assert plan_of(listed, OSTS, on('Osts')).target.listed == ('OST', 'MDT')
-    assert not_applicable(listed, MDTS)[on('Mdts')] == 'a single MDT has none to be compared with'
+    assert not_applicable(listed, MDTS)[on('Mdts')] == 'one MDT cannot be compared with another; list two or more'
 
 
 def test_what_cannot_be_there_is_said_with_the_reason_and_the_remedy(session):
     assert not_applicable(session, OSTS) == {
-        on('Osts', 'wide'): "it sets layouts of its own; it is measured once, under 'default'",
+        on('Osts', 'wide'): "this check sets layouts itself; it runs once, under 'default'",
         on('Osts', file_system='home'): 'no layout: the server decides where a file lies',
     }
     assert not_applicable(session, MDTS)[on('Mdts')].endswith('write mdts: under file_systems.scratch')

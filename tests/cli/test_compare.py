@@ -96,7 +96,7 @@ def test_sessions_are_named_by_name_label_or_date(compare, upgraded, past, wante
         (('before', 'after', '--effect=0'), '--effect'),
         (('before', 'after', '--effect=nan'), 'nan is no number'),
         (('2026-10-06..2026-10-04', 'after'), 'write 2026-10-04..2026-10-06'),
-        (('before,', 'after'), 'a session without a name'),
+        (('before,', 'after'), 'empty session name'),
     ],
 )
 def test_what_cannot_be_compared_is_refused(compare, upgraded, sides, said):
@@ -163,7 +163,7 @@ def test_of_several_configurations_one_is_chosen_and_what_is_unknown_of_it_is_sa
     assert 'read: unknown of all' in lines
     assert lines[-2:] == [
         'chosen for write: pool1',
-        'BUT nobody knows whether it meets capacity>=2TB: that figure of pool1 is unknown',
+        'BUT it is unknown whether it meets capacity>=2TB: pool1 has no such figure',
     ]
 
 

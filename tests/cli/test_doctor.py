@@ -73,7 +73,7 @@ def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, r
 @pytest.mark.parametrize(
     ('slurm', 'job', 'said'),
     [
-        (True, '', 'in no job of Slurm: what a compute node has is shown there, by srun seatrial doctor'),
+        (True, '', 'no Slurm job: for what a compute node has, run srun seatrial doctor'),
         (True, '12', 'a node of job 12 of Slurm'),
         (False, '', ''),
     ],
@@ -195,7 +195,7 @@ def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
     said = doctor().out
     assert re.search(r'^ +the driver of posix: tried on \S', said, re.MULTILINE)
     assert seatrial.__version__ in said and f'ReFrame {importlib.metadata.version("ReFrame-HPC")}' in said
-    assert re.search(r'^ +no layout: it has none that a user could set', said, re.MULTILINE)
+    assert re.search(r'^ +no layout: this file-system type has no layouts to set', said, re.MULTILINE)
 
 
 def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, monkeypatch):

@@ -65,7 +65,7 @@ def test_a_file_that_is_there_is_left_and_refused(command, machine, name):
     folder.mkdir()
     (folder / name).write_text('mine')
     said = command('init', folder)
-    assert (said.status, said.err.startswith(f'seatrial: {folder / name}: it is there already')) == (64, True)
+    assert (said.status, said.err.startswith(f'seatrial: {folder / name}: a site is there already')) == (64, True)
     assert {each.name: each.read_text() for each in folder.iterdir()} == {name: 'mine'}
 
 

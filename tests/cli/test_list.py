@@ -52,15 +52,15 @@ def test_a_check_of_layouts_is_shown_as_not_applicable_where_there_are_none_and_
     (site.checks / 'files' / 'striping.py').write_text(LAYOUTS)
     said = on_site('list', '--why')
     assert said.out.startswith('2 cases')
-    assert 'not applicable: Striping on local:default/scratch/default/1n: no layout: it has none' in said.out
+    assert 'not applicable: Striping on local:default/scratch/default/1n: no layout: this file-system' in said.out
     said = on_site('list', 'Striping')
     assert said.status == 64
-    assert '1 not applicable: no layout: it has none that a user could set' in said.err
+    assert '1 not applicable: no layout: this file-system type has no layouts to set' in said.err
 
 
 def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
     said = on_site('list').out
-    assert 'scratch: no layout: it has none that a user could set' in said
+    assert 'scratch: no layout: this file-system type has no layouts to set' in said
     assert 'At risk: 1 node at a time. A launch that hangs is killed, at the earliest after ' in said
     assert re.search(r' after \S+ min plus ten times the time it should take; Slurm drains nodes ', said)
 

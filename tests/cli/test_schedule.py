@@ -348,6 +348,16 @@ def test_removing_takes_the_jobs_out_and_leaves_log_and_metrics(on_site, submits
     assert 'nothing is enabled' in on_site('schedule', '--remove').out
 
 
+def test_status_announces_no_run_of_what_was_removed_until_it_is_enabled_again(on_site, submits, cluster, command):
+    submits.trial.write_text(f"{submits.trial.read_text()}schedule: {{nightly: {{at: '02:00'}}}}\n")
+    on_site('schedule', '--install')
+    on_site('schedule', '--remove')
+    said = command('status', f'--site={submits.folder}').out
+    assert ('profile nightly, not scheduled' in said, 'next run' in said) == (True, False)
+    on_site('schedule', '--install')
+    assert 'next run' in command('status', f'--site={submits.folder}').out
+
+
 @pytest.mark.parametrize('form', ['sbatch', 'scrontab'])
 def test_what_is_in_force_without_a_record_is_taken_out_all_the_same(on_site, submits, cluster, form):
     cluster.set(scrontab=form == 'scrontab', crontab='# mine\n')

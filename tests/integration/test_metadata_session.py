@@ -101,7 +101,7 @@ def test_in_memory_no_listing_is_called_cold_and_on_glusterfs_the_first_one_is(s
 
 
 NO_LAYOUT = {
-    'disk': 'no layout: it has none that a user could set',
+    'disk': 'no layout: this file-system type has no layouts to set',
     'gluster': 'no layout: a volume places each file by the hash of its name, for all users alike',
 }
 

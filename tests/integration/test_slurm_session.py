@@ -1,7 +1,6 @@
 """A session through a real Slurm, whose MPICH reaches the ranks by srun and by mpiexec; nothing of the lab outlives
 it."""
 
-import html
 import json
 import os
 import re
@@ -99,12 +98,12 @@ def session(tmp_path_factory):
 
 
 def repeated(sessions, environment):
-    """What comes of the commands that the report shows for a point of two nodes, in an allocation of two nodes."""
+    """What comes of the commands that the report has for a point of two nodes, in an allocation of two nodes."""
     (folder,) = sessions.iterdir()
-    page = (folder / 'report' / 'index.html').read_text()
+    text = (folder / 'report' / 'commands.txt').read_text()
     done = set()
-    for check, text in re.findall(r'<pre[^>]*aria-label="again: (\w+), [^>]*>(.*?)</pre>', page, re.S):
-        lines = html.unescape(text)
+    for point in text.split('#### ')[1:]:
+        check, lines = point.partition('/')[0], point.partition('\n## again, leaving the records as they are\n')[2]
         partition = 'io' if '\ncd /dev/shm ' in lines else 'compute'
         if not lines.startswith('# In an allocation of 2 nodes') or (check, partition) in done:
             continue

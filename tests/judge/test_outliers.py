@@ -100,7 +100,7 @@ def test_noise_in_which_a_slow_node_could_hide_is_no_pass():
     rng = random.Random(5)
     result = judged(node_plan(4), lambda *_: rng.gauss(100.0, 30.0) * MIB)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert 'where 10 % was aimed at' in ' '.join(result.reasons)
+    assert 'wider than the 10 % aimed at' in ' '.join(result.reasons)
 
 
 @pytest.mark.parametrize('repeat', [0, 3])

@@ -41,8 +41,8 @@ def made(parts):
         ),
         (CONTRACT, 100.0, 'dd', 'inside', 'inside', ''),  # it is for every engine
         (CONTRACT, 80.0, 'fio', 'outside', 'outside', ''),
-        (CONTRACT, 90.2, 'fio', 'inside', 'undecided', 'is not wholly'),
-        (CONTRACT, 89.8, 'fio', 'outside', 'undecided', 'is not wholly'),
+        (CONTRACT, 90.2, 'fio', 'inside', 'undecided', 'crosses the bound'),
+        (CONTRACT, 89.8, 'fio', 'outside', 'undecided', 'crosses the bound'),
         (CONTRACT, 130.0, 'ior', 'inside', 'inside', ''),
         (BASELINE, 130.0, 'ior', 'outside', 'outside', ''),
         (BASELINE, 50.0, 'fio', 'outside', 'undecided', ''),  # which is of another engine

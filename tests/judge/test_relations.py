@@ -81,7 +81,7 @@ def test_the_sentence_says_what_was_found_in_plain_words():
     points = {'64KiB': samples(100.0), '1MiB': samples(108.0), '4MiB': samples(103.0)}
     assert insensitive(points, 1.105, 'transfer sizes').sentence == (
         'largest ratio between two transfer sizes 1.08 (1MiB over 64KiB), '
-        '90 % simultaneous interval 1.069-1.087, margin 1.105: holds'
+        '90 % simultaneous interval 1.069 to 1.087, margin 1.105: holds'
     )
 
 
@@ -178,7 +178,7 @@ def test_a_sweep_that_falls_steadily_falls_with_its_axis():
     found = falls_with({'2': samples(100), '32': samples(80), '2048': samples(50)}, 'objects')
     assert found.verdict == 'holds'
     assert found.sentence == (
-        '2048 over 2 is 0.5, 90 % interval 0.4967-0.5033, limit 1; '
+        '2048 over 2 is 0.5, 90 % interval 0.4967 to 0.5033, limit 1; '
         'rank correlation with objects -1.00, limit -0.8: holds'
     )
 
@@ -198,7 +198,7 @@ def test_the_rank_correlation_is_that_of_scipy(means):
 def test_a_metric_that_is_enough_times_another_is_at_least_that():
     found = at_least(samples(120), samples(100), 1.05, ('read', 'write'))
     assert found.verdict == 'holds'
-    assert found.sentence == 'read over write is 1.2, 90 % interval 1.192-1.208, wanted at least 1.05: holds'
+    assert found.sentence == 'read over write is 1.2, 90 % interval 1.192 to 1.208, wanted at least 1.05: holds'
 
 
 @pytest.mark.parametrize(('over', 'verdict'), [(102, 'fails'), (105, 'undecided'), (120, 'holds')])

@@ -175,7 +175,7 @@ def test_what_was_taken_back_says_why_with_its_interval(many):
     (reason, *_) = many(0.97, 20).cases[0].reasons
     assert (
         'is outside' in reason
-        and 'of so many criteria one may look so by chance (0.43 %, where at most 0.12 % is a FAIL; Holm)' in reason
+        and 'with this many criteria one may miss by chance (0.43 %, where at most 0.12 % is a FAIL; Holm)' in reason
     )
 
 

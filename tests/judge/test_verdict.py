@@ -68,8 +68,8 @@ def test_a_noisy_figure_that_nothing_is_asked_of_is_measured_and_says_why_there_
 ):
     result = judged(around(100.0, 0.5))
     assert (result.verdict, result.reasons) == (Verdict.MEASURED, ())
-    said = '6 valid repetitions until the time budget was exhausted: +-40.1 %, where 10 % was aimed at'
-    assert result.metrics[0].why == said
+    said = '6 valid repetitions until the time budget was exhausted: its interval is +-40.1 %, wider than the 10 %'
+    assert result.metrics[0].why == f'{said} aimed at'
 
 
 def test_one_launch_that_is_not_valid_makes_its_metric_invalid(judged, around):

@@ -71,7 +71,7 @@ def test_of_the_metrics_of_a_point_the_noisy_one_says_why_its_repetitions_ended(
     rates = {**dict.fromkeys(planned_metrics(BOTH), STEADY), 'file_stat@flat': NOISY}
     result = judge_case(BOTH, records_of(BOTH, rates))
     assert list(whys(result)) == ['file_stat@flat']
-    assert whys(result)['file_stat@flat'].startswith('20 valid repetitions, the maximum: +-')
+    assert whys(result)['file_stat@flat'].startswith('20 valid repetitions, the maximum: its interval is +-')
 
 
 @pytest.mark.parametrize(('of', 'invalid'), [('', ['directory_stat', 'file_stat']), ('file_stat', ['file_stat'])])

@@ -75,4 +75,4 @@ def test_the_page_lies_where_its_links_lead_to_the_reports_that_are_there(observ
 
 
 def test_before_the_first_night_there_is_a_page_too(observed):
-    assert 'No session has ended yet' in write_year(observed, 'nightly').read_text()
+    assert 'No session of this profile has ended yet' in write_year(observed, 'nightly').read_text()

@@ -201,7 +201,7 @@ def row(lines):
 def test_a_case_of_data_shows_bytes_and_its_bandwidths_from_the_least_to_the_greatest(ended):
     plan = plan_of()
     lines, _ = ended(plan, {name: 6 * [100.0 * MIB * n] for n, name in enumerate(planned_metrics(plan), 1)})
-    assert row(lines) == ['fio 3.33', '64 MiB', 'write 100..300 MiB/s, read 200..400 MiB/s', '9 s']
+    assert row(lines) == ['fio 3.33', '64 MiB', 'write 100 to 300 MiB/s, read 200 to 400 MiB/s', '9 s']
 
 
 def test_a_case_of_metadata_shows_files_and_its_first_rates(ended):
@@ -387,7 +387,7 @@ def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_rea
 
 def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(compared):
     lines, written = compared(left_out=('narrowed to A',))
-    assert '- INCOMPLETE  not whole: narrowed to A' in lines
+    assert '- INCOMPLETE  incomplete: narrowed to A' in lines
     assert written['left_out'] == ['narrowed to A']
     assert compared()[1]['left_out'] == []
 

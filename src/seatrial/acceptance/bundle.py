@@ -178,7 +178,7 @@ def _faults(archive: Archive | Folder, folder: Path, signers: Path | None) -> It
         try:
             if name in names and _unpack(archive, name, folder / name) != digest:
                 (folder / name).unlink()
-                yield f'{name} was changed: it has another sum'
+                yield f'{name} was changed: its sum is not the one in {SUMS}'
         except (OSError, ValueError) as error:
             yield f'{show(name)} cannot be unpacked: {getattr(error, "strerror", None) or error}'
     if signers is not None:

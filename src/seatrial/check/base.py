@@ -89,7 +89,7 @@ class Check(rfm.RunOnlyRegressionTest):
     def take_case(self) -> None:
         _refuse_what_is_wrong(self)
         session = of_profile(self.case.profile)
-        self.skip_if(session.plain and self.profile not in ('', self.case.profile), 'it is of another profile')
+        self.skip_if(session.plain and self.profile not in ('', self.case.profile), 'it belongs to another profile')
         self.valid_systems = list(self.case.partitions)
         self.descr = self.declared.title
         self.tags = self.tags_of_check | tags_of_case(session.site, self.case)

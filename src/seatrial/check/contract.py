@@ -249,7 +249,7 @@ def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
     budget_s, planned_s = procedure.trial.budget, plan.stopping.budget_s
     if budget_s not in (None, planned_s):
         return _otherwise(number, ('conditions', 'budget'), show(budget_s), show(planned_s))
-    return 'it is of another case' if plan.case != procedure.case else ''
+    return 'it belongs to another case' if plan.case != procedure.case else ''
 
 
 def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
@@ -461,7 +461,9 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
         if procedure.caches or times > BY_ITSELF:
-            raise _Refused(keys, 'nothing makes the files so large', 'write bytes_per_task in workload')
+            raise _Refused(
+                keys, 'nothing in the workload makes the files that large', 'write bytes_per_task in workload'
+            )
         return
     used = files_bytes(kind.resized(point, share) if share is not None else point)
     if used < times * point.nodes * memory:
@@ -482,9 +484,9 @@ def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> 
         low, high = conditions.fullness
         used = start.capacity.get('used_percent') if start else None
         if used is None:
-            return f'nobody knows how full the file system was, and {low}-{high} % are asked for'
+            return f'it is unknown how full the file system was; {low} to {high} % are required'
         if not low <= used <= high:
-            return f'the file system was {used} % full, and {low}-{high} % are asked for'
+            return f'the file system was {used} % full; {low} to {high} % are required'
     if conditions.exclusive and (start is None or start.oversubscribe != 'NO'):
         word = start.oversubscribe if start else ''
         said = f'OverSubscribe={word} of its job' if word else 'nothing of its job'

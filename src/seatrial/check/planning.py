@@ -170,22 +170,22 @@ def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
     """What the check is about, and the profile, the file system or the allocation does not have."""
     if declared.every_point and not session.profile.judges:
-        return f'it is measured at every point, which no {session.profile.name} test does; choose another profile'
+        return f'too long for a {session.profile.name} test (it measures every point); choose another profile'
     missing = _missing(session, declared, case)
     if missing:
-        return f'{missing} is not installed on this machine, which it is measured on'
+        return f'{missing} is not installed on this machine; install it, or run where it is'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
     if fills(declared.workload):
         meant = 'all' if hurts(declared.workload) else 'quota'
         if entry.to_be_filled != meant:
             where = f'file_systems.{case.file_system}.to_be_filled: {meant}'
-            return f'it fills what it is given; if that is meant, write {where}'
+            return f'fills the file system or quota; to allow it, write {where}'
     if hurts(declared.workload):
         return _undisturbed(session, declared, case)
     if _on_devices(declared.workload):
         return _no_devices(session, declared, case)
     if equals == 'node':
-        return '' if case.nodes > 1 else 'a single node has none to be compared with'
+        return '' if case.nodes > 1 else 'one node cannot be compared with another; give the trial two or more'
     own_layouts = layouts_in(declared.sweep)
     if not equals and not own_layouts:
         return ''
@@ -196,14 +196,14 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     if foreign:
         return f"no layout: '{foreign[0].name}' of this check is one of {foreign[0].type}"
     if case.layout != DEFAULT_LAYOUT:
-        return f"it sets layouts of its own; it is measured once, under '{DEFAULT_LAYOUT}'"
+        return f"this check sets layouts itself; it runs once, under '{DEFAULT_LAYOUT}'"
     if not equals:
         return ''
     numbers = entry.numbers(equals)
     if numbers is None:
         where = f'{equals.lower()}s: under file_systems.{case.file_system}'
         return f'how many {equals}s there are is not declared; write {where}'
-    return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
+    return '' if len(numbers) > 1 else f'one {equals} cannot be compared with another; list two or more'
 
 
 def _no_devices(session: Session, declared: Declared, case: Case) -> str:
@@ -211,7 +211,7 @@ def _no_devices(session: Session, declared: Declared, case: Case) -> str:
     devices = session.site.file_system(case.file_system).devices
     if not devices:
         where = f'file_systems.{case.file_system}.devices'
-        return f'its raw devices are not named, or no node has them; to read them, and never more, write {where}'
+        return f'no raw devices configured ({where}); they are only read, never written'
     if case.nodes > 1:
         return 'raw devices are read on one node; write nodes: [1] in its trial'
     tasks = _largest(session, declared, case)[1].tasks
@@ -237,12 +237,12 @@ def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
     """Why others may not be hurt here; empty where they may."""
     workload = declared.workload
     if not session.profile.disturbs:
-        return f'it hurts others, which no {session.profile.name} session does; choose --profile {ACCEPTANCE.name}'
+        return f'disruptive: only with --profile {ACCEPTANCE.name} and --destructive'
     if workload.actions and not _actions(session, declared, case):
         return f'trial.yaml has no {declared.axis.plural} for {case.file_system} (docs/scenarios.md)'
     storage_system = session.site.target(case.file_system, case.layout).storage_system
     if session.destructive != storage_system:
-        return f'it {hurts(workload)} {storage_system}; if that is meant, add --destructive {storage_system}'
+        return f'disruptive: it {hurts(workload)} {storage_system}; to allow it, add --destructive {storage_system}'
     return ''
 
 

@@ -104,7 +104,7 @@ def _chosen(
     known = [each.criterion.id for each in tests]
     for id in ids:
         if id not in known:
-            raise click.UsageError(f"'{id}' is no criterion of {CONTRACT_FILE}; {choice(id, known)}")
+            raise click.UsageError(f"{CONTRACT_FILE} has no criterion '{id}'; {choice(id, known)}")
     if milestone is not None and milestone not in contract.milestones:
         remedy = choice(milestone, contract.milestones)
         raise click.UsageError(f"'{milestone}' is no milestone of {CONTRACT_FILE}; {remedy}")
@@ -127,9 +127,9 @@ def _said(
     if waive and remark:
         raise click.UsageError('--waive and --remark: write one of them at a time')
     if id not in known:
-        raise click.UsageError(f"'{id}' is no criterion of {CONTRACT_FILE}; {choice(id, known)}")
+        raise click.UsageError(f"{CONTRACT_FILE} has no criterion '{id}'; {choice(id, known)}")
     if not reason or not by or not reason.strip() or not by.strip():
-        raise click.UsageError(f'why, and who says so? --reason "..." --by "..." for {id}')
+        raise click.UsageError(f'give the reason and your name: --reason "..." --by "..." for {id}')
     return id, waive is not None, reason, by
 
 

@@ -24,7 +24,7 @@ def annotate(day: str, text: str, site_folder: Path) -> None:
     """
     said = ' '.join(text.split())
     if not said:
-        raise click.UsageError('an annotation without words; write what happened')
+        raise click.UsageError('the annotation is empty; write what happened')
     try:
         own = Annotation(date.fromisoformat(day), clean(said))
     except ValueError:

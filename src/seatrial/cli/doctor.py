@@ -94,7 +94,8 @@ def doctor(site_folder: Path, checks: Path) -> int:
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
     if would:
         screen.print(
-            f'On this host would measure, unless a check asks for what it cannot express: {would}.', soft_wrap=True
+            f'Engines that measure on this host, unless a check asks for what they cannot express: {would}.',
+            soft_wrap=True,
         )
     lacking = [kind for kind in needed if first[kind] is None]
     for kind in lacking:
@@ -114,7 +115,7 @@ def _place(site: Site) -> list[Row]:
     job = os.environ.get('SLURM_JOB_ID')
     if job or not submits_to_slurm(site):
         return [(None, '', f'a node of job {job} of Slurm')] if job else []
-    return [(None, '', 'in no job of Slurm: what a compute node has is shown there, by srun seatrial doctor')]
+    return [(None, '', 'no Slurm job: for what a compute node has, run srun seatrial doctor')]
 
 
 def _open_path() -> list[Row]:

@@ -34,6 +34,7 @@ from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
 from seatrial.model.quoted_value import show as shown_text
 from seatrial.model.units import in_unit, unit_for
+from seatrial.report.figures import figure
 from seatrial.report.terminal import console, marked, table_of
 from seatrial.session.evidence import named
 from seatrial.site.load import answering
@@ -45,7 +46,7 @@ from seatrial.workload.words import counted
 
 FORMATS = ('.csv', '.parquet')
 SESSIONS_LISTED = 100
-GROUPS = 'a group of a node sweep is other nodes in every session, so its figures are shown of one SESSION at a time'
+GROUPS = 'the groups of a node sweep have other nodes in every session; name one SESSION to see their figures'
 
 
 @click.group()
@@ -85,7 +86,7 @@ def list_(everything: bool, site_folder: Path) -> None:
 def show(session: str | None, check: str | None, metric: str | None, site_folder: Path) -> None:
     """Show the metrics of SESSION, or with --check or --metric those of every session, one below the other."""
     if not (session or check or metric):
-        raise click.UsageError('which? Name a session, a --check or a --metric; seatrial history list shows sessions')
+        raise click.UsageError('name a session, a --check or a --metric; seatrial history list shows the sessions')
     screen = console()
     site = answering(site_folder)
     folder, asked = folder_of(site.state), None
@@ -272,8 +273,8 @@ def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
         first['session'],
         first['metric'],
         marked(Verdict(first['metric_verdict'])),
-        f'{found.mean:.4g} {unit}'.strip() if found else '-',
-        f'{found.interval.low:.4g}..{found.interval.high:.4g}'
+        f'{figure(found.mean)} {unit}'.strip() if found else '-',
+        f'{figure(found.interval.low)} to {figure(found.interval.high)}'
         if found and found.n > 2
         else 'one sample'
         if found and found.n == 1

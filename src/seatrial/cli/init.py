@@ -40,7 +40,7 @@ def init(folder: Path) -> int:
     texts = {SETTINGS_FILE: '', TRIAL_FILE: ''}
     there = [name for name in texts if os.path.lexists(folder / name)]
     if there:
-        raise SiteError([problem(str(folder / there[0]), [], 'it is there already; name a folder without it')])
+        raise SiteError([problem(str(folder / there[0]), [], 'a site is there already; name another folder')])
     home = Path(os.path.realpath(folder))
     found = _found(home)
     texts = {SETTINGS_FILE: settings_of(found), TRIAL_FILE: trial_of(found)}

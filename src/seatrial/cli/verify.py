@@ -60,8 +60,10 @@ def verify(session: str | None, signers: Path | None, checks: Path, site_folder:
     compared.
     """
     screen = console()
-    if session and (session.endswith(ZIP) or Path(session).is_dir()):
-        return EXIT_CODES[_verify_bundle(screen, Path(session), signers)]
+    path = Path(session or '')
+    # A folder that has cases is that of a session, as `seatrial run` prints it.
+    if session and (session.endswith(ZIP) or (path.is_dir() and not (path / 'cases').is_dir())):
+        return EXIT_CODES[_verify_bundle(screen, path, signers)]
     if signers:
         raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
     site = answering(site_folder)
@@ -87,10 +89,12 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
         state, read = Path(scratch), cache(read_case)
         faults = unpacked(file, state, signers)
         page, differences = protocol_again(state / 'site', state, read)
-        faults += differences
         if page:
             with judging(file):
-                faults += differing(page, state, read)
+                differences += differing(page, state, read)
+        # What was changed is not unpacked: that it is not there would be a second word on it.
+        named = {f'there is no {said.partition(" ")[0].removeprefix("site/")}' for said in faults}
+        faults += [said for said in differences if said not in named]
         for said in cut(faults, FAULTS_SHOWN):
             screen.print(said.replace(f'{scratch}/', ''), soft_wrap=True)
         sessions, verdicts = session_folders(state), []
@@ -187,7 +191,7 @@ def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) ->
     found += [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != whole.chain)
     why = _judged_otherwise(folder, plans, said, whole) if verdicts else ''
     if why:
-        return found, [f'its verdicts are others, which proves nothing: {why}', *verdicts]
+        return found, [f'its verdicts differ, which proves nothing: {why}', *verdicts]
     return [*found, *verdicts], []
 
 

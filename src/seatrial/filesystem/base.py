@@ -137,7 +137,7 @@ class Driver:
     tried_on = ''
     sources = ''  # what the driver was written from
     # why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
-    no_layout = 'no layout: this type has none that a user could set'
+    no_layout = 'no layout: this file-system type has no layouts to set'
     pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
     no_pinning = ''  # why on no others, where layouts can be set
     # the layout in which the files of all tasks lie on the same targets, where any user may give it

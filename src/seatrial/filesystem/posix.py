@@ -148,7 +148,7 @@ class Posix(Mounted):
     tried = 'ext4, xfs and tmpfs, Linux 6.18 and 6.1, one node'
     tried_on = '2026-11-22'
     sources = 'proc(5), statvfs(3), quota(1)'
-    no_layout = 'no layout: it has none that a user could set'
+    no_layout = 'no layout: this file-system type has no layouts to set'
 
     def exchanged(self, path: str) -> Exchanged:
         """Where all data go to the one device of the mount: others have several, and XFS perhaps a real-time one."""

@@ -43,7 +43,7 @@ from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import span
+from seatrial.workload.words import counted, span
 
 NO_CRITERION = (
     'no criterion: an acceptance is compared with something; '
@@ -124,7 +124,7 @@ def _unjudged(plan: TrialPlan, records: Records, by_metric: Mapping[str, Sequenc
     """Why a case with a fixed number of repetitions is not judged, with the number that was done."""
     wanted, done = plan.stopping.minimum, [len(samples) for samples in by_metric.values()]
     if not done or not records.end or 'budget' not in records.end.stopped.values():
-        return f'{plan.profile}: {wanted} repetitions, not judged'
+        return f'{plan.profile}: {counted(wanted, "repetition")}, not judged'
     return f'{plan.profile}: {span(done)} of {wanted} repetitions (time budget exhausted), not judged'
 
 

@@ -32,7 +32,7 @@ CORRELATED = (
 )
 DRIFTING = (
     'drifting: {metrics}: neighbouring repetitions resemble each other, so the interval is too short; '
-    'of steady series 5 % look so by chance'
+    '5 % of steady series look like this by chance'
 )
 ONLY_EQUAL = (
     'the {kind}s are compared with each other only: how fast they are is no criterion here; '

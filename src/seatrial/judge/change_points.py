@@ -117,7 +117,7 @@ def changes_between(
         subject = f'change point between {step.below} and {step.above} ({confidence * 100:g} % interval {where})'
     sentence = (
         f'{subject}: {step.ratio:.4g} times as good above it, {confidence * 100:g} % simultaneous interval '
-        f'{step.low:.4g}-{step.high:.4g}, wanted at least {times:.4g} between {wanted[0].below} and '
+        f'{step.low:.4g} to {step.high:.4g}, wanted at least {times:.4g} between {wanted[0].below} and '
         f'{wanted[-1].above}: {verdict}'
     )
     return Relation(verdict, step.ratio, step.low, step.high, confidence, sentence)

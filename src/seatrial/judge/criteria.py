@@ -213,23 +213,25 @@ def _decided(
     if falls_short and (n >= criterion.allocations or worst_decides):
         return replace(found, verdict=MISSED)
     if n < criterion.allocations:
-        missing, planned = criterion.allocations - n, counted(criterion.allocations, 'allocation')
-        why = f'{n} of {planned} valid: {counted(missing, "more one", "more")} needed'
+        missing = criterion.allocations - n
+        why = f'{n} of {counted(criterion.allocations, "allocation")} valid; {missing} more needed'
         return replace(found, why=why, further=missing)
     if clears:
         return replace(found, verdict=MET)
     if criterion.of:
-        return replace(found, why='the two intervals leave it open; more allocations of both narrow them')
+        return replace(found, why='the two intervals overlap the bound; measure more allocations of both')
     if n == 1:
-        why = 'the interval of its one allocation leaves it open; a second allocation shows the noise between them'
+        why = 'the bound lies inside the interval of its one allocation; a second one shows how allocations differ'
         return replace(found, why=why, further=1)
     assert found.margin is not None and found.bound is not None
     chance = (1 - (found.confidence if found.margin > 0 else strict)) * criterion.looks(n)
     further = further_allocations(found.figures, found.bound, lambda total: 1 - chance / criterion.looks(total))
     if further is None:
-        return replace(found, why=f'its figure lies at the bound: {MOST_FURTHER} more allocations decide nothing')
-    why = f'at the noise seen {counted(further, "more allocation")} would decide'
-    return replace(found, why=f'its interval leaves it open; {why}', further=further)
+        return replace(
+            found, why=f'its figure is too close to the bound: {MOST_FURTHER} more allocations leave it open'
+        )
+    why = f'as allocations differ so far, {counted(further, "more allocation")} would decide it'
+    return replace(found, why=f'the bound lies inside its interval; {why}', further=further)
 
 
 def further_allocations(

@@ -66,7 +66,7 @@ class Io500Score:
         if self.score is None or self.bandwidth is None or self.rate is None:
             return f'{head}: no score: {"; ".join(self.lacks)}'
         means = f'{self.bandwidth / GIB:.4g} GiB/s, {self.rate / 1000:.4g} kIOPS'
-        interval = f'{self.confidence * 100:g} % interval {self.low:.4g}-{self.high:.4g}'
+        interval = f'{self.confidence * 100:g} % interval {self.low:.4g} to {self.high:.4g}'
         return f'{head}: score {self.score:.4g}, {interval} ({means})'
 
 

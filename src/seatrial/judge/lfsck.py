@@ -68,8 +68,8 @@ def linear(counts: Sequence[float], seconds: Sequence[float], least: float = 0.9
     low, high = (max(0.0, math.tanh(math.atanh(bound) + side * reach)) ** 2 if r > 0 else 0.0 for side in (-1, 1))
     each, *ends = (1e6 * slope for slope in (fit.seconds_each, fit.low, fit.high))
     sentence = (
-        f'R2 {max(r, 0.0) ** 2:.3f} ({low:.3f}-{high:.3f}) of {len(counts)} runs; '
-        f'a million takes {each:.4g} s ({ends[0]:.4g}-{ends[1]:.4g})'
+        f'R2 {max(r, 0.0) ** 2:.3f} ({low:.3f} to {high:.3f}) of {len(counts)} runs; '
+        f'a million takes {each:.4g} s ({ends[0]:.4g} to {ends[1]:.4g})'
     )
     return _judged(low >= least, high < least, max(r, 0.0) ** 2, (low, high), sentence)
 
@@ -79,7 +79,7 @@ def share(part_s: float, whole_s: float, least: float = 0.0, most: float = math.
     if whole_s < MIN_S:
         return _undecided(f'{whole_s:g} s is too short; it takes {MIN_S} s')
     low, high = max(0.0, part_s - CLOCK_S) / (whole_s + CLOCK_S), (part_s + CLOCK_S) / (whole_s - CLOCK_S)
-    sentence = f'{part_s:g} s over {whole_s:g} s: {part_s / whole_s:.2f} ({low:.2f}-{high:.2f} by clocks of 1 s)'
+    sentence = f'{part_s:g} s over {whole_s:g} s: {part_s / whole_s:.2f} ({low:.2f} to {high:.2f} by clocks of 1 s)'
     holds, fails = low >= least and high <= most, high < least or low > most
     return _judged(holds, fails, part_s / whole_s, (low, high), sentence, 1.0)
 
@@ -129,7 +129,7 @@ def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: 
     sent, count = servers[mds].packets_out, len(received)
     low, high = sent / max(received), sent / min(received)
     estimate = count * sent / math.fsum(received)
-    sentence = f'{mds} sends {estimate:.3g} times what one of {count} OSS receives ({low:.3g}-{high:.3g})'
+    sentence = f'{mds} sends {estimate:.3g} times what one of {count} OSS receives ({low:.3g} to {high:.3g})'
     holds, fails = low >= least * count and high <= most * count, high < least * count or low > most * count
     return _judged(holds, fails, estimate, (low, high), sentence, 1.0)
 

@@ -175,7 +175,8 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
     if stopped == 'converged' or not what.steers or (converged(values, rule) and n >= rule.minimum + rule.extra):
         return ''
     interval = verdict_interval(values, rule.confidence)
-    return f'{made}: +-{100 * interval.wider_by:.3g} %, where {100 * rule.max_relative_error:.0f} % was aimed at'
+    aim = f'{100 * rule.max_relative_error:.0f} % aimed at'
+    return f'{made}: its interval is +-{100 * interval.wider_by:.3g} %, wider than the {aim}'
 
 
 def _cache(samples: Sequence[Sample]) -> str:

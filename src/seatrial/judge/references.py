@@ -187,7 +187,7 @@ def judge_reference(
         why = f'{said}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
         return _result(reference, found, UNDECIDED, why)
     if where == UNDECIDED:
-        return _result(reference, found, where, f'{said}, but {interval} is not wholly')
+        return _result(reference, found, where, f'{said}, but {interval} crosses the bound')
     said += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'
     if where == INSIDE:
         return _result(reference, found, where, said)
@@ -195,7 +195,7 @@ def judge_reference(
     if chance <= level:
         return _result(reference, found, where, said, chance)
     why = (
-        f'{said}, but of so many criteria one may look so by chance '
+        f'{said}, but with this many criteria one may miss by chance '
         f'({100 * chance:.2g} %, where at most {100 * level:.2g} % is a FAIL; Holm)'
     )
     return _result(reference, found, UNDECIDED, why, chance)
@@ -215,7 +215,7 @@ def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tu
 
 def _interval_words(statistic: str, ends: tuple[float, float], shown: Callable[..., str]) -> str:
     if statistic in EXTREMES:
-        return f'what the clocks leave, {shown(*ends)},'
+        return f'what the clocks leave open, {shown(*ends)},'
     interval = f'its {100 * CONFIDENCE:g} % interval'
     if not math.isfinite(ends[0]):
         return f'{interval}, which ends at {shown(ends[1])}'

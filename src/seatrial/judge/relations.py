@@ -394,7 +394,7 @@ def _sign(difference: float) -> int:
 
 
 def _span(ratio: _Ratio, confidence: float, kind: str = '') -> str:
-    return f'{confidence * 100:g} % {kind}interval {_figure(ratio.low)}-{_figure(ratio.high)}'
+    return f'{confidence * 100:g} % {kind}interval {_figure(ratio.low)} to {_figure(ratio.high)}'
 
 
 def _figure(ratio: float) -> str:

@@ -24,7 +24,7 @@ from seatrial.report.nights.nights import (
     runs,
 )
 from seatrial.report.nights.notification import TrialWatch
-from seatrial.scheduler.series import Scheduled, queue_words, scheduled, series_of
+from seatrial.scheduler.series import Scheduled, queue_words, removed_s, scheduled, series_of
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
@@ -90,7 +90,9 @@ def _calendar(
     if plan is not None:
         return plan.calendar, datetime.fromtimestamp(plan.since).astimezone()
     since = next(iter(ended.values()), now)
-    if profile in site.trial_file.schedule:  # something else than `seatrial schedule` may start it
+    removed = removed_s(series_of(site, profile))
+    disabled = removed is not None and all(began.timestamp() < removed for began in ended.values())
+    if profile in site.trial_file.schedule and not disabled:  # something else than `seatrial schedule` starts it
         return site.schedule(profile).calendar, since
     return None, since
 

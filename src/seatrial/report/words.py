@@ -177,12 +177,12 @@ def verdict_sentence(session: SessionResult) -> str:
         how = 'fails' if session.verdict is Verdict.FAIL else 'is undecided'
         return f'A relation between checks, which the site has made a criterion, {how}: {decisive[0].words}.'
     if not hit and session.left_out:
-        return 'All that was measured is valid, but it is not whole, so nothing is accepted.'
+        return 'All that was measured is valid, but parts are missing, so nothing is accepted.'
     return {
         Verdict.FAIL: f'{of_all} fail{verb}: it is proved that the system does not do what was asked.',
         Verdict.INVALID: f'{of_all} {is_} invalid; measure again once the cause is fixed.',
         Verdict.INCOMPLETE: f'{of_all} did not run to the end; what was not measured proves nothing.',
-        Verdict.INCONCLUSIVE: f'{of_all} {is_} valid and undecided.',
+        Verdict.INCONCLUSIVE: f'{of_all} {is_} valid, but a criterion cannot be decided.',
     }[session.verdict]
 
 
@@ -246,22 +246,21 @@ def memories(evidence: SessionEvidence) -> list[str]:
     return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in _starts(evidence)))
 
 
-def targets(evidence: SessionEvidence) -> list[tuple[str, str, list[str]]]:
-    """Every file system under test, each once: ('scratch (ext4)', '/scratch', ['no layout: ...'])."""
+def targets(evidence: SessionEvidence) -> list[tuple[str, str, str]]:
+    """Every file system under test, each once: ('scratch (ext4)', '/scratch', ''); last whether it is untried."""
     # A job that never began has not seen what is mounted.
     began = sorted(evidence.cases, key=lambda case: case.records.start is None)
     types = {case.plan.target.name: file_system_type(case) for case in reversed(began)}
     named = [case.plan.target for case in evidence.cases]
     return [
-        (f'{target.name} ({types[target.name]})', target.path, remarks(target))
+        (f'{target.name} ({types[target.name]})', target.path, untried(target))
         for target in {(target.name, target.path): target for target in named}.values()
     ]
 
 
-def remarks(target: Target) -> list[str]:
-    """What a reader must know of the type's driver."""
-    untried = '' if target.tried else f'untried: nobody has measured a {target.type} with this driver yet'
-    return [said for said in (target.no_layout, untried) if said]
+def untried(target: Target) -> str:
+    """That figures of this type are the first ones of its driver, or nothing."""
+    return '' if target.tried else f'untried: nobody has measured a {target.type} with this driver yet'
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:
@@ -286,12 +285,6 @@ def facts(case: CaseEvidence) -> list[str]:
     said.append(f'{_span({point.nodes for point in points}, "node")} \u00d7 {_span(tasks, "task")}')
     caches = dict.fromkeys(metric.cache for metric in case.result.metrics if metric.cache)
     return [*said, *([f'cache: {", ".join(caches)}'] if caches else []), engine(case.result)]
-
-
-def largest(plan: TrialPlan) -> str:
-    """The largest launch of a case: '8 tasks on 2 nodes'."""
-    point = max(plan.points, key=lambda point: point.tasks)
-    return f'{counted(point.tasks, "task")} on {counted(point.nodes, "node")}'
 
 
 def stopping(plan: TrialPlan) -> str:
@@ -345,16 +338,16 @@ def unjudged(session: SessionResult) -> str:
     return reasons[0] if len(set(reasons)) == 1 else f'{session.profile}: too few repetitions, not judged'
 
 
-def caveats(session: SessionResult) -> list[tuple[str, int, int]]:
-    """What must be read beside the figures, each rule once: the sentence of most of its cases, how many these are,
+def caveats(session: SessionResult) -> list[tuple[str, Collection[str], int]]:
+    """What must be read beside the figures, each rule once: the sentence of most of its cases, the names of these,
     and of how many others the rule says something else. Most cases first. Where cases differ in figures alone, the
     sentence has their range."""
     labels = [(case.case.name, label) for case in session.cases for label in case.labels]
     found = []
     for said in by_key((own[1].partition(':')[0], own) for own in labels).values():
         label, cases = max(ranged(said).items(), key=lambda own: len(own[1]))
-        found.append((label, len(cases), len({name for name, _ in said} - set(cases))))
-    return sorted(found, key=lambda own: -own[1] - own[2])
+        found.append((label, cases, len({name for name, _ in said} - set(cases))))
+    return sorted(found, key=lambda own: -len(own[1]) - own[2])
 
 
 def _sizes(sizes: Collection[int]) -> str:

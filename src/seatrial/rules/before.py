@@ -136,7 +136,7 @@ def room_enough(environment: Environment) -> Optional[str]:
 @_refuse(
     'P9b',
     'A limit that is to be reached lies within those of the site, and leaves others room',
-    'set a quota that the limits of trial.yaml hold, keep the state elsewhere, or leave to_be_filled out',
+    'set a quota below the limits of trial.yaml, keep the state elsewhere, or leave to_be_filled out',
     f'beyond it a case tries as much as {approximate_size(OVER["bytes"])} or {OVER["inodes"]} inodes more',
 )
 def limit_within_the_sites(environment: Environment) -> Optional[str]:

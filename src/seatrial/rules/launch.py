@@ -137,7 +137,7 @@ _label(
     'A3',
     'A connection that is lost in a scenario is what its action was for',
     'see outage and errors for what it cost',
-    'P20 is of launches that nobody disturbs',
+    'P20 covers undisturbed launches only',
 )
 
 
@@ -166,7 +166,7 @@ def reached_the_load(launched: Launched) -> Optional[str]:
 _incomplete(
     'P9a',
     'The room that was there before the run is there while it runs',
-    'free space or raise the quota; somebody else fills it, or one target or a quota is smaller than was told',
+    'free space or raise the quota; another user fills it, or a target or quota is smaller than it reports',
     'write(2): ENOSPC, EDQUOT; ENOSPC came at 55-64 % of use in lfs df (seen on Lustre 2.17)',
 )
 _invalid(
@@ -190,7 +190,7 @@ _incomplete(
 _label(
     'P5c',
     'A file that asks for all targets has all of them',
-    'compare it with figures of as many only',
+    'compare it only with figures of as many targets',
     'max_create_count=0 of a target; lod.*.max_stripecount; 160 on an ldiskfs without ea_inode; PFL (lod_qos.c)',
 )
 _refuse(
@@ -416,7 +416,7 @@ _invalid_data(
 _label_data(
     'T19b',
     'In a smoke test the timed region may be short, and where small files are what is asked',
-    'a smoke test shows no more than that it works; of small files no criterion',
+    'a smoke test only shows that it works; for small files it is no criterion',
     'T19',
 )(lambda launched: _too_short(launched) if _may_be_short(launched) else None)
 
@@ -477,7 +477,7 @@ _invalid_data(
 _label_data(
     'T21a',
     'In a smoke test tasks may have started one after the other',
-    'a smoke test shows no more than that it works',
+    'a smoke test only shows that it works',
     'T21',
 )(lambda launched: _apart(launched) if launched.plan.stopping.fixed else None)
 
@@ -574,7 +574,7 @@ _invalid_metadata(
 _label_metadata(
     'T20a',
     'What is too short to be a rate is said to be so, in a smoke test and beside operations timed one by one',
-    'a smoke test shows no more than that it works; of single operations the latencies stand',
+    'a smoke test only shows that it works; the latencies of single operations are valid',
     'T19a, T20',
 )(lambda launched: (_quantised(launched) or _idle(launched))[:1] if _may_be_short(launched) else None)
 

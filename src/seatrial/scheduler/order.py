@@ -18,7 +18,7 @@ from seatrial.model.units import duration
 from seatrial.scheduler import queue
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import Partitions, partitions_of
-from seatrial.scheduler.series import alone, file_of, job_name, metrics_file, put, scheduled, series_of
+from seatrial.scheduler.series import REMOVED, alone, file_of, job_name, metrics_file, put, scheduled, series_of
 from seatrial.scheduler.successors import AHEAD, keep_in_queue, queue_lock, script_of, waiting
 from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
@@ -201,6 +201,7 @@ def install(screen: Console, site: Site, profile: str, order: Order) -> None:
         if before is None or (before.calendar, before.form) != (order.calendar, order.form):
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
             put(file_of(series, '.json'), json.dumps(record) + '\n')
+        file_of(series, REMOVED).unlink(missing_ok=True)
     for said in changed or [f'it is enabled already, by {order.form}; nothing was changed']:
         screen.print(said, soft_wrap=True)
     screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
@@ -233,6 +234,8 @@ def remove(screen: Console, site: Site, profile: str) -> None:
         before = scheduled(series)
         taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
         file_of(series, '.json').unlink(missing_ok=True)
+        if before or any(taken):
+            put(file_of(series, REMOVED), '')
     if before or any(taken):
         screen.print('it is disabled; the history, the log and the metrics stay')
     else:

@@ -20,6 +20,9 @@ from seatrial.site.model import Site
 ALONE_S = 300.0  # longer than questions to a Slurm that does not answer, or a notification take in another process
 POLL_S = 0.2
 
+REMOVED = '.removed'
+"""A file as old as the last `seatrial schedule --remove`; --install takes it away."""
+
 
 class Scheduled(NamedTuple):
     """What `seatrial schedule --install` has enabled. since: Unix time; form: 'scrontab' or 'sbatch'."""
@@ -59,6 +62,13 @@ def scheduled(series: Path) -> Scheduled | None:
         return None
     except (KeyError, TypeError, ValueError):
         raise ValueError(f'{file} cannot be read; remove it, then seatrial schedule --install again') from None
+
+
+def removed_s(series: Path) -> float | None:
+    """When it was taken out of Slurm by `seatrial schedule --remove` (Unix time); None where it was not."""
+    with suppress(OSError):
+        return file_of(series, REMOVED).stat().st_mtime
+    return None
 
 
 def metrics_file(site: Site, profile: str) -> Path:

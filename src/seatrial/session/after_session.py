@@ -21,6 +21,7 @@ from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
 from seatrial.report.session.file_systems import changed_words, states
 from seatrial.report.session.page import page
+from seatrial.report.session.recipe import commands
 from seatrial.report.session.summary import markdown
 from seatrial.rules.case import measured
 from seatrial.session.evidence import evidence_of
@@ -91,11 +92,16 @@ def remember(
 
 def report_files(evidence: SessionEvidence) -> dict[str, str]:
     """What stands in each, by its name."""
-    return {PAGE: page(evidence), 'junit.xml': junit(evidence), 'summary.md': markdown(evidence)}
+    return {
+        PAGE: page(evidence),
+        'junit.xml': junit(evidence),
+        'summary.md': markdown(evidence),
+        'commands.txt': commands(evidence.cases, evidence.units),
+    }
 
 
 def write_report(evidence: SessionEvidence, folder: Path) -> Path:
-    """Write the three files, each whole, into the folder, which is made; returns the page. Raises OSError."""
+    """Write the files, each whole, into the folder, which is made; returns the page. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in report_files(evidence).items():
         write_whole(folder / name, text)

@@ -72,7 +72,7 @@ def _named(known: Sequence[str], term: str) -> list[str]:
     """The sessions that a term means; dates are of UTC, as in the names of sessions."""
     days = _DAYS.fullmatch(term)
     if not term:
-        raise click.UsageError(f'a session without a name, as behind the last comma; give {WHICH}')
+        raise click.UsageError(f'empty session name (a comma at the end?); give {WHICH}')
     if term == LATEST:
         found = list(known[-1:])
     elif days:

@@ -17,6 +17,7 @@ from seatrial.check.planning import cases_of
 from seatrial.check.session import (
     FILE,
     RESULTS,
+    SESSIONS,
     Session,
     began,
     contract_of,
@@ -66,8 +67,11 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
 
 
 def session_folder(site: Site, wanted: str | None) -> Path:
-    """That of the session whose name is or begins with `wanted`, without it of the newest. Raises UsageError."""
+    """That of the session whose name is or begins with `wanted`, or whose folder it is, without it of the newest.
+    Raises UsageError."""
     known = sessions_of(site)
+    if wanted and Path(wanted).resolve().parent == Path(site.state, SESSIONS).resolve():
+        wanted = Path(wanted).name
     if wanted and wanted not in known and site.session_folder(wanted).is_file():
         raise click.UsageError(f'{site.session_folder(wanted)} is a file, and no folder of a session')
     if not known:
@@ -192,7 +196,7 @@ def plan_in(file: Path) -> TrialPlan:
     try:
         plan = read_plan(str(file))
     except FormError as error:
-        raise NotReadable(f'{file}: {error}; it is of another version of Seatrial') from None
+        raise NotReadable(f'{file}: {error}; use the Seatrial version that wrote it') from None
     if plan.profile not in PROFILES:
         raise NotReadable(f'{file}: profile: {show(plan.profile)} is none; it can be {", ".join(PROFILES)}')
     fault = next(filter(None, map(form_fault, plan.points)), None if plan.points else 'there are none')

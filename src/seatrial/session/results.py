@@ -122,7 +122,7 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
         for case in result.worst_first
         if not case.verdict.unopposed
     ]
-    found += [(Verdict.INCOMPLETE, f'not whole: {each}') for each in result.left_out]
+    found += [(Verdict.INCOMPLETE, f'incomplete: {each}') for each in result.left_out]
     places = [place for place in slow_places(result) if not any(place in said for _, said in found)]
     shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {said}' for verdict, said in found], WORST_SHOWN)
     room = max(1, LINES_OF_WORST // max(1, len(shown)))
@@ -203,7 +203,7 @@ def _span(metrics: list[MetricResult], system: str) -> str:
     low, high = min(values), max(values)
     shown = unit_for(high, unit, system)
     ends = [figure(in_unit(value, shown)) if unit else f'{value:g}' for value in (low, high)]
-    return f'{ends[0] if ends[0] == ends[1] else "..".join(ends)} {shown}'.strip()
+    return f'{ends[0] if ends[0] == ends[1] else " to ".join(ends)} {shown}'.strip()
 
 
 def _reasons_shown(case: CaseResult) -> list[str]:

@@ -93,7 +93,7 @@ def _bound(value: Any) -> Bound:
         raise ValueError(f'{show(value)} is a part of another criterion in {unit or "no unit"}; write 70 % of {of}')
     found = in_base(float(number), unit).value
     if not 0 < found <= LARGEST:
-        raise ValueError(f'{show(value)} is nothing, or more than any file system has; correct number or unit')
+        raise ValueError(f'{show(value)} is out of range; correct the number or the unit')
     return Bound(text.strip(), found, unit, of)
 
 

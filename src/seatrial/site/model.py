@@ -159,7 +159,7 @@ def _monthly(value: Any) -> float:
 def _to_be_filled(value: Any) -> str:
     """`quota`, `all`"""
     if value not in ('quota', 'all'):
-        raise ValueError(f'{show(value)} is nothing that can be filled; write quota or all')
+        raise ValueError(f'{show(value)} is invalid; use quota or all')
     return str(value)
 
 

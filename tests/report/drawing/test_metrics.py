@@ -189,7 +189,7 @@ def test_dots_of_every_metric_stand_below_its_name_one_a_point(make, trees):
     places = {tick.value: tick.label for tick in found.y.ticks}
     marks = marks_of(found)
     assert all(places[mark.at] == name.partition('@')[2] for name, mark in marks.items())
-    assert {mark.style for name, mark in marks.items() if name.endswith('private')} == {STYLES[1]}
+    assert {mark.style for name, mark in marks.items() if name.endswith('private')} == {STYLES[5]}
     assert marks['file_create@private'].figure / marks['file_create@shared'].figure == pytest.approx(1.5)
     assert 'file_stat@shared: mean 80\u202f000 op/s, 90 % interval' in found.words
 

@@ -173,4 +173,63 @@ def test_each_family_has_a_chart_of_its_nights_with_the_changes_and_annotations(
     for chart in charts:
         assert 'clients &lt;upgraded&gt;' in chart
         dots = re.search('class="dot" d="(.*?)"', chart).group(1).count('M')
-        assert dots > 300 and chart.count('>of the mean<') == 1 and re.search(r'>20\d\d-\d\d<', chart)
+        assert dots > 300 and chart.count('>ratio to the mean<') == 1 and re.search(r'>20\d\d-\d\d<', chart)
+
+
+# The page of a short history
+
+
+def short_page(*verdicts, apart=timedelta(days=1), noted=(), **watched):
+    """Of these nights, the write of which is a fifth slower where it is a FAIL."""
+    rng = random.Random(1)
+    began = [BEGAN + number * apart for number in range(len(verdicts))]
+    rows = pl.concat(
+        [
+            figures(when, {'write@1': [1e8 * (0.8 if each == 'FAIL' else 1) * (1 + rng.gauss(0, 0.02))] * 2}, each)
+            for when, each in zip(began, verdicts, strict=True)
+        ]
+        or [figures(BEGAN, {'write@1': [1e8]}).head(0)]
+    )
+    history = nights_in(rows)
+    watch = TrialWatch('site', 'nightly', BEGAN + timedelta(days=30), nights([rows], 'site', 'nightly'), **watched)
+    return year_page(watch, history, trend(history, 1.0, 0.05) if verdicts else None, noted)
+
+
+GOOD = ('MEASURED',) * 4
+
+
+@pytest.mark.parametrize(
+    ('verdicts', 'apart', 'said'),
+    [
+        (('INVALID',) * 3, timedelta(days=1), '<strong>INVALID</strong>: 3 nights, 2026-01-01 to 2026-01-03'),
+        (('INVALID', 'PASS'), timedelta(hours=2), '<strong>INVALID</strong>: 1 night, 2026-01-01'),
+        (('INCOMPLETE', 'PASS'), timedelta(days=1), '<strong>INCOMPLETE</strong>: 1 night, 2026-01-01'),
+        (GOOD, timedelta(days=1), 'Every night has a valid result.'),
+        ((*GOOD, 'FAIL'), timedelta(days=1), '<dd>1 night FAIL, after 4 nights MEASURED</dd>'),
+        (('FAIL', 'FAIL'), timedelta(days=1), '<dd>2 nights FAIL</dd>'),
+        ((*GOOD, 'FAIL', 'INVALID'), timedelta(days=1), '<dt>first bad night</dt><dd>2026-01-05: FAIL</dd>'),
+        ((*GOOD, 'FAIL', 'INVALID'), timedelta(days=1), '<dt>last good night</dt><dd>2026-01-04: MEASURED</dd>'),
+        (('FAIL',), timedelta(days=1), '<dt>last good night</dt><dd>none</dd>'),
+        (GOOD, timedelta(days=1), 'Of 1 metric that both have none is proved worse: 1 undecided.'),
+    ],
+)
+def test_the_page_of_the_nights_is_right_in_each_sentence(verdicts, apart, said):
+    assert said in short_page(*verdicts, apart=apart)
+
+
+def test_after_a_good_night_no_bad_one_is_named():
+    assert 'bad night' not in short_page('FAIL', 'PASS')
+
+
+@pytest.mark.parametrize('day', [1, 4])
+def test_an_annotation_of_the_first_and_of_the_last_day_is_drawn_between_axes_with_their_labels(day):
+    page = short_page(*GOOD, noted=[Annotation((BEGAN + timedelta(days=day - 1)).date(), 'a new rack')])
+    chart = re.search(r'<svg class="curve wide".*?</svg>', page, re.DOTALL).group()
+    assert f'<title>2026-01-0{day}: a new rack</title><path class="noted"' in chart
+    assert {'>night<', '>ratio to the mean<', '>2026-01-01<', '>1.00<'} <= set(re.findall('>[^<>]+<', chart))
+
+
+def test_the_page_of_a_series_that_has_not_begun_says_so_and_shouts_nothing():
+    page = short_page()
+    assert '<h1>NOT BEGUN</h1>' in page and 'No session of this profile has ended yet.' in page
+    assert 'INCOMPLETE' not in page and '<h2>' not in page

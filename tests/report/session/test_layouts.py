@@ -133,7 +133,6 @@ def test_the_page_has_the_table_and_the_sentences_and_the_markdown_too(make):
     session = make.session(one)
     html, text = page(session), markdown(session)
     assert 'Which layout' in html and 'wide (c-1.S4M) is the best with 1000 MiB/s' in html
-    assert '<summary>Commands: wide (c-1.S4M)</summary>' in html  # in the commands that repeat a point
     assert 'the default has 40 % less' in text
 
 

@@ -19,7 +19,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.quoting import shell_line
 from seatrial.model.units import BINARY, DECIMAL, MIB
 from seatrial.report.evidence import LaunchEvidence
-from seatrial.report.session.recipe import DIRECTORY, MAX_LINES, recipe
+from seatrial.report.session.recipe import DIRECTORY, MAX_LINES, commands, recipe
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 
@@ -50,6 +50,16 @@ def ran(script, cwd):
     return subprocess.run(
         ['sh'], input=script, cwd=cwd, env={**os.environ, 'HOME': str(cwd)}, capture_output=True, text=True
     )
+
+
+def test_the_commands_of_a_session_have_each_point_as_it_ran_and_as_it_runs_again(make):
+    session = make.varied()
+    text = commands(session.cases, BINARY)
+    points = sum(len(case.steps) for case in session.cases)
+    assert (text.count('\n## as it ran, in /scratch'), text.count('\n## again, ')) == (points, points)
+    case = session.cases[0]
+    assert text.startswith(f'#### {case.plan.case.name}: bytes per transfer: 32 KiB\n')
+    assert case.steps['32KiB'][0].sample.command[0] in text.splitlines()
 
 
 def test_the_engine_writes_its_reports_elsewhere_than_into_the_records(make):

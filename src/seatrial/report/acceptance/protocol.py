@@ -122,7 +122,7 @@ class ProtocolRow:
         """Why an allocation does not decide, or can only miss the criterion; empty where it decides."""
         if attempt in self.outcome.counted:
             return attempt.unproved
-        return attempt.why_not or attempt.unproved or 'valid, and another one counts by the rule of the contract'
+        return attempt.why_not or attempt.unproved or 'valid, but by the rule of the contract another one counts'
 
 
 @dataclass(frozen=True)

@@ -213,10 +213,10 @@ def ratio_words(change: MetricChange) -> str:
 
 
 def interval_words(change: MetricChange) -> str:
-    """'0.93..0.97', with a mark where the spread between sessions is not in it."""
+    """'0.93 to 0.97', with a mark where the spread between sessions is not in it."""
     if change.low is None or change.high is None:
         return '-'
-    return f'{figure(change.low)}..{figure(change.high)}{"" if change.between else " *"}'
+    return f'{figure(change.low)} to {figure(change.high)}{"" if change.between else " *"}'
 
 
 def means_words(row: ComparedMetric, units: str) -> tuple[str, str]:

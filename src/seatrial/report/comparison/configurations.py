@@ -132,7 +132,7 @@ def sentences(found: Configurations, chosen: Winner | None, column: FigureColumn
         unknown = f'; unknown of {", ".join(own.unknown)}' if own.unknown else ''
         said.append(f'{line}; winner {own.winner}{unknown}')
     if found.front:
-        said.append(f'no other is better in everything that is known of all: {", ".join(found.front)}')
+        said.append(f'no other is better in every figure that all have: {", ".join(found.front)}')
     if chosen is None or column is None:
         return said
     for name, missed in chosen.missed.items():
@@ -141,7 +141,7 @@ def sentences(found: Configurations, chosen: Winner | None, column: FigureColumn
         said.append(f'{column.name} is unknown of {", ".join(chosen.unmeasured)}: it cannot be chosen')
     said.append(f'chosen for {column.name}: {chosen.chosen or "none"}')
     for text in chosen.unknown:
-        said.append(f'BUT nobody knows whether it meets {text}: that figure of {chosen.chosen} is unknown')
+        said.append(f'BUT it is unknown whether it meets {text}: {chosen.chosen} has no such figure')
     return said
 
 

@@ -5,7 +5,8 @@ again and again, with a line a point: the curve of the client's cache.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from seatrial.judge.references import ReferenceResult
@@ -26,11 +27,10 @@ from seatrial.report.drawing.plot import (
     Tick,
     figures_scale,
     round_values,
-    styles,
 )
 from seatrial.report.figures import Unit, compact, tick_time
 from seatrial.workload.listing import pause_of
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import KINDS, kind_of
 
 MARGIN = 0.07
 """Of what lies between the first and the last point: free before and after them."""
@@ -64,6 +64,43 @@ def has_metric_lines(plan: TrialPlan) -> bool:
     return has_curve(plan) and not is_repeated_listing(plan)
 
 
+@cache
+def _usual_signs() -> dict[str, str]:
+    """The style of the columns and metrics of all kinds of workload: no two of one kind share one, as far as there
+    are enough; reads are blue circles, and writes orange squares."""
+    given = dict(zip(('read', 'write'), STYLES, strict=False))
+    for kind in KINDS.values():
+        metrics = (metric.name for phase in kind.phases for metric in phase.metrics)
+        names = dict.fromkeys([*(name for name, _ in kind.columns), *metrics])
+        taken = {given[name] for name in names if name in given}
+        for name in names:
+            if name not in given:
+                liked = given.get(name.partition(' ')[0], STYLES[2])
+                free = [style for style in (liked, *STYLES[2:], *STYLES[:2]) if style not in taken]
+                given[name] = free[0] if free else liked
+                taken.add(given[name])
+    return given
+
+
+def signs(kind: str, metrics: Iterable[str]) -> dict[str, str]:
+    """The style of each of these metrics or columns of one drawing: that of its column, wherever it is drawn."""
+    column = {metric: name for name, own in kind_of(kind).columns for metric in own}
+    given: dict[str, str] = {}
+    for name in dict.fromkeys(metrics):
+        usual = _usual_signs().get(column.get(name, name), STYLES[2])
+        free = [style for style in (usual, *STYLES) if style not in given.values()]
+        given[name] = free[0] if free else usual
+    return given
+
+
+def styles_of(plan: TrialPlan, metrics: Iterable[MetricResult]) -> dict[str, str]:
+    """The style of each line of a drawing. Points have other ones than metrics, as far as there are enough."""
+    names = [styled_by(plan, each) for each in metrics]
+    if has_metric_lines(plan):
+        return signs(plan.kind, names)
+    return {name: STYLES[(i + len(STYLES) // 2) % len(STYLES)] for i, name in enumerate(dict.fromkeys(names))}
+
+
 def sheets(plan: TrialPlan, metrics: Sequence[MetricResult]) -> list[list[MetricResult]]:
     """The metrics of each drawing: of one dimension, and no more lines than there are styles."""
     found = []
@@ -94,7 +131,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
     repeated = is_repeated_listing(plan)
     points = _listings(plan, case) if repeated else _sweep(plan)
     figures = _figures(case, metrics, unit)
-    style = styles(styled_by(plan, each) for each in metrics)
+    style = styles_of(plan, metrics)
     names = list(dict.fromkeys(styled_by(plan, each) for each in metrics if each.summary))
     parts: list[Curve | Mark | Guide] = [Guide(each, 'axis break', upright=True) for each in points.breaks]
     for i, name in enumerate(names):
@@ -187,7 +224,7 @@ def _strokes(points: _Points, marks: Mapping[str, Mark]) -> list[list[tuple[floa
 def _dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Chart:
     """A dot with its interval for every metric at every point, one below the other on one scale."""
     one = len(plan.points) == 1
-    style = styles(point.label for point in plan.points)
+    style = styles_of(plan, case.metrics)
     ticks: list[Tick] = []
     marks = []
     for name in dict.fromkeys(each.name for each in metrics):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
 import polars as pl
@@ -28,7 +29,7 @@ from seatrial.report.nights.nights import (
 )
 from seatrial.report.nights.trend import NEAR, Turn
 from seatrial.report.words import chain_words, clean, cut, listed
-from seatrial.workload.words import by_key, counted
+from seatrial.workload.words import by_key, counted, joined
 
 UNLIKE = 'not the same'
 """What is to be known before figures are compared: with what else they were measured."""
@@ -188,7 +189,7 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
     night = watch.last
     lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
     lines += [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
-    lines.append(('trial', f'{watch.site}, profile {watch.profile}{", " if watch.calendar else ""}{watch.calendar}'))
+    lines.append(('trial', f'{watch.site}, profile {watch.profile}, {watch.calendar or "not scheduled"}'))
     if night is None:
         lines.append(('last run', 'none has ended yet'))
     else:
@@ -277,8 +278,11 @@ def _streak(nights: Sequence[Night]) -> str:
     if uncompared:
         return f'{counted(uncompared, "night")} MEASURED, without a pass criterion'
     failed = in_a_row(nights, lambda night: night.verdict is Verdict.FAIL)
-    before = in_a_row(nights[: len(nights) - failed], passed)
-    return f'{counted(failed, "night")} FAIL, after {counted(before, "night")} PASS'
+    good = list(takewhile(lambda night: night.verdict.unopposed, reversed(nights[: len(nights) - failed])))
+    if not good:
+        return f'{counted(failed, "night")} FAIL'
+    words = joined(list(dict.fromkeys(night.verdict.value for night in good)), 'or')
+    return f'{counted(failed, "night")} FAIL, after {counted(len(good), "night")} {words}'
 
 
 def _list(word: str, said: Sequence[str], otherwise: str) -> list[tuple[str, str]]:

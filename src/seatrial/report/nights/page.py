@@ -3,10 +3,11 @@
 One HTML file that needs no script, no network and no other file; it links to the reports of the sessions.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import exp
 from statistics import fmean
 
@@ -30,7 +31,7 @@ from seatrial.report.nights.notification import TrialWatch, screen
 from seatrial.report.nights.trend import NEAR, Nights, Trend
 from seatrial.report.session.page import jinja
 from seatrial.report.words import SIGNS
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 YEAR = timedelta(days=365)
 
@@ -41,6 +42,9 @@ APART = 3
 """Days: what is invalid again within so many belongs to one spell."""
 
 MISSED = 'missed'
+
+WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)
+"""Nights without a valid result."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ def year_page(
     days = {began.astimezone().date(): Cell(verdict, session) for session, began, verdict in nights.iter_rows()}
     missed_days = [due.astimezone().date() for due in missed]
     days = {**dict.fromkeys(missed_days, Cell(MISSED)), **days}
-    invalid = [day for day, cell in days.items() if cell.state == Verdict.INVALID.value]
+    # By nights: the calendar has the last of each day alone.
+    without = by_key((verdict, began.astimezone().date()) for _, began, verdict in nights.iter_rows())
     worst = _worst(history, units) if nights.height else None
     states = [cell.state for cell in days.values()]
     return (
@@ -80,6 +85,8 @@ def year_page(
         .render(
             watch=watch,
             lines=screen(watch),
+            turning=turning_nights(nights),
+            begun=bool(watch.last or watch.missed or watch.unread),
             last=watch.last.session if watch.last else '',
             reported=set(reported),
             months=_months(days),
@@ -87,13 +94,14 @@ def year_page(
             signs={**SIGNS, MISSED: '0'},
             spells=[
                 *(('missed', said) for said in _spells(missed_days, 1, 'run')),
-                *(('INVALID', said) for said in _spells(invalid, APART, 'night')),
+                *((state, said) for state in WITHOUT for said in _spells(without.get(state, ()), APART, 'night')),
             ],
             turns=found.turns if found else (),
             rate=f'{found.rate:.2g}' if found else '',
             charts=_charts(found, nights, annotations) if found else {},
             annotations=annotations,
             worst=worst,
+            verdicts=Counter(row.change.verdict for row in worst.metrics) if worst else {},
             worse=[row for row in worst.metrics if row.change.verdict == WORSE][:WORST] if worst else (),
             ratio=ratio_words,
             interval=interval_words,
@@ -102,6 +110,23 @@ def year_page(
             units=units,
         )
     )
+
+
+def turning_nights(nights: pl.DataFrame) -> list[tuple[str, str, str]]:
+    """Where the last night is bad, the first bad one of those in a row with it, and the last good one before: what it
+    is, what is to be said of it, its session. Nothing where the last night is good. nights: as of Nights.began"""
+    rows = [
+        (session, f'{began.astimezone():%Y-%m-%d}', Verdict(verdict)) for session, began, verdict in nights.rows()
+    ]
+    bad = list(takewhile(lambda row: not row[2].unopposed, reversed(rows)))
+    if not bad:
+        return []
+    (session, day, verdict), good = bad[-1], rows[: len(rows) - len(bad)][-1:]
+    of_good = [(f'{day}: {verdict.value}', session) for session, day, verdict in good] or [('none', '')]
+    return [
+        ('first bad night', f'{day}: {verdict.value}', session),
+        *(('last good night', *each) for each in of_good),
+    ]
 
 
 def _months(days: Mapping[date, Cell]) -> list[tuple[str, list[Cell | None]]]:
@@ -135,8 +160,9 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
     began = {name: moment.timestamp() for name, moment in nights.select('session', 'session_started').iter_rows()}
     zone = nights['session_started'][0].tzinfo
     noon = {each: datetime(each.day.year, each.day.month, each.day.day, 12, tzinfo=zone) for each in annotations}
-    first, last = min(began.values()), max(began.values())
-    across = Scale(low=first, high=max(last, first + 86400), ticks=_days(first, last), label='night')
+    # Whole days: what is annotated on the first or the last one is drawn.
+    first, last = (_midnight(date.fromtimestamp(end)) for end in (min(began.values()), max(began.values()) + 86400))
+    across = Scale(low=first, high=last, ticks=_days(first, last), label='night')
     noted = [
         Guide(moment.timestamp(), 'noted', upright=True, words=f'{each.day}: {each.text}', label='annotation')
         for each, moment in noon.items()
@@ -164,7 +190,7 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
         margin = 0.05 * (max(shares) - min(shares)) or 0.05
         charts[f'{file_system}: {family}'] = Chart(
             x=across,
-            y=round_scale(min(shares) - margin, max(shares) + margin, label='of the mean', count=4),
+            y=round_scale(min(shares) - margin, max(shares) + margin, label='ratio to the mean', count=4),
             parts=[Curve('', dots, 'a night', 'dot'), Curve('read', levels, 'level'), *turns, *noted],
             height=110,
             words=f'{figure(min(shares))} to {figure(max(shares))}',
@@ -173,11 +199,14 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
 
 
 def _days(first: float, last: float) -> list[Tick]:
-    """The first of each month between two times; the ends of a history that has less than two of them."""
-    days = [date.fromtimestamp(first) + timedelta(days=n) for n in range(int((last - first) / 86400) + 1)]
-    months = [Tick(datetime(day.year, day.month, 1).timestamp(), f'{day:%Y-%m}') for day in days if day.day == 1]
-    ends = [Tick(end, f'{date.fromtimestamp(end)}') for end in dict.fromkeys((first, last))]
-    return months if len(months) > 1 else ends
+    """The first of each month between two times; each day of a history that has less than two of them."""
+    days = [date.fromtimestamp(first) + timedelta(days=n) for n in range(round((last - first) / 86400))]
+    months = [Tick(_midnight(day), f'{day:%Y-%m}') for day in days if day.day == 1]
+    return months if len(months) > 1 else [Tick(_midnight(day), f'{day}') for day in days]
+
+
+def _midnight(day: date) -> float:
+    return datetime(day.year, day.month, day.day).timestamp()
 
 
 def _worst(history: Nights, units: str) -> BeforeAfter | None:

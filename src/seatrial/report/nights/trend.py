@@ -66,7 +66,7 @@ class Turn:
 
     @property
     def subject(self) -> str:
-        """'scratch: data write  0.851 (0.84..0.862)'."""
+        """'scratch: data write  0.851 (0.84 to 0.862)'."""
         return f'{self.file_system}: {self.family}  {ratio_words(self.change)} ({interval_words(self.change)})'
 
     @property

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatrial.judge.verdict import CaseResult, MetricResult
-from seatrial.report.drawing.plot import clear_labels, figures_scale, styles
+from seatrial.report.drawing.metrics import signs
+from seatrial.report.drawing.plot import clear_labels, figures_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, cache_words, compact, is_valid, units_of
 from seatrial.workload.registry import KINDS, kind_of, metrics_at
@@ -92,9 +93,9 @@ def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
         role: found for role in plain if (found := [metric for case in cases for metric in role.of(case.result)])
     }
     units = units_of([metric for found in there.values() for metric in found if is_valid(metric)], system)
-    style = styles(role.name for role in there)
+    style = signs(cases[0].plan.kind, [role.metrics[0] for role in there])
     return [
-        Role(role.name, role.metrics, style[role.name], units.get(found[0].unit, Unit(found[0].unit)))
+        Role(role.name, role.metrics, style[role.metrics[0]], units.get(found[0].unit, Unit(found[0].unit)))
         for role, found in there.items()
     ]
 

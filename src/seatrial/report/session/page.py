@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -15,13 +15,13 @@ from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.references import INSIDE, OUTSIDE
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
-from seatrial.judge.verdict import Verdict, worst
+from seatrial.judge.verdict import CaseResult, Verdict, worst
 from seatrial.model.metric import Fact, Histogram
 from seatrial.model.units import approximate_size
 from seatrial.report import figures, words
 from seatrial.report.drawing.maps import surfaces
-from seatrial.report.drawing.metrics import charts, has_curve, has_metric_lines, sheets, styled_by
-from seatrial.report.drawing.plot import PAPERS, drawn, marker, px, styles
+from seatrial.report.drawing.metrics import charts, has_curve, has_metric_lines, sheets, styled_by, styles_of
+from seatrial.report.drawing.plot import PAPERS, drawn, marker, px
 from seatrial.report.drawing.scenario_course import courses
 from seatrial.report.drawing.timeline import timeline, why_none
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
@@ -33,7 +33,6 @@ from seatrial.report.session.layouts import recommendations
 from seatrial.report.session.monitors import monitored
 from seatrial.report.session.overview import overviews
 from seatrial.report.session.ratios import ListingTime, cached, contentions, listings
-from seatrial.report.session.recipe import recipe
 from seatrial.report.session.side_by_side import beside, guarantees_beside
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import by_key, counted, grouped
@@ -41,12 +40,20 @@ from seatrial.workload.words import by_key, counted, grouped
 CRITERIA_SHOWN, CAVEATS_SHOWN = 12, 3
 """On the first page."""
 
+DESCRIBED = 12
+"""Cases at most whose sentences stand beside their names, and reasons beside those of a table: more are folded."""
+
 DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 
 def page(evidence: SessionEvidence) -> str:
     template = jinja().get_template('page.html')
     cases = [_case(each, f'case-{number}', evidence.units) for number, each in enumerate(evidence.cases, 1)]
+    caveats = words.caveats(evidence.result)
+    alike = _alike([each['rows'] for each in cases])
+    for each in cases:
+        each['rows'] = {name: lines for name, lines in each['rows'].items() if alike.get(name) != lines}
+        each['labels'] = _apart(each['evidence'].result, caveats)
     common, where = words.where(evidence.cases)
     environments = {each.result.case.name.partition('/')[2] for each in evidence.cases}
     return template.render(
@@ -58,7 +65,10 @@ def page(evidence: SessionEvidence) -> str:
         where=where,
         headline=headline_of(evidence.result),
         criteria=_criteria(evidence.result),
-        caveats=words.caveats(evidence.result),
+        caveats=caveats,
+        alike=alike,
+        literature=_literature(evidence),
+        described=len(cases) <= DESCRIBED,
         overviews=overviews(_worst_first(evidence.cases), evidence.units),
         states=states(evidence.cases),
         beside=beside(evidence.cases, evidence.units),
@@ -67,6 +77,88 @@ def page(evidence: SessionEvidence) -> str:
         guarantees_beside=guarantees_beside(evidence.cases),
         glossary=list(words.glossary().items()),
     )
+
+
+Rows = Mapping[str, Sequence[str]]
+"""What was done and with what, by its heading in lines."""
+
+
+def _alike(cases: Sequence[Rows]) -> Rows:
+    """The rows of several cases in which all that have them say the same."""
+    found = by_key(row for each in cases for row in each.items())
+    return {name: said[0] for name, said in found.items() if len(said) > 1 and len(set(said)) == 1}
+
+
+def _apart(result: CaseResult, caveats: Sequence[tuple[str, Collection[str], int]]) -> tuple[list[str], list[str]]:
+    """The caveats of a case: those that stand in no other words at the top, and the rules of those that do."""
+    above = [label.partition(':')[0] for label, cases, _ in caveats if result.case.name in cases]
+    return [label for label in result.labels if label.partition(':')[0] not in above], above
+
+
+def _rows(evidence: CaseEvidence) -> Rows:
+    """Of a case that began: how much was done, and on what."""
+    plan, result, records = evidence.plan, evidence.result, evidence.records
+    sized, start, removal = records.sized, records.start, records.removal
+    took = figures.seconds(result.duration_s) if result.duration_s is not None else 'unknown: the job was cut off'
+    rows = {
+        'each task': (words.share(evidence), sized.reason if sized else ''),
+        'repetitions': (words.repetitions(evidence),),
+        'on disk': tuple(f'{label}: {total}' if label else total for label, total in words.totals(evidence)),
+        'contents': (result.verified,),
+        'took': (took,),
+    }
+    if start is not None:
+        used = start.provenance
+        built = ', '.join(filter(None, (used.build, used.mpi, used.launcher))) or 'not recorded'
+        modules = f'modules: {", ".join(used.modules)}' if used.modules else ''
+        reframe = f', ReFrame {plan.reframe}' if plan.reframe else ''
+        gone = removal and (
+            f'removed: {counted(removal.removed_files, "file")}, '
+            f'{counted(removal.removed_directories, "directory", "directories")}'
+        )
+        rows |= {
+            words.engine(result): (start.program, built, modules),
+            'not used': tuple(start.skipped),
+            'by': (f'Seatrial {plan.seatrial} {plan.commit}'.rstrip() + reframe,),
+            'host': (
+                f'{start.host}, Linux {start.kernel}',
+                f'{approximate_size(start.memory_bytes)} memory, Python {start.python}',
+            ),
+            'tasks ran on': (
+                *result.binding,
+                f'cores of the NUMA nodes of {start.host}: {"; ".join(start.numa)}'
+                if result.binding and len(start.numa) > 1
+                else '',
+            ),
+            'file system': (
+                f'{plan.target.name}, {plan.target.type}, layout {plan.target.layout.name}',
+                plan.target.no_layout,
+                f'mounted: {start.mount}' if start.mount else '',
+            ),
+            'job': (start.job or 'none: on this host',),
+            'run directory': (start.run_directory or 'none', gone or ''),
+            'telemetry': (why_none(evidence),),
+            'records': (f'{counted(records.truncated, "line")} cut short or foreign' if records.truncated else '',),
+        }
+    return {name: said for name, lines in rows.items() if (said := tuple(filter(None, lines)))}
+
+
+def _literature(evidence: SessionEvidence) -> list[dict[str, Any]]:
+    """What sources found that is no criterion here. where: the case, or what is compared"""
+    found = [(case.plan.case.check, each) for case in evidence.cases for each in case.result.expectations]
+    guaranteed = {case.plan.case.check for case in evidence.cases if _is_of_guarantees(case)}
+    found = [(where, each) for where, each in found if where not in guaranteed]
+    found += [('between checks', each) for each in evidence.result.relations]
+    return [
+        {'source': each.source, 'where': where, 'one': each, 'undecided': each.relation.verdict == UNDECIDED}
+        for where, each in found
+        if not each.enforced
+    ]
+
+
+def _is_of_guarantees(case: CaseEvidence) -> bool:
+    """Whether it has a table of what holds, in which expectations of each stand too."""
+    return bool(case.result.facts) or words.only_counts(case.plan)
 
 
 def _criteria(session: SessionResult) -> list[dict[str, Any]]:
@@ -95,7 +187,7 @@ _MET = {FAILS: 'missed', UNDECIDED: 'undecided', HOLDS: 'met'}
 
 def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
     plan, result = evidence.plan, evidence.result
-    guarantees = _guarantees(evidence) if result.facts or words.only_counts(plan) else []
+    guarantees = _guarantees(evidence) if _is_of_guarantees(evidence) else []
     units = units_of(result.metrics, system)
     return {
         'evidence': evidence,
@@ -105,29 +197,17 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
         'charts': [] if result.isolation or words.only_counts(plan) else charts(plan, result, units),
         'lines': has_curve(plan),  # whether the charts are curves
         'table': _table(evidence, units, system),
-        'totals': words.totals(evidence),
+        'rows': _rows(evidence),
         'contentions': contentions(plan, result),
         'cached': [each for point in plan.points if (each := cached(plan, result, point.label))],
         'guarantees': guarantees,
-        'expectations': () if guarantees else result.expectations,
-        # What is needed to repeat a point by hand, by its label.
-        'repeats': {
-            point.label: {
-                'anchor': f'{anchor}-{number}',
-                'point': words.point_words(plan.axis, point),
-                'lines': recipe(plan, steps, evidence.raw, system),
-                'steps': steps,
-            }
-            for number, point in enumerate(plan.points, 1)
-            if (steps := evidence.steps.get(point.label))
-        },
+        'enforced': [each for each in result.expectations if each.enforced and not guarantees],
         'grouped': [each for each in result.metrics if each.groups],
         'summaries': {each.metric: each.summary for each in result.metrics if each.summary},
         'courses': courses(evidence, system),
         'histograms': _histograms(evidence),
         'timeline': timeline(evidence, system),
         'monitored': monitored(evidence, system),
-        'uncounted': why_none(evidence),
         'isolation': isolation.view(result.isolation, system),
     }
 
@@ -170,16 +250,21 @@ def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> di
     one = next(iter(units), '')
     # The rows stand by point where there are many metrics of few points; those of a sweep stand by metric.
     by_point = len(evidence.plan.points) < min(len({each.name for each in metrics}), 3)
+    groups = _groups(evidence, units, took, by_point)
+    names = dict.fromkeys(name for each in metrics for name in each.percentiles_s)
     return {
         'head': 'metric' if by_point else 'point',
         'figures': f'{DIMENSIONS.get(one, "figure")}, {units[one].name}' if len(units) == 1 else 'figure',
         'styled_rows': by_point == has_metric_lines(evidence.plan),  # the rows of a group differ in their style
-        'groups': _groups(evidence, units, took, by_point),
-        'percentiles': list(dict.fromkeys(name for each in metrics for name in each.percentiles_s)),
+        'groups': groups,
+        # Those that are metrics themselves have rows.
+        'percentiles': [name for name in names if not any(each.name.endswith(f'_{name}') for each in metrics)],
         'percentile_unit': common_unit(timed, 's', system),
         'listing_unit': common_unit([each.seconds for each in took.values()], 's', system) if took else NUMBER,
         'fair': any(each.fairness for each in metrics),
-        'cache': any(each.cache for each in metrics),
+        'spread': any(each.summary and each.summary.n > 1 for each in metrics),
+        'ended': bool({row['stopped'] for _, rows in groups for row in rows} - {'', words.STOPPED['fixed']}),
+        'cache': len({each.cache for each in metrics if each.cache}) > 1,  # else the line of the case says it
     }
 
 
@@ -193,7 +278,7 @@ def _groups(
     points = {point.label: said(plan.axis, point) for point in plan.points}
     style: dict[str, str] = {}
     for sheet in sheets(plan, metrics):
-        own = styles(styled_by(plan, each) for each in sheet)
+        own = styles_of(plan, sheet)
         style.update({each.metric: own[styled_by(plan, each)] for each in sheet})
     rows = [
         {
@@ -246,6 +331,7 @@ def jinja() -> Jinja:
     environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE)
     environment.globals.update(PAPERS=PAPERS, drawn=drawn, marker=marker, common_unit=common_unit, kind_of=kind_of)
     environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN, MET=_MET)
+    environment.globals.update(DESCRIBED=DESCRIBED)
     return environment
 
 

@@ -1,4 +1,4 @@
-"""How to repeat one point by hand: lines for a POSIX shell with the launches as they were recorded.
+"""How to repeat each point by hand: lines for a POSIX shell with the launches as they were recorded.
 
 They write neither into the records, which are evidence, nor into a run directory. Where they cannot do what the
 runner did, they say so, and run nothing.
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from seatrial.model.plan import TrialPlan
-from seatrial.report.evidence import LaunchEvidence
+from seatrial.report.evidence import CaseEvidence, LaunchEvidence
 from seatrial.report.figures import brief
+from seatrial.report.words import clean, point_words
 from seatrial.workload.base import COLD
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
@@ -19,6 +20,24 @@ from seatrial.workload.words import counted
 DIRECTORY = 'seatrial-by-hand'
 MAX_LINES = 2000
 """Of the directories of a launch and of its files together: more make no recipe, but a flood."""
+
+
+def commands(cases: Sequence[CaseEvidence], system: str) -> str:
+    """The text of commands.txt: of each point that was measured its launches as they ran, and how to repeat them."""
+    said = []
+    for case in cases:
+        for point in case.plan.points:
+            if steps := case.steps.get(point.label):
+                said += [
+                    f'#### {case.plan.case.name}: {point_words(case.plan.axis, point)}',
+                    f'## as it ran, in {steps[-1].sample.directory}',
+                    *(line for step in steps for line in step.sample.command),
+                    '',
+                    '## again, leaving the records as they are',
+                    recipe(case.plan, steps, case.raw, system),
+                    '',
+                ]
+    return clean('\n'.join(said))
 
 
 def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: str) -> str:
