@@ -363,8 +363,8 @@ def test_a_program_that_hangs_and_has_said_why_is_quoted(slurm):
 
 
 def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slurm(slurm):
-    over = """BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL NO_SUCH_JOB OUT_OF_MEMORY PREEMPTED REFUSED REVOKED
-        TIMEOUT UNKNOWN"""
+    over = """BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL NO_SUCH_JOB OUT_OF_MEMORY PREEMPTED REFUSED
+        REVOKED TIMEOUT UNKNOWN"""
     assert {state.name for state in SlurmState if not may_go_on(JobState(state))} == set(over.split())
     slurm()
     assert not may_go_on(job_state_of('1'))
