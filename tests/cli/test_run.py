@@ -197,6 +197,28 @@ def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, si
     assert (said.status, '\nReFrame: reframe: error: it is ill\n' in said.out) == (13, True), said.out
 
 
+def test_neither_variables_of_reframe_nor_settings_take_its_files_out_of_the_session(on_site, site, monkeypatch):
+    settings, elsewhere = site.folder / 'settings.py', site.folder / 'elsewhere'
+    settings.write_text(settings.read_text().replace("'prefix':", f"'stagedir': '{elsewhere}', 'prefix':"))
+    for name, value in (('RFM_OUTPUT_DIR', elsewhere), ('RFM_STAGE_DIR', elsewhere), ('RFM_VERBOSE', '3')):
+        monkeypatch.setenv(name, str(value))
+    said = on_site('run', 'Reads', '--profile=smoke')
+    (folder,) = site.sessions()
+    assert 'note: ReFrame does not see RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE of the environment; ' in said.out
+    assert (len(list(folder.glob('reframe/stage/*'))), elsewhere.exists()) == (1, False), said.out
+
+
+def test_reframe_is_ended_that_does_not_end_after_its_last_case(on_site, site, monkeypatch):
+    made = carry_out.reframe_argv
+    hanging = ('sh', '-c', '"$@"; exec sleep 600', 'sh')
+    monkeypatch.setattr(carry_out, 'reframe_argv', lambda *session: [*hanging, *made(*session)])
+    monkeypatch.setattr(carry_out, 'AFTER_LAST_S', 1.0)
+    said = on_site('run', 'Reads', '--profile=smoke')
+    (folder,) = site.sessions()
+    assert f'ReFrame is ended: all cases had ended 1 s before; what it said: {folder}/reframe.out\n' in said.out
+    assert json.loads((folder / 'results.json').read_text())['verdict'] != 'INCOMPLETE'
+
+
 def test_a_reframe_that_does_not_end_is_killed(monkeypatch):
     monkeypatch.setattr(carry_out, 'REFRAME_END_S', 0.1)
     deaf = 'trap "" TERM; echo ready; while :; do sleep 0.1; done'

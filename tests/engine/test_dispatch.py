@@ -140,6 +140,13 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         ('task 1 on n2: close: Input/output error', ('EIO', 'F1', 'n2', '')),
         ('task 1 on n2: create: Remote I/O error: calls.1/f.1.0', ('EREMOTEIO', 'F1', 'n2', 'calls.1/f.1.0')),
         ('fio exited with 1; task 0: No space left on device', ('ENOSPC', 'P9a', '', '')),
+        ("IOR exited with 0 and said 'WARNING: fsync(28) failed'", ('a failed fsync', 'F1', '', '')),
+        (FIO + "Invalid argument: datasync offset=0, buflen=65536'", ('a failed fsync', 'F1', '', 'data.1')),
+        ("Bonnie++ exited with 0: 'Can't sync file.'", ('a failed fsync', 'F1', '', '')),
+        (
+            "the dd of task 0 exited with 1: 'dd: fsync failed for 'a': Disk quota exceeded",
+            ('EDQUOT', 'P9a', '', 'a'),
+        ),
         ('fio exited with 1; task 0, file data.0: Input/output error', ('EIO', 'F1', '', 'data.0')),
     ],
 )

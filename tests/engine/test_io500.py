@@ -137,6 +137,27 @@ def test_the_version_is_that_in_its_own_text():
         Io500Engine().parse_version('')
 
 
+@pytest.mark.parametrize('release', ['isc20_v4', 'sc20', 'isc21_v2'])
+def test_a_release_without_a_phase_that_is_read_is_refused_before_it_runs(release):
+    with pytest.raises(EngineError, match=f'^T7: IO500 {release} has no ior-rnd4K; install sc21 or later'):
+        Io500Engine().parse_version(f'io500-{release}\n')
+
+
+@pytest.mark.parametrize('version', ['sc21', 'isc22_v1', 'dev-17-g0a1b2c3', 'isc26'])
+def test_a_release_that_has_them_or_a_clone_is_quoted(version):
+    assert Io500Engine().parse_version(f'io500-{version}\n') == version
+
+
+def test_what_a_call_of_the_storage_said_is_quoted_though_it_stands_only_in_the_log_of_its_phase():
+    line = 'WARNING: write(15, 0x5581, 3901) failed No space left on device'
+    process = ProcessTime('node1', 0.0, 9.0, 134)
+    outcome = Outcome((process,), ('',), ('io500: Aborted\n',), ('', '', f'started\n{line}\n'))
+    with pytest.raises(EngineError) as caught:
+        Io500Engine().measure(PHASE, POINT, command(POINT), outcome)
+    assert caught.value.sentence == f"IO500 exited with 134: '{line}'"
+    assert '/raw/1.io500/mdtest-hard-write.txt' in command(POINT).outputs
+
+
 def test_all_that_it_makes_it_may_remove():
     names = ['io500', 'ior-easy', 'mdtest-hard', 'ior_file_easy.00000001', 'file', 'test-dir.0-0', 'file.mdtest.1.12']
     assert all(any(re.fullmatch(each, name) for each in Io500Engine().makes) for name in names)

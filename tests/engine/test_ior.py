@@ -163,14 +163,14 @@ def text(name, section):
     return TRANSCRIPTS[name].get(section)
 
 
-def outcome(name, stdout=None, summary=None, ranks=None, status=None):
+def outcome(name, stdout=None, summary=None, ranks=None, status=None, stderr=None):
     """What the runner saw of this transcript, with other texts in place of those that are given."""
     if status is None:
         status = int((text(name, 'rc') or '124').strip().rsplit('=')[-1].rsplit(' ')[-1])
     return Outcome(
         (ProcessTime('node1', 0.0, 1.0, status),),
         ((text(name, 'out') or '') if stdout is None else stdout,),
-        (text(name, 'err') or '',),
+        ((text(name, 'err') or '') if stderr is None else stderr,),
         (
             text(name, 'summary.json') if summary is None else summary,
             text(name, 'csv') if ranks is None else ranks,
@@ -669,16 +669,41 @@ def test_a_warning_beside_a_perfect_summary_is_refused(line, rule):
     assert line[-20:] in refused.sentence
 
 
+RULER = 74 * '-'
+
+
 @pytest.mark.parametrize(
     'line',
     [
         'WARNING: The file "data.00000000" exists already and will be overwritten',
         'WARNING: The file "data.00000000" exists already and will be deleted',
         'WARNING: Backend returned error during statfs',
+        f'{RULER}\nWARNING: There was an error initializing an OpenFabrics device.\n\n  Local host: n1\n{RULER}',
+        'WARNING: There are more than one active ports on host n1',
+        'WARNING: No preset parameters were found for the device that Open MPI detected',
     ],
 )
 def test_a_harmless_warning_is_no_complaint(line):
     assert complaints(line + '\n') == ()
+
+
+EXPIRED = 'srun: error: Task launch for StepId=12.0 failed on node n2: Job credential expired'
+NO_SPACE = 'write failed: No space left on device: fatal error'
+
+
+@pytest.mark.parametrize(
+    ('stderr', 'stdout', 'cause'),
+    [
+        ('srun: Job 12 step creation temporarily disabled, retrying (Requested nodes are busy)', '', EXPIRED),
+        ('srun: lua: welcome to the cluster', '', EXPIRED),
+        (RULER, '', EXPIRED),
+        ('WARNING: There was an error initializing an OpenFabrics device.', '', EXPIRED),
+        ('srun: error: n1: task 0: Exited with exit code 1', NO_SPACE, NO_SPACE),
+    ],
+)
+def test_the_cause_of_a_failure_is_an_error_before_what_warns_retries_or_follows(stderr, stdout, cause):
+    said = f'{stderr}\n{"" if stdout else EXPIRED}\n'
+    assert f"'{cause}'" in refusal('one-mfwa-write', status=1, stdout=stdout, stderr=said).sentence
 
 
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 
 import pytest
 
@@ -90,6 +91,17 @@ def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, fio):
     assert plain.returncode == 1
     assert re.search('INCOMPLETE: T15: .*; Slurm says: preempted by another job after ', output), output
     wait_for('the preempted job has gone', lambda: slurm.jobs() == [urgent.strip()])
+
+
+def test_a_job_that_is_suspended_after_its_begin_does_not_wait_in_the_queue(slurm, fio):
+    order(fio, ('measured', {'seconds': 0.5}))
+    running = slurm.site(fio, queue_limit='5s').begin()
+    job = running.measuring()
+    slurm.ask('scontrol', 'suspend', job)
+    time.sleep(8.0)  # longer than the queue_limit, and for several questions of ReFrame
+    slurm.ask('scontrol', 'resume', job)
+    ended = running.ended()
+    assert (ended.case['verdict'] == 'INCOMPLETE', ended.output.count('queue_limit')) == (False, 0), ended.output
 
 
 @pytest.fixture

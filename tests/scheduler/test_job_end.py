@@ -16,12 +16,11 @@ from seatrial.scheduler.job_end import (
     SILENT_S,
     TAIL_BYTES,
     Patience,
+    Wait,
     ask_job_state,
-    is_overdue,
-    limit_wait,
     tail,
 )
-from seatrial.scheduler.job_state import NO_ANSWER, JobState, SlurmState
+from seatrial.scheduler.job_state import NO_ANSWER, WAITING, JobState, SlurmState
 
 CANCELLED = JobState(SlurmState.CANCELLED, 0, 0, by='alice', nodes='n1', elapsed_s=12)
 STATES = {
@@ -203,20 +202,31 @@ def minutes(monkeypatch):
     monkeypatch.setattr(job_end.time, 'time', lambda: clock[-1])
 
 
+def waited(job, queue_s, job_s):
+    """The wait for a job, which is over, and how often Slurm was asked."""
+    wait = Wait(job, Patience(queue_s, job_s))
+    job.wait()
+    return wait, job.scheduler.polls
+
+
 @pytest.mark.parametrize('state', ['COMPLETED', 'PREEMPTED', 'REVOKED'])
 def test_reframe_waits_for_a_job_until_it_has_ended(minutes, state):
-    job, patience = Job('PENDING', 'RUNNING', state), Patience(600.0, 600.0)
-    limit_wait(job, patience)
-    job.wait()
-    assert (job.scheduler.polls, is_overdue(job, patience)) == (2, False)
+    wait, polls = waited(Job('PENDING', 'RUNNING', state), 600.0, 600.0)
+    assert (polls, wait.passed, wait.overdue) == (2, '', False)
 
 
-@pytest.mark.parametrize('state', ['PENDING', 'RUNNING', 'REQUEUED', 'EXPEDITING', None])
+@pytest.mark.parametrize('state', ['RUNNING', 'SUSPENDED', 'STOPPED', 'STAGE_OUT', 'EXPEDITING', None])
 def test_reframe_waits_for_no_job_beyond_its_limits(minutes, state):
-    job, patience = Job(state), Patience(300.0, 300.0)
-    limit_wait(job, patience)
-    job.wait()
-    assert (job.scheduler.polls, is_overdue(job, patience)) == ((600.0 + GRACE_S) / 60.0, True)
+    wait, polls = waited(Job(state), 300.0, 300.0)
+    assert (polls, wait.overdue) == ((600.0 + GRACE_S) / 60.0, True)
+
+
+@pytest.mark.parametrize('state', WAITING)
+@pytest.mark.parametrize('before', [(), ('RUNNING',)], ids=['submitted', 'requeued'])
+def test_a_job_waits_in_the_queue_no_longer_than_the_queue_limit(minutes, state, before):
+    wait, polls = waited(Job(*before, state.value), 300.0, 1e6)
+    assert (polls, wait.overdue) == (300.0 / 60.0, False)
+    assert wait.passed == 'it waited in the queue for longer than the queue_limit of trial.yaml, 300 s'
 
 
 def test_what_is_known_besides_comes_first(slurm, tmp_path):

@@ -120,7 +120,7 @@ REFUSED = {
     'bad-constraint': 'Invalid feature specification (no node has such a constraint)',
     'bad-licence': 'Invalid license specification (no such licence, or fewer of it)',
     'bad-option': "unrecognized option '--no-such-option'",
-    'bad-partition': 'Invalid partition name specified (no such partition)',
+    'bad-partition': 'Invalid partition name specified (no such partition); invalid partition specified: none',
     'bad-qos': 'Invalid qos specification (no such QOS, or not for this account)',
     'bad-reservation': 'Requested reservation is invalid (no such reservation)',
     'bad-value': '"many" is not a valid node count',
@@ -131,7 +131,8 @@ REFUSED = {
         '(more tasks than its nodes, or the whole partition, have processors)'
     ),
     'too-much-memory': (
-        'Requested node configuration is not available (no nodes are as it asks, or there are fewer of them)'
+        'Requested node configuration is not available (no nodes are as it asks, or there are fewer of them); '
+        'Memory specification can not be satisfied'
     ),
 }
 SCONTROL = sorted(name.removesuffix('-scontrol.out') for name in SAID if name.endswith('-scontrol.out'))
@@ -178,6 +179,21 @@ AWAY = {
 @pytest.mark.parametrize('name', AWAY)
 def test_a_slurm_that_is_away_is_no_refusal(name):
     assert sentence(of_sbatch(said(f'{name}-sbatch', 'err'))) == AWAY[name]
+
+
+@pytest.mark.parametrize(
+    ('before', 'kept'),
+    [
+        ('sbatch: error: QOSMaxWallDurationPerJobLimit\n', '; QOSMaxWallDurationPerJobLimit'),
+        ('sbatch: error: lua: no project given\n', '; lua: no project given'),
+        ('sbatch: lua: welcome\nsbatch: error: no project given\n', '; no project given'),
+        ('sbatch: Your project has run dry\n', '; Your project has run dry'),
+        ('', ''),
+    ],
+)
+def test_why_sbatch_refused_is_said_by_its_errors_before_the_last_or_else_by_its_notes(before, kept):
+    refused = of_sbatch(f'{before}sbatch: error: Batch job submission failed: Unspecified error\n')
+    assert sentence(refused) == f'never started: sbatch refused it: Unspecified error{kept}'
 
 
 def test_what_is_not_of_sbatch_is_no_refusal():
@@ -246,6 +262,17 @@ def test_a_state_that_slurm_may_add_is_unknown_and_named():
 def test_a_new_state_counts_unless_accounting_knows_the_end():
     waits, preempted = JobState(SlurmState.PENDING), JobState(SlurmState.PREEMPTED)
     assert [merged(NEW, accounted) for accounted in (waits, preempted)] == [NEW, preempted]
+
+
+STATES = """BOOT_FAIL CANCELLED COMPLETED COMPLETING CONFIGURING DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY
+    PENDING POWER_UP_NODE PREEMPTED RECONFIG_FAIL REQUEUED REQUEUE_FED REQUEUE_HOLD RESIZING RESV_DEL_HOLD REVOKED
+    RUNNING SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED SUSPENDED TIMEOUT UPDATE_DB"""
+
+
+@pytest.mark.parametrize('word', STATES.split())
+def test_every_state_of_slurm_is_read(word):
+    text = WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out']
+    assert of_scontrol(re.sub(r'JobState=\w+', f'JobState={word}', text)).state == word
 
 
 @pytest.mark.parametrize('state', SlurmState)
@@ -322,8 +349,9 @@ def test_what_is_missing_or_does_not_answer_is_said(slurm, answers, expected):
 
 
 def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slurm(slurm):
-    going_on = {'PENDING', 'REQUEUED', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'SILENT'}
-    assert {state.name for state in SlurmState if may_go_on(JobState(state))} == going_on
+    over = """BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL NO_SUCH_JOB OUT_OF_MEMORY PREEMPTED REFUSED
+        REVOKED TIMEOUT UNKNOWN"""
+    assert {state.name for state in SlurmState if not may_go_on(JobState(state))} == set(over.split())
     slurm()
     assert not may_go_on(job_state_of('1'))
 

@@ -46,6 +46,14 @@ def test_a_line_that_is_no_job_is_none(says):
     ]
 
 
+def test_the_line_of_the_one_cluster_that_is_asked_is_no_job_and_several_are_refused(says):
+    says('squeue', b'CLUSTER: a\n12|PENDING|Begin\n')
+    assert jobs_named('x') == [QueuedJob('12', 'PENDING', 'Begin')]
+    says('squeue', b'CLUSTER: a\n12|PENDING|Begin\n\nCLUSTER: b\n')
+    with pytest.raises(QueueError, match='squeue shows the clusters a, b; name one in SLURM_CLUSTERS'):
+        jobs_named('x')
+
+
 # Partitions
 
 

@@ -38,8 +38,8 @@ from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import Verdict
 from seatrial.model.quoted_value import choice, show
-from seatrial.model.units import duration, in_unit, unit_for
-from seatrial.scheduler.job_end import ENDED, Patience, ask_job_state, is_overdue, job_limit_s, limit_wait
+from seatrial.model.units import in_unit, unit_for
+from seatrial.scheduler.job_end import Patience, Wait, ask_job_state, job_limit_s
 from seatrial.scheduler.partitions import SLURM
 from seatrial.scheduler.session_jobs import comment_option
 from seatrial.site.error import SiteError
@@ -115,7 +115,8 @@ class Check(rfm.RunOnlyRegressionTest):
         self.num_tasks_per_node = max(point.tasks_per_node for point in self.trial_plan.points)
         self.num_tasks = self.num_nodes * self.num_tasks_per_node
         self.time_limit = f'{int(job_limit_s(self.trial_plan))}s'
-        self.max_pending_time = f'{int(self.trial_session.site.partition(partition).queue_limit)}s'
+        if self.current_partition.scheduler.registered_name not in SLURM:  # of those Wait keeps the limit
+            self.max_pending_time = f'{int(self.trial_session.site.partition(partition).queue_limit)}s'
 
     @run_before('run')
     def stage(self) -> None:
@@ -142,7 +143,7 @@ class Check(rfm.RunOnlyRegressionTest):
             avoid = self.trial_session.avoid
             exclude = [f'--exclude={",".join(avoid)}'] if avoid else []
             self.job.options = [*self.job.options, comment_option(self.trial_session.id), *exclude]
-            limit_wait(self.job, _patience(self))
+            self.job_wait = Wait(self.job, _patience(self))
         # The runner starts every launch itself: its geometry changes from point to point.
         self.job.launcher = getlauncher('local')()
 
@@ -151,19 +152,17 @@ class Check(rfm.RunOnlyRegressionTest):
         scheduler = self.current_partition.scheduler
         if scheduler.registered_name not in SLURM or not self.job.jobid:
             return
-        patience, known = _patience(self), ''
-        if is_overdue(self.job, patience):
-            limits = f'the queue_limit of trial.yaml ({duration(patience.queue_s)}) and its time limit'
-            known = f'it was not over when {limits} ({duration(patience.job_s)}) had passed'
-            patience = Patience(0.0, 0.0)
-        elif self.job.is_cancelling and self.job.state not in ENDED:  # by ReFrame, which does so without a word
-            known = f'it waited in the queue for longer than the queue_limit of trial.yaml, {patience.queue_s:.0f} s'
-        output = Path(self.stagedir) / self.job.stderr
-        ask_job_state(self.trial_record, scheduler.registered_name, self.job.jobid, output, patience, known)
-        if not scheduler.finished(self.job):
-            # It may still be there, or Slurm may begin it anew. That an ended job cannot be cancelled is no fault.
-            with contextlib.suppress(ReframeError):
-                self.job.cancel()
+        wait, known_as = self.job_wait, (scheduler.registered_name, self.job.jobid)
+        if wait.passed and not wait.overdue:
+            self.cancel_job()
+        patience = Patience(0.0, 0.0) if wait.overdue else _patience(self)
+        ask_job_state(self.trial_record, *known_as, Path(self.stagedir) / self.job.stderr, patience, wait.passed)
+        if not (scheduler.finished(self.job) or self.job.is_cancelling):
+            self.cancel_job()  # it may still be there, or Slurm may begin it anew
+
+    def cancel_job(self) -> None:
+        with contextlib.suppress(ReframeError):  # that an ended job cannot be cancelled is no fault
+            self.job.cancel()
 
     @sanity_function
     def judge(self) -> Any:

@@ -220,6 +220,38 @@ def ending(status: int) -> str:
     return f'exited with {status}' if status >= 0 else f'died of signal {-status}'
 
 
+def without_mpi(text: str) -> str:
+    """Without what MPI libraries say of their networks among an engine's own lines: Open MPI does between rulers."""
+    return _OF_MPI.sub('', text)
+
+
+_OF_MPI = re.compile(
+    r'^-{74}\n(?:(?!-{74}$).*\n)*?-{74}\n?|'
+    r'^.*\b(?:OpenFabrics|more than one active ports|No preset parameters|MVAPICH2?|UCX|PSM2|libfabric)\b.*\n?',
+    re.MULTILINE,
+)
+
+
+def cause_in(errs: Sequence[str], others: Sequence[str] = ()) -> str:
+    """The line that says best why a launch failed, by what it says and not by where it stands: an error of any
+    stream; else the first line of stderr that is no warning, note, retry or ruler, and does not follow from an end;
+    else the first that is no ruler. Empty without one. others: further streams, of which only errors count."""
+    lines = [line.strip() for text in errs for line in text.splitlines() if re.search(r'\w', line)]
+    more = [line.strip() for text in others for line in text.splitlines() if _ERROR.search(line)]
+    errors = [line for line in lines if _ERROR.search(line)] + more
+    causes = [line for line in errors if not _LESSER.search(line)]
+    plain = [line for line in lines if not _LESSER.search(line)]
+    return next(iter(causes + plain + errors + lines), '')
+
+
+_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b', re.IGNORECASE)
+_LESSER = re.compile(
+    r'\bwarn(?:ing)?\b|\bnote:|\bretrying\b|\blua:|^srun: error: \S+: tasks? \S+: |\bJob step aborted\b|'
+    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b',
+    re.IGNORECASE,
+)
+
+
 def only_process(program: str, outcome: Outcome) -> ProcessTime:
     """The process of a launch that is one. Raises EngineError T9 for another number."""
     if len(outcome.processes) != 1:

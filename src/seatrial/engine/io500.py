@@ -9,7 +9,8 @@ included. Its data are random; with the default packet type they compress.
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, ending
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, cause_in, check_life, ending
+from seatrial.engine.failed_call import failed_call
 from seatrial.model.metric import UNNAMED, Measurement, Metric, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import GIB
@@ -47,7 +48,8 @@ class Io500Engine(Engine):
     kinds = ('io500',)
     programs = ('io500',)
     how_to_get = 'from github.com/IO500/io500, by its prepare.sh'
-    says_version = re.compile(r'^io500-([a-z]+\d+\S*)$')
+    says_version = re.compile(r'^io500-(\S*\d\S*)$', re.MULTILINE)
+    without_version = 'T7'
     mpi = True
     names_hosts = False
     makes = (
@@ -57,6 +59,14 @@ class Io500Engine(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         return None
+
+    def parse_version(self, text: str) -> str:
+        """The version; EngineError T7 for a release without phases whose figures are read (IO500 before 2021)."""
+        version = super().parse_version(text)
+        release = re.match(r'(isc|sc)(\d\d)(?!\d)', version)
+        if release and (int(release.group(2)), release.group(1) == 'sc') < (21, True):
+            raise EngineError('T7', f'IO500 {version} has no ior-rnd4K; install sc21 or later ({self.how_to_get})')
+        return version
 
     def version_argv(self, program: str) -> List[str]:
         """It says its version only when it runs: that in its own text."""
@@ -82,7 +92,8 @@ class Io500Engine(Engine):
         lines = []
         for name, own in sections.items():
             lines += [f'[{name}]', *(f'{key} = {value}' for key, value in own.items()), '']
-        outputs = tuple(f'{results}/{name}' for name in ('result.txt', 'ior-easy-write.txt'))
+        logs = sorted(name for name in _NAMES.values() if name not in ('find', 'ior-easy-write'))
+        outputs = tuple(f'{results}/{name}.txt' for name in ('result', 'ior-easy-write', *logs))
         return Command('mpi', ((program, f'{raw}.ini'),), {f'{raw}.ini': '\n'.join(lines)}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
@@ -90,10 +101,13 @@ class Io500Engine(Engine):
         other tasks than planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow
         from its phases."""
         if outcome.exit_status:
-            said = _COMPLAINT.findall('\n'.join((*outcome.stdouts, *outcome.stderrs)))
-            best = next((line for line in said if ') failed ' in line), said[-1] if said else '')
+            # What a call of the storage said stands in the log of its phase alone.
+            texts = (*outcome.stdouts, *outcome.stderrs, *filter(None, outcome.outputs[1:]))
+            said = _COMPLAINT.findall('\n'.join(texts))
+            calls = [line for line in said if failed_call(line) or ') failed ' in line]
+            best = next(iter(calls + said[-1:] + [cause_in(outcome.stderrs)]))
             raise EngineError('E1', f'IO500 {ending(outcome.exit_status)}' + (f": '{best}'" if best else ''))
-        result, log = (text or '' for text in outcome.outputs)
+        result, log = (text or '' for text in outcome.outputs[:2])
         sections = parse_result(result)
         _check_plan(sections, point)
         short = stone_wall_s(point) < STONE_WALL_S

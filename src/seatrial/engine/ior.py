@@ -21,7 +21,19 @@ from decimal import Decimal
 from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, ending, immovable, only_process
+from seatrial.engine.base import (
+    Command,
+    Engine,
+    EngineError,
+    Outcome,
+    cause_in,
+    check_life,
+    ending,
+    immovable,
+    only_process,
+    without_mpi,
+)
+from seatrial.engine.failed_call import failed_call
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
@@ -254,12 +266,12 @@ def refuse_exit(program: str, outcome: Outcome, said: Tuple[Complaint, ...]) -> 
     """Raises EngineError E1 if the launch failed, for the best reason: an error, a complaint, the launcher's line."""
     if not outcome.exit_status:
         return
-    lines = [line.strip() for text in outcome.stderrs for line in text.splitlines() if line.strip()]
     # Open MPI's account of a crash begins with neither the signal nor the task: srun has both in one line.
-    crashes = [line for line in lines if _SRUN_CRASH.search(line)]
+    crashes = [found for text in outcome.stderrs for found in _SRUN_CRASH.findall(text)]
     endings = [found for text in outcome.stdouts for found in _HYDRA_ENDING.findall(text)]
     causes = [c.line for c in said if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in said]
-    why = next(iter(causes + crashes + lines + endings), 'no reason given')
+    lines = [cause_in(outcome.stderrs, outcome.stdouts)]
+    why = next(filter(None, causes + crashes + lines + endings), 'no reason given')
     raise EngineError('E1', f"{program} {ending(outcome.exit_status)}: '{why}'")
 
 
@@ -329,9 +341,9 @@ def rank_lines(program: str, csv_text: str, header: str) -> List[str]:
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
     """The lines in which IOR says that something is wrong, without three harmless warnings: a file that is there
-    already, an unknown size of the file system, and NCMPI that opens for reading, too."""
+    already, an unknown size of the file system, and NCMPI that opens for reading, too; nor what Open MPI says."""
     found = []
-    for match in _COMPLAINT.finditer(stdout):
+    for match in _COMPLAINT.finditer(without_mpi(stdout)):
         line = match.group(0).strip()
         if _HARMLESS.match(line) is None:
             rule = next((rule for rule, pattern in _COMPLAINT_RULES if pattern.search(line)), 'T8')
@@ -361,7 +373,7 @@ _HARMLESS = re.compile(
     r"Backend (?:returned error during|doesn't implement) statfs|File write only not implemented in NCMPI)\Z"
 )
 _SRUN_CRASH = re.compile(
-    r'^srun: error: \S+: tasks? \S+: (?:Segmentation fault|Bus error|Aborted|Illegal instruction)'
+    r'^srun: error: \S+: tasks? \S+: (?:Segmentation fault|Bus error|Aborted|Illegal instruction).*', re.MULTILINE
 )
 _HYDRA_ENDING = re.compile(r'TERMINATED WITH THE EXIT STRING: (.+)')
 _COMPLAINT_RULES = (
@@ -406,7 +418,7 @@ def _refuse_failure(outcome: Outcome) -> None:
     # What was found wrong with the data is the better reason; but an abort can swallow the line that explains it.
     data = next((complaint for complaint in said if 'ncorrect data' in complaint.line), None)
     if data is not None or (said and not status):
-        complaint = data or said[0]
+        complaint = data or next((each for each in said if failed_call(each.line)), said[0])
         raise EngineError(complaint.rule, f"IOR exited with {status} and said '{complaint.line}'")
     refuse_exit('IOR', outcome, said)
 

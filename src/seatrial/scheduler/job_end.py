@@ -9,8 +9,17 @@ from seatrial.job.sequence.recorder import RecordReader, write_job_state
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import SAMPLES, Start
 from seatrial.model.telemetry import TELEMETRY
+from seatrial.model.units import duration
 from seatrial.rules.case import cut_off
-from seatrial.scheduler.job_state import NO_ANSWER, JobState, SlurmState, job_state_of, may_go_on, sentence
+from seatrial.scheduler.job_state import (
+    NO_ANSWER,
+    WAITING,
+    JobState,
+    SlurmState,
+    job_state_of,
+    may_go_on,
+    sentence,
+)
 from seatrial.scheduler.partitions import SLURM
 
 TAIL_BYTES = 65536
@@ -32,32 +41,46 @@ ENDED = ('PREEMPTED', 'REVOKED')  # states in which a job has ended, and ReFrame
 
 
 class Patience(NamedTuple):
-    """Seconds for which a job is waited for that ReFrame takes to have ended: in the queue, and after its begin."""
+    """Seconds for which a job is waited for: in the queue, and after its begin."""
 
     queue_s: float
     job_s: float
 
 
-def limit_wait(job: Any, patience: Patience) -> None:
-    """Have ReFrame wait for a job of Slurm until it has ended or is overdue. By itself ReFrame 4.10 waits for ever
-    for a job that was preempted (seen), or in a state that it does not know. It asks finished() after each poll, and
-    calls wait() at the end."""
+class Wait:
+    """ReFrame's wait for a job of Slurm, until it has ended or its limits have passed. By itself ReFrame 4.10 waits
+    for ever for a job that was preempted (seen), or in a state that it does not know, and takes one to wait in the
+    queue that was suspended. It asks finished() after each poll, and calls wait() at the end.
 
-    def finished() -> bool:
-        return bool(type(job).finished(job)) or job.state in ENDED or is_overdue(job, patience)
+    passed: the limit that has passed, as a sentence, or empty. overdue: whether it was the last one."""
 
-    def wait() -> None:
-        while not finished():
-            job.scheduler.poll(job)
+    def __init__(self, job: Any, patience: Patience) -> None:
+        self._job, self._patience = job, patience
+        self._left_queue_s = 0.0  # when it was last seen to have begun; Slurm may have requeued it since
+        self.passed, self.overdue = '', False
+        job.finished, job.wait = self.finished, self.wait
+
+    def finished(self) -> bool:
+        """Whether ReFrame is to wait no longer."""
+        job, now = self._job, time.time()
+        if type(job).finished(job) or job.state in ENDED:
+            return True
+        waits = job.state in WAITING
+        if job.state and not waits:
+            self._left_queue_s = now
+        queue_s, job_s = self._patience
+        if now >= job.submit_time + queue_s + job_s + GRACE_S:
+            self.overdue = True
+            limits = f'the queue_limit of trial.yaml ({duration(queue_s)}) and its time limit ({duration(job_s)})'
+            self.passed = f'it was not over when {limits} had passed'
+        elif waits and now >= max(job.submit_time, self._left_queue_s) + queue_s:
+            self.passed = f'it waited in the queue for longer than the queue_limit of trial.yaml, {queue_s:.0f} s'
+        return bool(self.passed)
+
+    def wait(self) -> None:
+        while not self.finished():
+            self._job.scheduler.poll(self._job)
             time.sleep(ASK_AGAIN_S)
-
-    job.finished, job.wait = finished, wait
-
-
-def is_overdue(job: Any, patience: Patience) -> bool:
-    """Whether ReFrame sees no end of a job although all its limits have passed."""
-    has_ended = job.scheduler.finished(job) or job.state in ENDED
-    return not has_ended and time.time() >= job.submit_time + patience.queue_s + patience.job_s + GRACE_S
 
 
 def job_limit_s(plan: TrialPlan) -> float:
@@ -94,7 +117,7 @@ def _latest(start: Start | None, job_state: JobState, asked: float, patience: Pa
     """When the wait for a job that may go on ends; without an answer it is taken to run, as it may."""
     if start is not None:
         return start.started + patience.job_s
-    return asked + (patience.queue_s if job_state.state is SlurmState.PENDING else patience.job_s)
+    return asked + (patience.queue_s if job_state.state in WAITING else patience.job_s)
 
 
 def _last_written(records: str) -> float:

@@ -1,6 +1,7 @@
 """What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence. scontrol knows a
 job until MinJobAge (300 s) after its end. Who cancelled it only accounting knows, some seconds later; which node
-failed srun reports to the job. States: squeue(1), reasons: job_reason_codes.html. Seen with Slurm 22.05."""
+failed srun reports to the job. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html.
+Seen with Slurm 22.05."""
 
 import pwd
 import re
@@ -26,7 +27,20 @@ class SlurmState(str, Enum):
     RUNNING = 'RUNNING'
     SUSPENDED = 'SUSPENDED'
     COMPLETING = 'COMPLETING'
+    RESIZING = 'RESIZING'
+    SIGNALING = 'SIGNALING'
+    STAGE_OUT = 'STAGE_OUT'
+    STOPPED = 'STOPPED'
+    UPDATE_DB = 'UPDATE_DB'
+    CONFIGURING = 'CONFIGURING'
+    POWER_UP_NODE = 'POWER_UP_NODE'
     REQUEUED = 'REQUEUED'
+    REQUEUE_FED = 'REQUEUE_FED'
+    REQUEUE_HOLD = 'REQUEUE_HOLD'
+    RESV_DEL_HOLD = 'RESV_DEL_HOLD'
+    SPECIAL_EXIT = 'SPECIAL_EXIT'
+    LAUNCH_FAILED = 'LAUNCH_FAILED'
+    RECONFIG_FAIL = 'RECONFIG_FAIL'
     COMPLETED = 'COMPLETED'
     FAILED = 'FAILED'
     CANCELLED = 'CANCELLED'
@@ -141,14 +155,16 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
 
 
 def of_sbatch(text: str) -> JobState | None:
-    """What sbatch said when it did not take a job, or None if sbatch said nothing here."""
-    said = [match.group(1).strip() for match in re.finditer(r'^sbatch: (?:error: )?(.+)$', text, re.MULTILINE)]
+    """What sbatch said when it did not take a job, or None if sbatch said nothing here. Its last message may be no
+    more than "Unspecified error", and those before it name the limit, or are a plugin's own words."""
+    said = [match.groups() for match in re.finditer(r'^sbatch: (error: )?(.+)$', text, re.MULTILINE)]
     if not said:
         return None
-    failure = said[-1].removeprefix('Batch job submission failed: ')
+    *before, failure = [words.strip().removeprefix('Batch job submission failed: ') for _, words in said]
     if failure.startswith(_NO_CONTACT):
-        return JobState(SlurmState.SILENT, reason=_munge(said) or failure)
-    return JobState(SlurmState.REFUSED, reason=failure)
+        return JobState(SlurmState.SILENT, reason=_munge([*before, failure]) or failure)
+    errors = [words for (mark, _), words in zip(said, before, strict=False) if mark]
+    return JobState(SlurmState.REFUSED, reason='; '.join(dict.fromkeys([failure, *(errors or before)])))
 
 
 def of_silence(text: str) -> JobState:
@@ -184,7 +200,7 @@ def merged(young: JobState, accounted: JobState) -> JobState:
     if young.state in NO_ANSWER:
         # Some states are of slurmctld alone, and to accounting such a job waits or runs.
         return young if young.state is SlurmState.UNKNOWN and young.reason and may_go_on(accounted) else accounted
-    if young.state in _ABOUT_TO_END and accounted.state not in (*_ABOUT_TO_END, SlurmState.PENDING):
+    if young.state in _ABOUT_TO_END and accounted.state not in _GOING_ON:
         return accounted._replace(restarts=young.restarts, nodes=young.nodes or accounted.nodes)
     if young.state is not accounted.state:
         return young  # accounting has not heard of the end
@@ -194,7 +210,7 @@ def merged(young: JobState, accounted: JobState) -> JobState:
 def sentence(known: JobState) -> str:
     """What happened, in a sentence without its full stop; nothing in it is guessed."""
     said = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
-    started_again = known.restarts and known.nodes and known.state not in (SlurmState.PENDING, SlurmState.REQUEUED)
+    started_again = known.restarts and known.nodes and known.state not in WAITING
     return f'{said}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else said
 
 
@@ -238,8 +254,30 @@ _NO_CONTACT = (
     'Zero Bytes were transmitted',
 )
 _WHOLE = (SlurmState.COMPLETED, SlurmState.FAILED, SlurmState.TIMEOUT, SlurmState.OUT_OF_MEMORY, SlurmState.PENDING)
-_ABOUT_TO_END = (SlurmState.RUNNING, SlurmState.COMPLETING, SlurmState.SUSPENDED)
-_GOING_ON = (*_ABOUT_TO_END, SlurmState.PENDING, SlurmState.REQUEUED)
+_ABOUT_TO_END = (
+    SlurmState.RUNNING,
+    SlurmState.COMPLETING,
+    SlurmState.SUSPENDED,
+    SlurmState.RESIZING,
+    SlurmState.SIGNALING,
+    SlurmState.STAGE_OUT,
+    SlurmState.STOPPED,
+    SlurmState.UPDATE_DB,
+)
+WAITING = (
+    SlurmState.PENDING,
+    SlurmState.CONFIGURING,
+    SlurmState.POWER_UP_NODE,
+    SlurmState.REQUEUED,
+    SlurmState.REQUEUE_FED,
+    SlurmState.REQUEUE_HOLD,
+    SlurmState.RESV_DEL_HOLD,
+    SlurmState.SPECIAL_EXIT,
+    SlurmState.LAUNCH_FAILED,
+    SlurmState.RECONFIG_FAIL,
+)
+"""States before a job begins, or begins anew."""
+_GOING_ON = (*_ABOUT_TO_END, *WAITING)
 # WorkDir comes after all that is read: without it the text is cut short.
 _SCONTROL_NEEDS = frozenset(('Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'))
 _MEMORY = re.compile(r'^slurmstepd\S*: error: .*(?:exceeded memory limit|Exceeded job memory|oom.kill)', re.M | re.I)
@@ -361,10 +399,14 @@ def _node_failed(known: JobState) -> str:
 
 def _refused(known: JobState) -> str:
     meaning = next((words for said, words in _REFUSALS.items() if known.reason.startswith(said)), '')
-    return f'never started: sbatch refused it: {known.reason}{f" ({meaning})" if meaning else ""}'
+    failure, *before = known.reason.split('; ')
+    said = '; '.join([f'{failure}{f" ({meaning})" if meaning else ""}', *before])
+    return f'never started: sbatch refused it: {said}'
 
 
 def _why_waiting(known: JobState) -> str:
+    if known.state in _HELD:
+        return _HELD[known.state]
     word, _, rest = known.reason.partition(',_UnavailableNodes:')
     words = _REASONS.get(word)
     if words is None and word.startswith(('QOS', 'Assoc')):
@@ -383,6 +425,11 @@ _WORDS: Mapping[SlurmState, str] = {
     SlurmState.REVOKED: 'taken by another cluster of the federation',
     SlurmState.RUNNING: 'it still runs',
     SlurmState.SUSPENDED: 'it is suspended',
+    SlurmState.RESIZING: 'it still runs, and gets another number of nodes',
+    SlurmState.SIGNALING: 'a signal is being sent to it',
+    SlurmState.STAGE_OUT: 'it has ended, and its burst buffer is being written back',
+    SlurmState.STOPPED: 'it was stopped by a signal and keeps its nodes',
+    SlurmState.UPDATE_DB: 'accounting is being told of it',
     SlurmState.COMPLETING: 'it is ending, and how is not said yet',
 }
 _SENTENCES: Mapping[SlurmState, Callable[[JobState], str]] = {
@@ -390,8 +437,7 @@ _SENTENCES: Mapping[SlurmState, Callable[[JobState], str]] = {
     SlurmState.CANCELLED: _cancelled,
     SlurmState.TIMEOUT: _timed_out,
     SlurmState.NODE_FAIL: _node_failed,
-    SlurmState.PENDING: _pending,
-    SlurmState.REQUEUED: _pending,
+    **dict.fromkeys(WAITING, _pending),
     SlurmState.REFUSED: _refused,
     SlurmState.UNKNOWN: lambda known: (
         f'Slurm says that the job is {known.reason}, a state that Seatrial does not know'
@@ -401,6 +447,17 @@ _SENTENCES: Mapping[SlurmState, Callable[[JobState], str]] = {
     SlurmState.NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
     SlurmState.SILENT: lambda known: f'Slurm does not answer: {known.reason}',
 }
+_HELD: Mapping[SlurmState, str] = {
+    SlurmState.CONFIGURING: 'its nodes are being made ready',
+    SlurmState.POWER_UP_NODE: 'its nodes are being powered up',
+    SlurmState.REQUEUE_FED: 'another cluster of the federation is to begin it anew',
+    SlurmState.REQUEUE_HOLD: 'held after it was requeued',
+    SlurmState.RESV_DEL_HOLD: 'held, as its reservation was deleted',
+    SlurmState.SPECIAL_EXIT: 'held after it ended with an exit code that asks for it',
+    SlurmState.LAUNCH_FAILED: 'its launch failed',
+    SlurmState.RECONFIG_FAIL: 'its nodes could not be configured',
+}
+"""Why a job waits where its state says more than the reason beside it."""
 _DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'
 _REASONS: Mapping[str, str] = {
     _DOWN: 'the nodes that it needs are down, drained or reserved',

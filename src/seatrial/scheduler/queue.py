@@ -12,6 +12,7 @@ from seatrial.model.quoted_value import printable
 
 DEADLINE_S = 60.0  # for one question to Slurm, which answers late while slurmctld is busy
 _FORMAT = '%i|%T|%r'
+_CLUSTER = re.compile(r'^CLUSTER: *(\S+).*\n', re.MULTILINE)
 _TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 _JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
@@ -101,8 +102,14 @@ def seconds_in(span: str) -> float | None:
 
 
 def asked(*argv: str, text: str = '') -> str:
-    """What a program of Slurm prints. Raises QueueError."""
-    return _checked(argv[0], _run(argv, text))
+    """What a program of Slurm prints, without the line that names its cluster where SLURM_CLUSTERS asks for one.
+    Raises QueueError, also where it shows several."""
+    said = _checked(argv[0], _run(argv, text))
+    clusters = _CLUSTER.findall(said)
+    if len(clusters) > 1:
+        sentence = f'{argv[0]} shows the clusters {", ".join(clusters)}; name one in SLURM_CLUSTERS'
+        raise QueueError(printable(sentence))
+    return _CLUSTER.sub('', said)
 
 
 def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str]:

@@ -35,17 +35,20 @@ from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_sl
 from seatrial.session.after_session import leave, tried
 from seatrial.session.cases import Cases
 from seatrial.session.from_options import say_not_applicable
-from seatrial.session.progress import Progress
+from seatrial.session.progress import AFTER_LAST_S, Progress
 from seatrial.session.results import show
 from seatrial.session.stop_request import StopRequest, stop_requests
 from seatrial.site.error import SiteError, problem
-from seatrial.site.model import TRIAL_FILE
+from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 from seatrial.workload.words import counted
 
 POLL_S = 0.5
 
 REFRAME_END_S = 90.0
 """How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
+
+OPTIONS = 'RFM_'
+"""How variables begin that are options of ReFrame."""
 
 DEFAULTS = 'defaults.json'
 """ReFrame's configuration of a session, in the folder that ReFrame writes into."""
@@ -82,7 +85,7 @@ def carried_out(
         screen.print(f'Session {session.id}: {counted(len(plans), "case")} of {session.site.name}, profile {profile}')
         screen.print(f'  {session.profile.label}')
         say_not_applicable(screen, session)
-        for note in notes:
+        for note in [*notes, *_held_apart()]:
             screen.print(f'note: {note}', soft_wrap=True)
         try:
             with _locked(session, plans):
@@ -162,9 +165,9 @@ def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requ
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing. Once a stop is
     `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So it does for
     whatever ends this function: ReFrame never outlives it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS)}
     # ReFrame would wait without end for a lock of its results database; a session has a history of its own.
-    own = {ENVIRONMENT: str(session.folder / FILE), 'RFM_ENABLE_RESULTS_STORAGE': 'no'}
-    environment = {**os.environ, **own}
+    environment = {**kept, ENVIRONMENT: str(session.folder / FILE), f'{OPTIONS}ENABLE_RESULTS_STORAGE': 'no'}
     folder = session.folder / REFRAME
     folder.mkdir()
     # Where the site's own settings do not say otherwise; else it makes a directory in the user's home.
@@ -183,12 +186,26 @@ def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requ
             start_new_session=True,  # a terminal's Ctrl-C comes through this process, once
         )
         try:
+            waited = time.monotonic()
             while process.poll() is None and not requested.stop:
                 time.sleep(POLL_S)
-                progress.look()
+                if progress.look():
+                    waited = time.monotonic()
+                elif time.monotonic() - waited > AFTER_LAST_S:
+                    said = f'ReFrame is ended: all cases had ended {duration(AFTER_LAST_S)} before'
+                    screen.print(f'{said}; what it said: {session.folder / OUTPUT}', soft_wrap=True)
+                    break
         finally:
             _end(process)
         progress.look(over=True)
+
+
+def _held_apart() -> list[str]:
+    """What is said of variables that would change ReFrame behind a session's back, as where it writes. One of them
+    ReFrame sets itself where it is imported."""
+    names = sorted(name for name in os.environ if name.startswith(OPTIONS) and name != f'{OPTIONS}INSTALL_PREFIX')
+    remedy = f'write what a session needs into {SETTINGS_FILE}'
+    return [f'ReFrame does not see {", ".join(names)} of the environment; {remedy}'] if names else []
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -215,12 +232,14 @@ def reframe_argv(session: Session, checks: Path) -> list[str]:
         START,
         str(session.folder),
         f'--config-file={folder / DEFAULTS}',
-        f'--config-file={session.site.folder / "settings.py"}',
+        f'--config-file={session.site.folder / SETTINGS_FILE}',
         *([f'--system={session.system}'] if session.system else []),
         f'--checkpath={checks.resolve()}',
         '--recursive',
         '--exec-policy=serial',
         f'--prefix={folder}',
+        f'--stage={folder / "stage"}',
+        f'--output={folder / "output"}',
         f'--report-file={folder / REPORT}',
         '--dont-restage',
         '--nocolor',

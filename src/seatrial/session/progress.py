@@ -22,6 +22,9 @@ PLAIN_EVERY_S = 15.0
 SILENT_S = 120.0
 """Without the end of a launch, after which a line says so: a long launch, or one that hangs."""
 
+AFTER_LAST_S = 300.0
+"""How long ReFrame may take to end once all cases have: Slurm has KillWait and epilogs."""
+
 
 class Progress:
     """Follows the records of the cases. On a terminal only what is not well gets a line that stays. system: of the
@@ -44,8 +47,9 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def look(self, over: bool = False) -> None:
-        """Print the cases that have ended, and where the running ones are. over: no job is waited for any more."""
+    def look(self, over: bool = False) -> bool:
+        """Print the cases that have ended, and where the running ones are; returns whether one is still waited for.
+        over: no job is waited for any more."""
         cases = self._cases
         begun = [(plan, cases.read(plan)) for plan in self._waiting if cases.readers[plan.case].has_begun()]
         newest = max((records.start.started for _, records in begun if records.start), default=0.0)
@@ -62,13 +66,14 @@ class Progress:
             elif records.start is not None:
                 running.append(running_line(plan, records, time.time(), self._system))
         if not self._waiting:
-            running = ['    waiting for ReFrame to see the end of the last job']
+            running = [f'    all cases have ended; ReFrame may take {duration(AFTER_LAST_S)} to end too']
         if self._live:
             self._live.update(Text(self._moving(running), no_wrap=True, overflow='ellipsis'))
         elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
             self._said = time.monotonic()
             for line in running:
                 self._console.print(line)
+        return bool(self._waiting)
 
     def _moving(self, running: list[str]) -> str:
         """How many cases are done, what runs, and how long the others take if they are like those."""

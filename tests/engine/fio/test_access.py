@@ -301,7 +301,12 @@ class TestDoctoredReports:
         ('change', 'rule', 'words'),
         [
             (lambda jobs: jobs[1].update(error=5), 'E1', 'task 1: Input/output error'),
-            (lambda jobs: jobs[1]['write'].update(io_bytes=0, short_ios=1), 'T18', 'a transfer was cut short'),
+            (lambda jobs: jobs[1].update(total_err=3, first_error=5), 'E1', 'task 1: Input/output error'),
+            (
+                lambda jobs: jobs[1]['write'].update(io_bytes=0, short_ios=1),
+                'T18',
+                'a transfer was cut short by the storage',
+            ),
             (lambda jobs: jobs[1]['write'].update(io_bytes=262143), 'T18', 'moved 262143 bytes instead of 262144'),
             (lambda jobs: jobs[1]['write'].update(runtime=0), 'T12', 'too short to measure'),
             (lambda jobs: run_for(jobs[0]['write'], 60_000), 'E1', 'its clock is wrong'),

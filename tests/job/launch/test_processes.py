@@ -11,7 +11,7 @@ from seatrial.engine.barrier import VARIABLE
 from seatrial.engine.base import Command
 from seatrial.engine.dispatch import place_here
 from seatrial.job.launch import processes
-from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, processes_of
+from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, left_by_mpi, processes_of
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
@@ -225,6 +225,16 @@ def test_all_of_its_processes_are_ended_at_its_limit_or_when_a_stop_is_requested
     with pytest.raises(LaunchGivenUp, match=f'{why}; it was ended$'):
         run(place, *scripts, limit_s=60.0 if stops else 0.2, stopping=stopping)
     assert working_in(place / 'data') == []
+
+
+def test_what_a_launch_that_hangs_at_its_end_has_left_is_read_as_if_it_had_ended_well(place, soon):
+    script = 'echo finished; echo figures > ../results; touch ../pid; exec sleep 60'
+    command = Command('mpi', (('ior',),), {}, (str(place / 'results'),))
+    with pytest.raises(LaunchGivenUp), opened(place / 'data') as where:
+        argvs, raw = [['/bin/sh', '-c', script]], str(place / 'raw')
+        carry_out(command, Processes(argvs, {}), raw, where, 60.0, lambda: (place / 'pid').exists())
+    left = left_by_mpi(command, raw, 60.0)
+    assert (left.exit_status, left.stdouts, left.outputs) == (0, ('finished\n',), ('figures\n',))
 
 
 def test_a_process_of_another_session_that_it_left_in_the_directory_is_killed_too(place, soon):

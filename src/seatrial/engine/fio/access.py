@@ -27,6 +27,7 @@ from seatrial.engine.fio.process import (
     CLOCK_S,
     FioProcess,
     check_clock,
+    error_of,
     field,
     fio_argv,
     job_file,
@@ -246,12 +247,12 @@ def common_options(point: Point, randseed: int) -> Dict[str, Any]:
 
 def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
     """What a job moved in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
-    error, moved = field(job, 'error', int), field(done, 'io_bytes', int)
+    error, moved = field(job, 'error', int) or error_of(job), field(done, 'io_bytes', int)
     if error:
         raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
     if exact is not None and moved != exact:
         # 3.33 was seen to exit with 0 after a write that a quota had cut short.
-        cut = '; a transfer was cut short; is the file system or a quota full?' if done.get('short_ios') else ''
+        cut = '; a transfer was cut short by the storage; is it or a quota full?' if done.get('short_ios') else ''
         raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
     seconds = runtime_of(done, rank)
     _check_figures(done, rank, seconds)

@@ -1,5 +1,6 @@
 """A process of fio: its job file (options by fio's HOWTO), and its report of the jobs, which are the tasks."""
 
+import errno
 import hashlib
 import json
 import os
@@ -85,8 +86,13 @@ def decoded(text: str) -> Any:
 def first_error(report: Any) -> Optional[Tuple[int, int]]:
     """Rank and error number of the first task that failed; None if none is seen."""
     jobs = report.get('jobs') if isinstance(report, dict) else None
-    errors = [job.get('error') if isinstance(job, dict) else 0 for job in jobs] if isinstance(jobs, list) else []
+    errors = [error_of(job) if isinstance(job, dict) else 0 for job in jobs] if isinstance(jobs, list) else []
     return next(((rank, error) for rank, error in enumerate(errors) if type(error) is int and error), None)
+
+
+def error_of(job: Dict[str, Any]) -> Any:
+    """The error number of a job, also where it went on after it and only counts what failed (continue_on_error)."""
+    return job.get('error') or job.get('first_error') or (errno.EIO if job.get('total_err') else 0)
 
 
 def jobs_of(report: Any, text: str) -> List[Any]:

@@ -136,6 +136,13 @@ def carry_out(
     return finished._replace(outcome=outcome._replace(stdouts=stdouts, hosts=hosts), places=places)
 
 
+def left_by_mpi(command: Command, raw: str, lived_s: float) -> Outcome:
+    """What one launch of MPI has left that was given up, as if it had ended well."""
+    stdout, hosts = hosts_said(_stream(f'{raw}.out') or '')
+    process = ProcessTime(socket.gethostname(), 0.0, lived_s, 0)
+    return Outcome((process,), (stdout,), ('',), tuple(_text(path) for path in command.outputs), hosts)
+
+
 def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:
     """The outcome of ranks that a launcher has started; when each ran as far as it said, else as the launcher did."""
     launcher = outcome.processes[0]

@@ -14,7 +14,7 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
 from seatrial.job.launch import blocked
 from seatrial.job.launch.placement import bound
-from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
+from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, left_by_mpi, processes_of
 from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen
 from seatrial.job.sequence.recorder import RawLaunch
@@ -163,7 +163,7 @@ class _Attempt:
             if self.trial.signals.stopping():
                 raise
             lost = self._lost().said
-            said = self._where(str(error)) + self._read_only() + (f'; {lost}' if lost else '')
+            said = self._where(str(error)) + self._whole() + self._read_only() + (f'; {lost}' if lost else '')
             self.findings = [finding('E2', said)]
 
     def _of_engine(self, error: EngineError) -> List[Finding]:
@@ -177,6 +177,17 @@ class _Attempt:
         failed = failed._replace(node=failed.node or self._node())
         said = (f'{lost}; ' if lost else '') + error.sentence + room
         return [of_failed_call(failed, said, f'{phase}@{point.label}: ')]
+
+    def _whole(self) -> str:
+        """As a clause, whether a launch that was given up had done all its work: one can hang in MPI_Finalize."""
+        if self.command.scope != 'mpi':
+            return ''
+        left = left_by_mpi(self.command, self.raw, _limit_s(self.trial, self.launch.point))
+        try:
+            measured(self.trial.setup.engine, *self.launch, self.command, left)
+        except EngineError:
+            return ''
+        return '; all its work was done, and its results are whole: only its end did not come, as in MPI_Finalize'
 
     def _room(self) -> str:
         """The arithmetic of a file system that is full all the same: what is short, or all that was told."""
