@@ -5,7 +5,7 @@ import pytest
 from seatrial.model.action import Course, Window
 from seatrial.model.metric import Metric, TaskTime
 from seatrial.model.units import MIB
-from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
+from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings, rule_of_errno
 from seatrial.rules.registry import RULES, finding
 from seatrial.workload.base import FileSpec
 from seatrial.workload.sweep import AXES
@@ -27,6 +27,19 @@ def read(write):
 
 def broken(launched):
     return [each.rule for each in launch_findings(launched)]
+
+
+@pytest.mark.parametrize(
+    ('name', 'on_descriptor', 'rule'),
+    [
+        *[(name, True, 'F1') for name in ('EIO', 'ENOENT', 'ESTALE', 'EACCES', 'ETIMEDOUT', 'ENODEV')],
+        *[(name, True, '') for name in ('EINTR', 'EAGAIN', 'EFBIG', 'EINVAL', 'EBADF', 'EFAULT')],
+        *[(name, False, '') for name in ('ENOENT', 'EACCES', 'EINVAL')],
+        *[('EROFS', False, 'F1'), ('ENOSPC', True, 'P9a'), ('EDQUOT', False, 'P9a')],
+    ],
+)
+def test_what_an_open_file_refuses_is_the_storages_unless_it_is_the_callers(name, on_descriptor, rule):
+    assert rule_of_errno(name, on_descriptor) == rule
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,11 @@ class Driver:
     def lost(self, before: Any, after: Any) -> Lost:
         return Lost()
 
+    def behind(self, path: str, file: str, offset: Optional[int]) -> str:
+        """The target behind an error: where this file lies at this offset (None: everywhere), and what this node is
+        not connected to, as a clause; empty where nothing is known. Never raises."""
+        return ''
+
     def behaviour(self, path: str) -> Behaviour:
         """How I/O behaves there; what cannot be seen is as it is by default. Never raises."""
         return Behaviour()

@@ -20,8 +20,8 @@ class Finding(NamedTuple):
     # 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
     effect: str
     sentence: str
-    # of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known; of data
-    # that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
+    # of a call that failed: its 'errno' by name, 'node', 'file', 'target' and 'time' (UTC), as far as they are known;
+    # of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
     evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     metric: str = ''  # of the launch, that alone it is about; empty: all of them
 

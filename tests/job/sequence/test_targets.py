@@ -139,6 +139,14 @@ def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, s
     assert dead == 0 or '-o 3' not in set_on_directories(lustre)
 
 
+def test_an_error_of_the_storage_names_the_target_that_the_file_lies_on(lustre, stub_fio):
+    failed = 'fio: io_u error on file data.00000000: No such file or directory: write offset=4096, buflen=65536\n'
+    ran = lustre.run(osts(lustre, stub_fio(('measured-write@ost0002', {'fault': 'exit-1', 'stderr': failed}))))
+    (found,) = [each for sample in ran.measured for each in sample.findings if each.rule == 'F1']
+    assert (ran.result.verdict, found.evidence['target']) == (Verdict.FAIL, 'OST 2')
+    assert 'ENOENT of data.00000000 of OST 2 on ' in found.sentence
+
+
 def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
     def capacity(driver, path, layout=None, files=None):
         return Capacity(7 if layout == pinned(by_type('lustre'), 'OST', 2) else GIB, None)

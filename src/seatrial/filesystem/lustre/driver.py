@@ -170,6 +170,20 @@ class Lustre(Mounted):
             return Lost(unseen=why)
         return Lost(_lost(before, after), _unseen(before, after))
 
+    def behind(self, path: str, file: str, offset: Optional[int]) -> str:
+        """By lfs getstripe of the file, which asks its MDT alone, and by the imports of this mount."""
+        states = _connections(path).states.items()
+        said = [
+            f'{_target(device)}, whose import is {told.current}'
+            for device, told in states
+            if told.current not in IN_ORDER
+        ]
+        with contextlib.suppress(NoAnswer, NotUnderstood):
+            got = striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', file])) if file else None
+            osts = striping.osts_at(got, offset) if got else ()
+            said[:0] = [f'OST {striping.spelled(osts)}'] if osts else []
+        return '; '.join(said)
+
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """What this version and this user can do, found by asking and not by the version's number."""
         found = []

@@ -151,6 +151,18 @@ def parse_getstripe(text: str) -> Striping:
     return _striping(header, told)
 
 
+def osts_at(got: Striping, offset: Optional[int]) -> Tuple[int, ...]:
+    """The OSTs with the byte at this offset of a file, one a mirror; all of the file where the offset is None."""
+    found: List[int] = []
+    for piece in got.pieces:
+        within = offset is None or (piece.start <= offset and (piece.end is None or offset < piece.end))
+        if within and offset is not None and piece.osts:
+            found.append(piece.osts[offset // piece.stripe_size % len(piece.osts)])
+        elif within:
+            found += piece.osts
+    return tuple(sorted(set(found)))
+
+
 def parse_getdirstripe(text: str) -> DirectoryStriping:
     """The output of `lfs getdirstripe DIRECTORY`, with -y, -D or without. Raises NotUnderstood."""
     keys: Dict[str, str] = {}
