@@ -1,4 +1,4 @@
-"""NFS, GPFS and BeeGFS, none at hand: the texts have the form of nfsiostat(8) and of /proc/fs/beegfs/*/config."""
+"""NFS, GPFS and BeeGFS, none at hand: by genuine outputs, and by texts in the form of nfsiostat(8)."""
 
 from types import SimpleNamespace
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beegfs_stand import FALLBACK, GOOD, SHOWN
 from seatrial.filesystem import beegfs, gpfs, nfs
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.mounts import Mount
@@ -13,6 +14,7 @@ from seatrial.filesystem.nfs import gives_up, section_of, traffic
 from seatrial.filesystem.registry import by_type
 from seatrial.model.ask import Answer
 from seatrial.model.telemetry import READ
+from transcript import transcripts
 
 MOUNTSTATS = """device proc mounted on /proc with fstype proc
 device filer:/home mounted on /home with fstype nfs4 statvers=1.1
@@ -73,11 +75,100 @@ def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypa
     for name, kind in (('a', 'buffered'), ('b', 'native')):
         (tmp_path / name).mkdir()
         (tmp_path / name / 'config').write_text(f'cfgFile = /etc/beegfs/{name}.conf\ntuneFileCacheType = {kind}\n')
-    monkeypatch.setattr(beegfs, 'CLIENTS', f'{tmp_path}/*/config')
+    monkeypatch.setattr(beegfs, 'CLIENTS', str(tmp_path))
     mount = Mount('/mnt', 'beegfs', 'beegfs_nodev', 'rw,cfgFile=/etc/beegfs/b.conf')
     assert by_type('beegfs')._own_state('/mnt', mount)['beegfs tuneFileCacheType'] == 'native'
     unnamed = by_type('beegfs')._own_state('/mnt', mount._replace(options='rw'))
-    assert unnamed == {'beegfs client': f'unknown: 2 clients show themselves in {tmp_path}/*/config'}
+    assert unnamed == {'beegfs client': f'unknown: 2 clients show themselves in {tmp_path}'}
+
+
+IN_BEEGFS_7 = '[Target ID: 5] @ beegfs-storage node_storage_3 [ID: 3]: {}\n'
+
+
+@pytest.mark.parametrize(
+    ('text', 'fault', 'troubles'),
+    [
+        (IN_BEEGFS_7.format('Online / Good '), '', ()),
+        (IN_BEEGFS_7.format('Offline / Good '), 'offline', ()),
+        (IN_BEEGFS_7.format('Probably-offline / Good '), '', ('probably offline',)),
+        (IN_BEEGFS_7.format('Online / Needs-resync '), '', ('needs resync',)),
+        (IN_BEEGFS_7.format('Offline / Bad '), 'offline, bad', ()),
+    ],
+)
+def test_a_target_of_beegfs_is_as_its_client_was_told(text, fault, troubles):
+    (row,) = beegfs.rows_of(text, 'storage target', {})
+    assert (row.name, row.fault, row.troubles) == ('storage target 5 of node_storage_3', fault, troubles)
+
+
+@given(st.integers(0, 600))
+def test_the_states_of_a_beegfs_cut_short_anywhere_give_fewer_targets(length):
+    whole = list(beegfs.rows_of(GOOD, 'storage target', {}))
+    found = list(beegfs.rows_of(GOOD[:length], 'storage target', {}))
+    assert len(whole) == 3 and found[:-1] == whole[: len(found)][:-1]
+
+
+def test_the_route_to_a_server_of_beegfs_is_that_of_its_connections():
+    assert beegfs.routes_of(SHOWN['storage_nodes']) == {'node_storage_1': 'TCP'}
+    assert beegfs.routes_of(FALLBACK) == {'node_storage_1': 'TCP [fallback route]'}
+    assert beegfs.routes_of(SHOWN['meta_nodes'].replace('TCP: 1 (10.80.0.1:8005);', '<none>')) == {'node_meta_1': ''}
+
+
+DISKS, HEALTH = (transcripts('gpfs')[name]['out'] for name in ('mmlsdisk-Y', 'mmhealth-node-show-Y'))
+
+
+@pytest.mark.parametrize(
+    ('disks', 'health', 'wrong'),
+    [
+        (DISKS, HEALTH, []),
+        (DISKS.replace('ready:up:3', 'ready:down:3'), HEALTH, [('RG003VS004', 'down', ())]),
+        (DISKS.replace('ready:up:3', 'being emptied:up:3'), HEALTH, [('RG003VS004', '', ('being emptied',))]),
+        (DISKS, HEALTH.replace('ib0:NIC:HEALTHY', 'ib0:NIC:FAILED'), [('this node', 'NETWORK of ib0 FAILED', ())]),
+        (
+            DISKS,
+            HEALTH.replace('FILESYSTEM:HEALTHY', 'FILESYSTEM:DEGRADED'),
+            [('this node', '', ('FILESYSTEM of scratch DEGRADED',))],
+        ),
+    ],
+)
+def test_disks_and_the_health_of_the_node_are_the_targets_of_gpfs(monkeypatch, disks, health, wrong):
+    answers = {'mmlsdisk': Answer(disks, 0), 'mmhealth': Answer(health, 0)}
+    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers[argv[0].rpartition('/')[2]])
+    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', 'scratch', 'rw'), ''))
+    rows = by_type('gpfs').targets('/gpfs').rows
+    assert len(rows) == 7 + 1
+    assert [(row.name, row.fault, row.troubles) for row in rows if row.fault or row.troubles] == wrong
+
+
+def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(monkeypatch):
+    refused = transcripts('gpfs')['mmlsfileset-not-root']
+    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: Answer(refused['out'], 0, refused['err']))
+    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', 'scratch', 'rw'), ''))
+    seen = by_type('gpfs').targets('/gpfs')
+    assert seen.rows == () and seen.unseen.startswith('mmlsdisk does not tell this user: ')
+
+
+CALLS = """\txprt:\ttcp 832 1 {connected} 0 0 7 7 0 0 7 0 2 0 0
+\tper-op statistics
+\t        READ: 100 {sent} {late} 480 4340 0 2 2 0
+"""
+
+
+@pytest.mark.parametrize(
+    ('connected', 'sent', 'lost', 'worse'),
+    [
+        (1, 100, '', ''),
+        (2, 100, '', ''),  # it had been idle
+        (1, 103, '', '3 calls were sent again to the NFS server'),
+        (2, 103, '3 calls were sent again to the NFS server, which was connected anew', ''),
+    ],
+)
+def test_calls_that_were_sent_again_tell_of_a_server_that_was_away(connected, sent, lost, worse):
+    before, after = (
+        nfs.trouble_of(CALLS.format(connected=each[0], sent=each[1], late=0))
+        for each in ((1, 100), (connected, sent))
+    )
+    found = by_type('nfs').lost(before, after)
+    assert (found.said, found.worse) == (lost, worse)
 
 
 @pytest.mark.parametrize(

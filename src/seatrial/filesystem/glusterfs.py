@@ -87,6 +87,7 @@ class GlusterFS(Mounted):
     tried = 'GlusterFS 10.3, Linux 6.18, one node, distributed over four bricks (ci/lab-gluster)'
     no_layout = 'no layout: a volume places each file by the hash of its name, for all users alike'
     pins = ('brick',)
+    watches = True
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         files = _meta(mount, _STATE)
@@ -189,7 +190,6 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
     found = {
         'client version': f'glusterfs {_quoted(files, "../../version")}',
         'client command': _quoted(files, '../../cmdline'),
-        'bricks': f'{sum(bricks.values())} of {len(bricks)} connected',
         'translators': ', '.join(sorted(set(types.values()) - {'protocol/client', 'meta'})),
     }
     for name, connected in bricks.items():

@@ -116,7 +116,7 @@ NO_ROOM = ('ENOSPC', 'EDQUOT')
 OF_CALLER = (
     *('EINTR', 'EAGAIN', 'EFBIG', 'ENOMEM'),
     *('EINVAL', 'EBADF', 'EFAULT', 'EISDIR', 'ESPIPE', 'ENXIO', 'ENOTTY', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'),
-    *('ENOLCK', 'EDEADLK'),
+    *('ENOLCK', 'EDEADLK', 'EDEADLOCK'),
 )
 """What a call on an open descriptor may answer without a fault of the storage: a signal, a limit of the process, the
 memory of the node, an argument that it does not take, a lock. All else is the storage's: a Lustre whose objects were

@@ -461,6 +461,8 @@ class FileSystemEntry(Entry):
     """memory of all servers that may answer reads. Undeclared: figures are labelled, no storage criterion passes"""
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     """the same for flash or NVRAM in front of the disks"""
+    targets_may_be_away: Truth = False
+    """whether cases run while a target or a server is away, with a label; without it they are refused (rule P22)"""
     to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
     """what [limits](limits.md) may fill: a quota that holds for `path`, or all of the trial's own file system"""
     osts: Targets | None = None

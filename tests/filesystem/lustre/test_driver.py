@@ -570,7 +570,7 @@ class TestState:
         stand.now(away=[1])
         rows = [row for row in DRIVER.targets(str(stand.mount)).rows if row.kind == 'OST']
         assert [row.fault for row in rows[:2]] == ['', 'does not answer']
-        assert {row.fault for row in rows[2:]} == {'not seen, because lfs df waits for lustre-OST0001'}
+        assert {row.flags for row in rows[2:]} == {('not seen, because lfs df waits for lustre-OST0001',)}
 
     def test_an_ordinary_user_learns_of_lost_connections_from_lfs_check(self, stand):
         stand.now(root=False, unreadable=['*.import', '*.state'], check='320')

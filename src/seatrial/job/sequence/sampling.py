@@ -296,8 +296,10 @@ class _Attempt:
 
     def _after(self) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
-        lost, unseen = self._lost()
+        lost, unseen, worse = self._lost()
         found = [self._of_lost(lost)] if lost else []
+        if worse:
+            found.append(finding('P22a', f'meanwhile {worse}'))
         if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
             found.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
         if self.stage == 'warmup':

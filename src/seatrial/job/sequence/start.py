@@ -37,7 +37,6 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     free, inodes, _ = seen.capacity
     capacity = {'bytes': free, 'inodes': inodes, 'used_percent': seen.environment.used_percent}
     driver = by_type(plan.target.type)
-    targets = driver.targets(plan.target.path)
     recorder.write(
         Start(
             session=plan.session,
@@ -60,9 +59,9 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             capacity={name: size for name, size in capacity.items() if size is not None},
             findings=tuple(found),
             state=driver.state(plan.target.path),
-            targets=targets.rows,
+            targets=seen.targets.rows,
             not_tested=nodes.not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
-            servers=targets.servers,
+            servers=seen.targets.servers,
             provenance=_provenance(plan, chosen),
             oversubscribe=nodes.oversubscribe() if plan.contract else '',
         )
