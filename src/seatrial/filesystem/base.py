@@ -147,10 +147,10 @@ class Driver:
     # the layout in which the files of all tasks lie on the same targets, where any user may give it
     alike: Optional[Layout] = None
 
-    def same_source(self, one: str, other: str) -> bool:
-        """Whether two mounts with these sources have one storage; tmpfs and its like all have one that names
+    def same_storage(self, one: Mount, other: Mount) -> bool:
+        """Whether two mounts of the type have one storage, by their sources; that of tmpfs and its like names
         nothing."""
-        return one == other and (one.startswith('/') or ':' in one)
+        return one.source == other.source and (one.source.startswith('/') or ':' in one.source)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """Free bytes and inodes, before the quota; less, where so many files of a layout find less. OSError."""

@@ -163,9 +163,9 @@ class CephFs(Mounted):
     no_layout = ''
     no_pinning = 'no target of choice: CephFS puts each object on the OSDs that its name leads to (CRUSH)'
 
-    def same_source(self, one: str, other: str) -> bool:
+    def same_storage(self, one: Mount, other: Mount) -> bool:
         """One cluster, by its fsid or any of its monitors; ceph-fuse calls every source by its own name."""
-        return bool(_cluster(one) & _cluster(other))
+        return bool(_cluster(one.source) & _cluster(other.source))
 
     def quota(self, path: str) -> Capacity:
         """By ceph.quota of the directory and of all above it; root has them too. What is used is counted late."""

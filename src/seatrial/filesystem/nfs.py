@@ -38,9 +38,9 @@ class Nfs(Mounted):
     sources = "nfs(5), proc(5), the kernel's documentation"
     no_layout = 'no layout: the server decides where a file lies'
 
-    def same_source(self, one: str, other: str) -> bool:
+    def same_storage(self, one: Mount, other: Mount) -> bool:
         """One server, whatever it exports."""
-        return one.partition(':/')[0] == other.partition(':/')[0]
+        return one.source.partition(':/')[0] == other.source.partition(':/')[0]
 
     def targets(self, path: str) -> Targets:
         """The one server, with the kind of its transport: whether it is there is whether the mount answers."""

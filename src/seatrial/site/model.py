@@ -474,7 +474,7 @@ class FileSystemEntry(Entry):
     devices: Annotated[tuple[Device, ...], Distinct] = ()
     """the raw devices on which it lies, for [`RawDevices`](expectations.md): opened to read, and never written"""
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
-    """beside `default`, which is always there and asks for nothing. Only on `lustre` and [`cephfs`](#cephfs)"""
+    """beside `default`, which is always there. Only on `lustre`, [`cephfs`](#cephfs) and [`beegfs`](#beegfs)"""
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     """asks the servers for their counters, on the node of the job, before and after each case"""
     monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}

@@ -10,6 +10,7 @@ import pytest
 from beegfs_stand import FALLBACK, BeeGfsStand, state
 from seatrial.filesystem.base import Behaviour, Capacity
 from seatrial.filesystem.posix import Posix
+from seatrial.filesystem.registry import by_type
 from seatrial.job.sequence import sampling
 from seatrial.job.sequence.survey import devices_fault, filling, survey, to_fullness, used_percent
 from seatrial.judge.verdict import Verdict
@@ -204,6 +205,24 @@ def beegfs(lab, tmp_path, monkeypatch):
 
 def on_beegfs(lab, fio, **target):
     return lab.plan(fio, target={'type': 'beegfs', 'path': str(lab.target), **target})
+
+
+@pytest.mark.parametrize(
+    ('settings', 'targets', 'rules', 'said'),
+    [
+        ({'stripe_count': 2, 'stripe_size': '1MiB'}, 3, [], ''),
+        ({'stripe_size': '64KiB', 'pool': 1}, 3, [], ''),
+        ({'stripe_count': 3}, 2, ['P5a'], 'c3 was asked for, and the file has c2.S512k'),
+        ({'stripe_count': 9}, 3, ['P5'], 'asks for 9 storage targets, and there are 3'),
+    ],
+)
+def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, beegfs, settings, targets, rules, said):
+    beegfs.takes_files(targets)
+    ran = lab.run(on_beegfs(lab, stub_fio(), layout=by_type('beegfs').layout('own', settings)))
+    found = [each for sample in ran.records.samples for each in sample.findings] + list(ran.records.start.findings)
+    broken = [each for each in found if each.rule.startswith('P5')]
+    assert sorted({each.rule for each in broken}) == rules
+    assert not said or said in broken[0].sentence
 
 
 AWAY = '1 of 4 targets is away: storage target 2 of node_storage_1: offline'

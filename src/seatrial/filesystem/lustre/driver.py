@@ -93,9 +93,9 @@ class Lustre(Mounted):
     no_pinning = 'no bricks: the targets of Lustre are OSTs and MDTs'
     alike = LustreLayout(stripe_count=ALL).named('all')
 
-    def same_source(self, one: str, other: str) -> bool:
+    def same_storage(self, one: Mount, other: Mount) -> bool:
         """One file system, by its name and any NID of its MGS, whatever directory of it is mounted."""
-        (servers, fsname), (others, other_fsname) = _parts_of(one), _parts_of(other)
+        (servers, fsname), (others, other_fsname) = _parts_of(one.source), _parts_of(other.source)
         return fsname == other_fsname and bool(servers & others)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
