@@ -28,11 +28,11 @@ inactive OST, an OSD that is out) is shown and no label.
 | `glusterfs` | bricks, a set of replicas as one | the client is not connected to it | - | `.meta` of the client, around each launch too |
 | `cephfs` | OSDs, and the cluster by its health checks | `down` and not `out` | near full; checks of damage, recovery and slowness | `ceph osd dump`, `ceph health`: where this user's key may ask the monitors |
 | `beegfs` | storage and metadata targets | Offline, or Bad | Probably-offline, Needs-resync, `[fallback route]` | `/proc/fs/beegfs`, which asks no server, around each launch too |
-| `nfs` | the server | the mount does not answer | calls that were sent again in a launch; with a new connection P20 | `/proc/self/mountstats`, around each launch |
+| `nfs` | the server | the mount does not answer; it was connected anew in a launch (P20) | calls that were sent again in a launch | `/proc/self/mountstats`, around each launch |
 | `gpfs` | disks, and this node by its health | `availability` is not up; FAILED | not ready; DEGRADED | `mmlsdisk`, `mmhealth`: for root alone |
 
-Seen in the labs of GlusterFS and CephFS (2026-11-28): a brick or an OSD was killed before a case. BeeGFS was tried on
-outputs of a real 8.3.1, GPFS on published ones, NFS on texts in its form.
+Seen in the labs (2026-11-28): a brick or an OSD was killed before a case; an NFS server was stopped for 5 s under load,
+which took its client five attempts to connect. BeeGFS was tried on outputs of a real 8.3.1, GPFS on published ones.
 
 ## Quotas
 

@@ -248,25 +248,27 @@ def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(mon
     assert seen.rows == () and seen.unseen.startswith('mmlsdisk does not tell this user: ')
 
 
-CALLS = """\txprt:\ttcp 832 1 {connected} 0 0 7 7 0 0 7 0 2 0 0
+CALLS = """\txprt:\ttcp 832 1 {attempts} 0 0 7 7 0 0 7 0 2 0 0
 \tper-op statistics
 \t        READ: 100 {sent} {late} 480 4340 0 2 2 0
 """
 
 
 @pytest.mark.parametrize(
-    ('connected', 'sent', 'lost', 'worse'),
+    ('attempts', 'sent', 'lost', 'worse'),
     [
         (1, 100, '', ''),
         (2, 100, '', ''),  # it had been idle
+        (6, 100, 'the NFS server was lost: 5 attempts to connect', ''),
         (1, 103, '', '3 calls were sent again to the NFS server'),
-        (2, 103, '3 calls were sent again to the NFS server, which was connected anew', ''),
+        (2, 103, 'the NFS server was lost: 1 attempts to connect, and 3 calls were sent again to the NFS server', ''),
     ],
 )
-def test_calls_that_were_sent_again_tell_of_a_server_that_was_away(connected, sent, lost, worse):
+def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_that_was_away(
+    attempts, sent, lost, worse
+):
     before, after = (
-        nfs.trouble_of(CALLS.format(connected=each[0], sent=each[1], late=0))
-        for each in ((1, 100), (connected, sent))
+        nfs.trouble_of(CALLS.format(attempts=each[0], sent=each[1], late=0)) for each in ((1, 100), (attempts, sent))
     )
     found = by_type('nfs').lost(before, after)
     assert (found.said, found.worse) == (lost, worse)
