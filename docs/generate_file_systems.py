@@ -13,6 +13,27 @@ under `type` in [trial.yaml](site-config.md). All know capacity, quota and the s
 """
 
 TAIL = """
+## Targets that are away, and routes
+
+`seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached. A
+case records them at its start; as a setting of the file system they stand in the record at start and end, so that
+the page, `seatrial compare` and the nights name what changed. One that is away refuses a case (P22), or labels it where
+the site says `targets_may_be_away: true`. An isolation sweep goes on, for it looks for such a target (P5b). What is
+rebuilt, read-only, full or reached over a fallback route is a label (P22a). What its administrator has taken out (an
+inactive OST, an OSD that is out) is shown and no label.
+
+| type | what is a target | away | label | asked |
+|---|---|---|---|---|
+| `lustre` | OSTs and MDTs | `lfs df` does not come past it, or shows an error | degraded, read-only, out of space or inodes | `lfs df`; around each launch the imports of the client (P20) |
+| `glusterfs` | bricks, a set of replicas as one | the client is not connected to it | - | `.meta` of the client, around each launch too |
+| `cephfs` | OSDs, and the cluster by its health checks | `down` and not `out` | near full; checks of damage, recovery and slowness | `ceph osd dump`, `ceph health`: where this user's key may ask the monitors |
+| `beegfs` | storage and metadata targets | Offline, or Bad | Probably-offline, Needs-resync, `[fallback route]` | `/proc/fs/beegfs`, which asks no server, around each launch too |
+| `nfs` | the server | the mount does not answer; it was connected anew in a launch (P20) | calls that were sent again in a launch | `/proc/self/mountstats`, around each launch |
+| `gpfs` | disks, and this node by its health | `availability` is not up; FAILED | not ready; DEGRADED | `mmlsdisk`, `mmhealth`: for root alone |
+
+Seen in the labs (2026-11-28): a brick or an OSD was killed before a case; an NFS server was stopped for 5 s under load,
+which took its client five attempts to connect. BeeGFS was tried on outputs of a real 8.3.1, GPFS on published ones.
+
 ## Quotas
 
 | whose | how it is known before the run | beyond it |

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import seatrial
+from beegfs_stand import BeeGfsStand, state
 from seatrial.filesystem.base import Behaviour, Capability
 from seatrial.filesystem.posix import Posix
 from seatrial.site.load import load
@@ -202,6 +203,18 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
     Path(load(site.folder).file_system('scratch').path).mkdir(parents=True)
     monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
     assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
+
+
+def test_targets_are_shown_with_their_route_and_one_that_is_away_is_wrong(doctor, site, monkeypatch, tmp_path):
+    path = Path(load(site.folder).file_system('scratch').path)
+    path.mkdir(parents=True)
+    site.change('type: posix', 'type: beegfs')
+    stand = BeeGfsStand(tmp_path, path, monkeypatch)
+    assert 'storage targets 3: 1-3; metadata targets 1: 1; route TCP' in ' '.join(doctor().out.split())
+    stand.now(storage_target_state=state(2, 'Offline / Good'))
+    said = doctor()
+    assert said.status == 64
+    assert 'x wrong targets of scratch P22: 1 of 4 targets is away: ' in ' '.join(said.out.split())
 
 
 def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):

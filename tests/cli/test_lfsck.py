@@ -48,6 +48,28 @@ def test_a_finding_is_a_fail_and_names_itself(tmp_path):
 
 
 FOUND = lustre_step('580').stdout
+QUERY = OUT[OUT.rindex('layout_mdts_init') : OUT.index('mdd.')]
+
+
+def changed(pattern: str, put: str, target: str, kind: str, text: str = ALL) -> str:
+    """The run, of which one scan says something else."""
+    at = re.search(rf'(?m)^\w+\.{target}\.lfsck_{kind}=$', text).start()
+    return text[:at] + re.sub(pattern, put, text[at:], count=1)
+
+
+def begun_again(text: str, kind: str) -> str:
+    """The run, an hour after which this type alone was scanned again."""
+    again = run_of(3600 + 100, 130, (kind,), text).replace('latest_start_time: 1000', 'latest_start_time: 4600')
+    other = {'layout': 'namespace', 'namespace': 'layout'}[kind]
+    return run_of(100, 130, (other,), text) + again
+
+
+OLD = changed(r'latest_start_time: \d+', 'latest_start_time: 2', 'lustre-OST0003', 'layout')
+OLD = changed(r'last_completed_time: \d+', 'last_completed_time: 5', 'lustre-OST0003', 'layout', OLD)
+INIT = re.sub(r'(?ms)^mdd\S+lfsck_namespace=.+?(?=^(mdd|obd)\S+=$)', '', ALL)
+NEVER = lustre_step('120').stdout
+INIT += NEVER[NEVER.index('mdd.') : NEVER.index('mdd.lustre-MDT0000.lfsck_layout')]
+WITHOUT = ALL[: ALL.index('obdfilter.lustre-OST0003')]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +83,20 @@ FOUND = lustre_step('580').stdout
         (
             run_of(100, 10**6).replace('status: completed', 'status: scanning-phase1', 1),
             13,
-            'lustre-MDT0000 is scanning-phase1',
+            'lustre-MDT0000 is scanning-phase1; wait for',
         ),
+        (ALL.replace('status: completed', 'status: failed', 1), 13, 'is failed; see the log of its server'),
+        (ALL.replace('status: completed', 'status: co-stopped', 1), 13, 'is co-stopped; somebody has stopped it'),
+        (ALL.replace('status: completed', 'status: crashed', 1), 13, 'is crashed; its server went down'),
+        (ALL.replace('status: completed', 'status: partial', 1), 13, 'is partial; a target took no part'),
+        (ALL.replace('flags:', 'flags: crashed_lastid', 1), 10, 'crashed_lastid 1, expected 0'),
+        (OLD, 13, 'layout of lustre-OST0003 had ended before this run began'),
+        (begun_again(ALL, 'namespace'), 0, 'layout is not judged: its scans are of an earlier run'),
+        (INIT, 0, 'namespace is not judged: it has never run'),
+        (QUERY + ALL + lustre_step('010').stdout, 0, ''),
+        (QUERY + WITHOUT, 13, 'lfsck_query counts 4 OSTs in layout, and 3 are here'),
+        (QUERY.replace('osts_failed: 0', 'osts_failed: 1', 1) + ALL, 13, 'by lfsck_query layout is failed on 1 of 5'),
+        (WITHOUT + lustre_step('010').stdout, 13, 'lustre-OST0003 is in lfs df, and not here'),
     ],
 )
 def test_a_run_is_judged_by_its_counters_and_names_them(tmp_path, text, code, named):

@@ -1,4 +1,4 @@
-"""NFS, GPFS and BeeGFS, none at hand: the texts have the form of nfsiostat(8) and of /proc/fs/beegfs/*/config."""
+"""NFS, GPFS and BeeGFS, none at hand: by genuine outputs, and by texts in the form of nfsiostat(8)."""
 
 from types import SimpleNamespace
 
@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beegfs_stand import FALLBACK, GOOD, SHOWN, BeeGfsStand
 from seatrial.filesystem import beegfs, gpfs, nfs
-from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.base import Capacity, LayoutError, NoAnswer
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import gives_up, section_of, traffic
-from seatrial.filesystem.registry import by_type
+from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.model.ask import Answer
+from seatrial.model.layout import Layout
 from seatrial.model.telemetry import READ
+from transcript import transcripts
 
 MOUNTSTATS = """device proc mounted on /proc with fstype proc
 device filer:/home mounted on /home with fstype nfs4 statvers=1.1
@@ -73,11 +77,201 @@ def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypa
     for name, kind in (('a', 'buffered'), ('b', 'native')):
         (tmp_path / name).mkdir()
         (tmp_path / name / 'config').write_text(f'cfgFile = /etc/beegfs/{name}.conf\ntuneFileCacheType = {kind}\n')
-    monkeypatch.setattr(beegfs, 'CLIENTS', f'{tmp_path}/*/config')
+    monkeypatch.setattr(beegfs, 'CLIENTS', str(tmp_path))
     mount = Mount('/mnt', 'beegfs', 'beegfs_nodev', 'rw,cfgFile=/etc/beegfs/b.conf')
     assert by_type('beegfs')._own_state('/mnt', mount)['beegfs tuneFileCacheType'] == 'native'
     unnamed = by_type('beegfs')._own_state('/mnt', mount._replace(options='rw'))
-    assert unnamed == {'beegfs client': f'unknown: 2 clients show themselves in {tmp_path}/*/config'}
+    assert unnamed['beegfs client'] == f'unknown: 2 clients show themselves in {tmp_path}'
+
+
+IN_BEEGFS_7 = '[Target ID: 5] @ beegfs-storage node_storage_3 [ID: 3]: {}\n'
+
+
+@pytest.mark.parametrize(
+    ('text', 'fault', 'troubles'),
+    [
+        (IN_BEEGFS_7.format('Online / Good '), '', ()),
+        (IN_BEEGFS_7.format('Offline / Good '), 'offline', ()),
+        (IN_BEEGFS_7.format('Probably-offline / Good '), '', ('probably offline',)),
+        (IN_BEEGFS_7.format('Online / Needs-resync '), '', ('needs resync',)),
+        (IN_BEEGFS_7.format('Offline / Bad '), 'offline, bad', ()),
+    ],
+)
+def test_a_target_of_beegfs_is_as_its_client_was_told(text, fault, troubles):
+    (row,) = beegfs.rows_of(text, 'storage target', {})
+    assert (row.name, row.fault, row.troubles) == ('storage target 5 of node_storage_3', fault, troubles)
+
+
+@given(st.integers(0, 600))
+def test_the_states_of_a_beegfs_cut_short_anywhere_give_fewer_targets(length):
+    whole = list(beegfs.rows_of(GOOD, 'storage target', {}))
+    found = list(beegfs.rows_of(GOOD[:length], 'storage target', {}))
+    assert len(whole) == 3 and found[:-1] == whole[: len(found)][:-1]
+
+
+def test_the_route_to_a_server_of_beegfs_is_that_of_its_connections():
+    assert beegfs.routes_of(SHOWN['storage_nodes']) == {'node_storage_1': 'TCP'}
+    assert beegfs.routes_of(FALLBACK) == {'node_storage_1': 'TCP [fallback route]'}
+    assert beegfs.routes_of(SHOWN['meta_nodes'].replace('TCP: 1 (10.80.0.1:8005);', '<none>')) == {'node_meta_1': ''}
+
+
+ENTRY = transcripts('beegfs')['entry-8.3.1']
+IN_CTL = """EntryID: 1-63DB17BC-1
+Metadata node: meta01 [ID: 1]
+Stripe pattern details:
++ Type: RAID0
++ Chunksize: 512K
+"""
+
+
+@pytest.mark.parametrize(
+    ('read', 'text', 'found'),
+    [
+        (beegfs.entry_of, ENTRY['entry-info-file-json.out'] + ENTRY['entry-info-file-json.err'], (2, 1 << 20, None)),
+        (
+            beegfs.entry_of,
+            '[{"storage_pool":"default (1)","storage_targets":"(directory)","stripe_pattern":"RAID0 (9x524288)"}]',
+            (9, 1 << 19, 1),
+        ),
+        (
+            beegfs.ctl_entry_of,
+            IN_CTL
+            + '+ Number of storage targets: desired: 4; actual: 3\n+ Storage targets:\n  + 1201 @ n2 [ID: 3]\n',
+            (3, 1 << 19, None),
+        ),
+        (
+            beegfs.ctl_entry_of,
+            IN_CTL + '+ Number of storage targets: desired: 2\n+ Storage Pool: 1 (Default)\n',
+            (2, 1 << 19, 1),
+        ),
+    ],
+)
+def test_the_layout_of_an_entry_is_what_a_file_has_or_a_directory_asks_for(read, text, found):
+    assert read(text) == found
+
+
+@pytest.mark.parametrize('read', [beegfs.entry_of, beegfs.ctl_entry_of])
+@pytest.mark.parametrize('text', ['', 'Stat failed: No such file or directory\n', '[]', ENTRY['entry-info-two.out']])
+def test_an_answer_of_another_form_is_no_layout(read, text):
+    with pytest.raises(NoAnswer, match='says'):  # the last was asked without --raw: rounded sizes
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ('settings', 'said'),
+    [
+        ({'stripe_size': '96KiB'}, "stripe_size: '96KiB' is not a chunk size; write a power of two from 64KiB"),
+        ({'stripe_count': 0}, 'stripe_count: 0 is not a number of storage targets'),
+        ({'pool': 'flash'}, "pool: 'flash' is not a storage pool's number"),
+    ],
+)
+def test_a_layout_that_no_beegfs_has_is_refused_in_words(settings, said):
+    with pytest.raises(LayoutError) as error:
+        by_type('beegfs').layout('wrong', settings)
+    assert str(error.value).startswith(said)
+
+
+def test_stripes_that_a_check_declares_are_those_of_beegfs_where_it_can_have_them():
+    adopted = by_type('beegfs').adopted
+    assert adopted(striped('c4', 4, '64KiB')).asks == ('c4', 'S64k')
+    assert adopted(striped('all', -1)) is None and adopted(striped('odd', 4, '192KiB')) is None
+    assert adopted(Layout()) == Layout()
+
+
+def test_mounts_of_one_beegfs_are_one_storage_by_its_uuid(monkeypatch, tmp_path):
+    stand = BeeGfsStand(tmp_path, tmp_path / 'mnt', monkeypatch)
+    (tmp_path / 'proc-beegfs' / 'other').mkdir()
+    for name, text in (('config', 'cfgFile = /etc/beegfs/other.conf\n'), ('fs_uuid', 'another\n')):
+        (tmp_path / 'proc-beegfs' / 'other' / name).write_text(text)
+    mount = Mount('/a', 'beegfs', 'beegfs_nodev', f'rw,cfgFile={"/etc/beegfs/beegfs-client.conf"}')
+    other = mount._replace(point='/b', options='rw,cfgFile=/etc/beegfs/other.conf')
+    assert same_storage(mount, mount) and not same_storage(mount, other)
+    (tmp_path / 'proc-beegfs' / 'other' / 'fs_uuid').write_text(SHOWN['fs_uuid'])
+    assert same_storage(mount, other)
+    stand.now(config='connCommRetrySecs = 600\n')
+    assert same_storage(mount, mount._replace(options='rw')) is False, 'it is not known which client is which'
+
+
+def test_no_byte_of_a_beegfs_whose_storage_is_away_is_unknown_and_not_full(monkeypatch):
+    away = SimpleNamespace(f_blocks=0, f_bavail=0, f_frsize=524288, f_files=0, f_favail=0)
+    monkeypatch.setattr('os.statvfs', lambda path: away)
+    assert by_type('beegfs').capacity('/mnt').bytes is None
+
+
+@pytest.mark.parametrize(('retries', 'gives_up'), [('600', False), ('900', False), ('30', True)])
+def test_a_client_of_beegfs_that_gives_up_early_is_told(monkeypatch, tmp_path, retries, gives_up):
+    stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
+    stand.now(config=SHOWN['config'].replace('connCommRetrySecs = 600', f'connCommRetrySecs = {retries}'))
+    assert bool(by_type('beegfs').behaviour(str(tmp_path)).gives_up) == gives_up
+
+
+def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_directory(monkeypatch, tmp_path):
+    BeeGfsStand(tmp_path, tmp_path, monkeypatch)
+    (tmp_path / 'version').write_text('8.3.1\n')
+    monkeypatch.setattr(beegfs, 'VERSION', str(tmp_path / 'version'))
+    state = by_type('beegfs').state(str(tmp_path))
+    assert (state['client version'], state['file system']) == ('beegfs 8.3.1', SHOWN['fs_uuid'].strip())
+    assert (state['default layout'], state['beegfs connCommRetrySecs']) == ('c4.S512k.p1', '600')
+
+
+DISKS, HEALTH = (transcripts('gpfs')[name]['out'] for name in ('mmlsdisk-Y', 'mmhealth-node-show-Y'))
+
+
+@pytest.mark.parametrize(
+    ('disks', 'health', 'wrong'),
+    [
+        (DISKS, HEALTH, []),
+        (DISKS.replace('ready:up:3', 'ready:down:3'), HEALTH, [('RG003VS004', 'down', ())]),
+        (DISKS.replace('ready:up:3', 'being emptied:up:3'), HEALTH, [('RG003VS004', '', ('being emptied',))]),
+        (DISKS, HEALTH.replace('ib0:NIC:HEALTHY', 'ib0:NIC:FAILED'), [('this node', 'NETWORK of ib0 FAILED', ())]),
+        (
+            DISKS,
+            HEALTH.replace('FILESYSTEM:HEALTHY', 'FILESYSTEM:DEGRADED'),
+            [('this node', '', ('FILESYSTEM of scratch DEGRADED',))],
+        ),
+    ],
+)
+def test_disks_and_the_health_of_the_node_are_the_targets_of_gpfs(monkeypatch, disks, health, wrong):
+    answers = {'mmlsdisk': Answer(disks, 0), 'mmhealth': Answer(health, 0)}
+    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers[argv[0].rpartition('/')[2]])
+    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', 'scratch', 'rw'), ''))
+    rows = by_type('gpfs').targets('/gpfs').rows
+    assert len(rows) == 7 + 1
+    assert [(row.name, row.fault, row.troubles) for row in rows if row.fault or row.troubles] == wrong
+
+
+def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(monkeypatch):
+    refused = Answer('', 0, 'mmlsdisk: only root may do that. Error code 1.\n')
+    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: refused)
+    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', 'scratch', 'rw'), ''))
+    seen = by_type('gpfs').targets('/gpfs')
+    assert seen.rows == () and seen.unseen.startswith('mmlsdisk does not tell this user: ')
+
+
+CALLS = """\txprt:\ttcp 832 1 {attempts} 0 0 7 7 0 0 7 0 2 0 0
+\tper-op statistics
+\t        READ: 100 {sent} {late} 480 4340 0 2 2 0
+"""
+
+
+@pytest.mark.parametrize(
+    ('attempts', 'sent', 'lost', 'worse'),
+    [
+        (1, 100, '', ''),
+        (2, 100, '', ''),  # it had been idle
+        (6, 100, 'the NFS server was lost: 5 attempts to connect', ''),
+        (1, 103, '', '3 calls were sent again to the NFS server'),
+        (2, 103, 'the NFS server was lost: 1 attempts to connect, and 3 calls were sent again to the NFS server', ''),
+    ],
+)
+def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_that_was_away(
+    attempts, sent, lost, worse
+):
+    before, after = (
+        nfs.trouble_of(CALLS.format(attempts=each[0], sent=each[1], late=0)) for each in ((1, 100), (attempts, sent))
+    )
+    found = by_type('nfs').lost(before, after)
+    assert (found.said, found.worse) == (lost, worse)
 
 
 @pytest.mark.parametrize(

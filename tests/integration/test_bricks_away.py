@@ -185,3 +185,37 @@ def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(dist
         assert 'dead' not in GLUSTER.run('status', distributed.directory).stdout
     finally:
         end_job(site.folder)
+
+
+WHOLE_TRIAL = """
+version: 1
+state: state
+file_systems:
+  volume: {{type: glusterfs, path: {trials}, mount: {mount}, limits: {{bytes: 2GiB, inodes: 1000}}}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - checks: [MultipleFilesTransferSizes]
+    partitions: [local:default]
+    file_systems: [volume]
+    nodes: [1]
+    budget: 1s
+"""
+
+
+def test_a_brick_that_is_away_before_a_case_refuses_it_and_is_named_everywhere(distributed, tmp_path):
+    site = LocalSite(tmp_path, WHOLE_TRIAL.format(trials=distributed.mount / 'trials', mount=distributed.mount))
+    assert GLUSTER.run('signal', distributed.directory, 'KILL', 'brick4').returncode == 0
+    try:
+        until = time.monotonic() + 60
+        while site.ask('doctor').returncode == 0 and time.monotonic() < until:
+            time.sleep(0.5)  # the client has not noticed yet
+        doctor = ' '.join(site.ask('doctor').stdout.split())
+        assert 'bricks 4: 0-3; brick 3 10.77.0.1:/run/bricks/4 not connected' in doctor
+        assert 'x wrong targets of volume P22: 1 of 4 targets is away' in doctor
+        assert site.run('--profile=smoke').returncode == 13
+        (case,) = site.cases.values()
+        assert case['verdict'] == 'INCOMPLETE' and 'P22: 1 of 4 targets is away' in str(case['reasons'])
+        assert '/run/bricks/4 not connected' in (site.session / 'report' / 'index.html').read_text()
+    finally:
+        GLUSTER.up(distributed.directory)

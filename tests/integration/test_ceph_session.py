@@ -1,6 +1,9 @@
 """One smoke session on a real CephFS: data in layouts, metadata and semantics, each with the state of the cache."""
 
 import json
+import os
+import re
+import signal
 
 import pytest
 
@@ -54,6 +57,51 @@ def session(tmp_path_factory):
         done = local.run('--profile=smoke')
         yield local.session, done
         assert not list((mount / 'trials').iterdir())
+
+
+AWAY = """
+version: 1
+state: {state}
+file_systems:
+  ceph: {{type: cephfs, path: {mount}/trials, mount: {mount}, limits: {{bytes: 2GiB, inodes: 100000}}, {more}}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - checks: [MultipleFilesTransferSizes]
+    partitions: [local:default]
+    file_systems: [ceph]
+    nodes: [1]
+    budget: 1s
+"""
+
+
+def test_an_osd_that_is_away_refuses_a_case_or_labels_it_and_is_named_by_doctor(tmp_path):
+    """The lab's monitors are reached by its own command line alone."""
+    place, programs = tmp_path / 'lab', tmp_path / 'bin'
+    programs.mkdir()
+    (programs / 'ceph').write_text(f'#!/bin/sh\nshift 2; exec {CEPH.script} ceph --dir {place} "$@"\n')
+    (programs / 'ceph').chmod(0o755)
+    asking = {**os.environ, 'PATH': f'{programs}:{os.environ["PATH"]}'}
+    with CEPH.made(place, '--replicas=2') as mount:
+        (mount / 'trials').mkdir()
+        os.kill(int(re.search(r'osd1 +(\d+)', CEPH.run('status', place).stdout).group(1)), signal.SIGKILL)
+        assert CEPH.run('ceph', place, 'osd', 'down', '1').returncode == 0
+        for more, status, verdict, rule in (
+            ('recovery_limit: 60s', 13, 'INCOMPLETE', 'P22: 1 of 4 targets is away: osd.1: down'),
+            ('targets_may_be_away: true', 0, 'MEASURED', 'P22a: 1 of 4 targets is away: osd.1: down'),
+        ):
+            (tmp_path / verdict).mkdir()
+            text = AWAY.format(state=tmp_path / verdict / 'state', mount=mount, more=more)
+            site = LocalSite(tmp_path / verdict, text)
+            done = site.run('--profile=smoke', environment=asking)
+            assert (done.returncode, [case['verdict'] for case in site.cases.values()]) == (status, [verdict])
+            assert rule in (site.session / 'results.json').read_text()
+            assert 'osd.1: down' in (site.session / 'report' / 'index.html').read_text()
+            doctor = site.ask('doctor', environment=asking)
+            assert (doctor.returncode, 'OSDs 3: 0-2; OSD 1 down' in ' '.join(doctor.stdout.split())) == (
+                64 if rule.startswith('P22:') else 0,
+                True,
+            )
 
 
 def samples_of(folder, check):

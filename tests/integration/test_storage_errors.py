@@ -80,7 +80,7 @@ def session(tmp_path, repository, library):
     [
         (FIO, 'write', 'EIO', 'measured-write'),
         (FIO, 'fsync', 'EIO', 'measured-write'),
-        (FIO, 'read', 'ESTALE', 'warmup-read'),
+        (FIO, 'read', 'ENOENT', 'warmup-read'),
         (POSIXOPS, 'close', 'EIO', 'measured'),
     ],
 )

@@ -57,7 +57,7 @@ def test_p22a_tasks_that_are_bound_otherwise_on_another_node_or_in_another_repet
 ):
     samples = [each._replace(bound=tuple(bound(each.repetition))) for each in records.samples]
     found = [
-        each for each in findings(CASE, CaseSeen(plan, records._replace(samples=samples))) if each.rule == 'P22a'
+        each for each in findings(CASE, CaseSeen(plan, records._replace(samples=samples))) if each.rule == 'P23a'
     ]
     assert [(each.effect, each.sentence.startswith(said or '')) for each in found] == [('label', True)] * bool(said)
 

@@ -6,7 +6,7 @@ from seatrial.model.action import Course, Window
 from seatrial.model.metric import Metric, TaskTime
 from seatrial.model.record import BoundTasks
 from seatrial.model.units import MIB
-from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
+from seatrial.rules.launch import NO_ROOM, Launched, cache_state, files_fault, launch_findings, rule_of_errno
 from seatrial.rules.registry import RULES, finding
 from seatrial.workload.base import FileSpec
 from seatrial.workload.sweep import AXES
@@ -28,6 +28,20 @@ def read(write):
 
 def broken(launched):
     return [each.rule for each in launch_findings(launched)]
+
+
+@pytest.mark.parametrize(
+    ('name', 'on_descriptor', 'rule'),
+    [
+        *[(name, True, 'F1') for name in ('EIO', 'ENOENT', 'ESTALE', 'EACCES', 'ETIMEDOUT', 'ENODEV')],
+        *[(name, True, '') for name in ('EINTR', 'EAGAIN', 'EFBIG', 'EINVAL', 'EBADF', 'EFAULT')],
+        *[(name, False, '') for name in ('ENOENT', 'EACCES', 'EINVAL')],
+        *[('EROFS', False, 'F1'), ('ENOSPC', True, 'P9a'), ('EDQUOT', False, 'P9a')],
+    ],
+)
+def test_what_an_open_file_refuses_is_the_storages_unless_it_is_the_callers(name, on_descriptor, rule):
+    assert rule_of_errno(name, on_descriptor) == rule
+    assert rule_of_errno(name, on_descriptor, sync=True) == ('P9a' if name in NO_ROOM else 'F1')
 
 
 @pytest.mark.parametrize(
@@ -84,7 +98,7 @@ def test_an_action_that_no_node_waited_for_may_not_have_reached_the_load(write, 
 )
 def test_tasks_that_share_cores_are_labelled_where_others_have_no_task(write, cores, of_job, said):
     launched = write._replace(bound=(BoundTasks(('n1',), cores),), cores=of_job)
-    found = [each for each in launch_findings(launched) if each.rule == 'P22']
+    found = [each for each in launch_findings(launched) if each.rule == 'P23']
     assert [each.effect for each in found] == ['label'] * (said is not None)
     assert all(each.sentence.startswith(said) for each in found)
 

@@ -20,7 +20,7 @@ from seatrial.check.staging import commit_of, reframe_version
 from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
-from seatrial.filesystem.base import type_fault
+from seatrial.filesystem.base import Targets, conditions, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.job.directory.rundir import inside
@@ -33,6 +33,7 @@ from seatrial.model.plan import EngineChoice
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size
 from seatrial.report.terminal import console
+from seatrial.rules.before import away
 from seatrial.rules.registry import finding
 from seatrial.scheduler.session_jobs import submits_to_slurm
 from seatrial.session.from_options import state_fault
@@ -252,11 +253,20 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
             rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
+        rows += _targets(driver.targets(entry.path), name, entry.targets_may_be_away)
         if how := driver.behaviour(entry.path).gives_up:
             rows.append((None, '', f'P17c: {finding("P17c", how).sentence}'))
         lacking = [each for each in driver.capabilities(entry.path) if not each.available]
         rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]
     return [*rows, *(_precheck(f'{name}: {what}', each) for what, each in entry.prechecks.items())]
+
+
+def _targets(seen: Targets, name: str, may_be_away: bool) -> Iterator[Row]:
+    """What it stores on, over which route it is reached, and what is wrong with any of it."""
+    if said := '; '.join(f'{what} {found}' for what, found in conditions(seen).items()):
+        yield None, '', said
+    if (lost := away(seen.rows)) and not may_be_away:
+        yield WRONG, f'targets of {name}', f'P22: {finding("P22", lost).sentence}'
 
 
 def _precheck(what: str, asked: PrecheckEntry) -> Row:

@@ -23,6 +23,16 @@ ALIKE = 0.05
 """Runs whose inodes differ by no more are of the same file system (the source repeats at 0.88 M and at 2.5 M)."""
 
 _SKIPPED = 'LFSCK left these out, and they may be damaged; see that all targets are up, and run it again'
+_ADVICE = {
+    'init': 'it has not begun; start it with `lctl lfsck_start -A`',
+    'failed': 'see the log of its server, and start it again',
+    'stopped': 'somebody has stopped it; start it again',
+    'paused': 'its server was unmounted; mount it and start it again',
+    'crashed': 'its server went down meanwhile; see that it is up, and start it again',
+    'partial': 'a target took no part; see that all are up, and start it again with `-A -r`',
+}
+"""What to do about a status (lfsck_status2name), which `co-` begins where another target is the cause."""
+_WAIT = 'wait for `lctl lfsck_query -w`, and save it again'
 _UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual, for it may count damage'
 
 
@@ -34,7 +44,7 @@ class _LfsckOutput(NamedTuple):
     def verdict(self) -> Verdict:
         if self.run.found:
             return Verdict.FAIL
-        if self.run.unended:
+        if self.run.unended or self.run.earlier or self.run.missing:
             return Verdict.INCOMPLETE
         return Verdict.INCONCLUSIVE if self.run.unclear else Verdict.PASS
 
@@ -54,10 +64,11 @@ class _LfsckOutput(NamedTuple):
 def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
     """Judge runs of LFSCK from saved output, one FILE a run, in the order in which they ran; nothing is started.
 
-    A FILE holds what `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout` prints on all MDS and OSS afterwards.
-    Exit codes: 0 PASS, all are complete and nothing inconsistent was found; 10 FAIL, a counter of inconsistencies or
-    failures is not 0; 12 INCONCLUSIVE, objects were skipped, or a counter that Seatrial does not know is not 0; 13
-    INCOMPLETE, a target has not completed its run.
+    A FILE holds what `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout` prints on all MDS and OSS afterwards,
+    and what `lctl lfsck_query` and `lfs df` say of the targets there are. Exit codes: 0 PASS, all are complete and
+    nothing inconsistent was found; 10 FAIL, a counter of inconsistencies or failures is not 0; 12 INCONCLUSIVE,
+    objects were skipped, or a counter that Seatrial does not know is not 0; 13 INCOMPLETE, a target is missing, took
+    no part or has not completed its run.
     """
     looks = _looks(monitors, mds)
     read = [_LfsckOutput(file.name, _read(file)) for file in files]
@@ -135,7 +146,13 @@ def _reasons(file: _LfsckOutput) -> Iterator[str]:
     for name, count in sorted(file.run.unclear.items()):
         yield f'{name} {count:,}: {_SKIPPED if name.endswith("skipped") else _UNKNOWN}'
     for scan in file.run.unended:
-        yield f'{scan.type} of {scan.target} is {scan.status}; wait for `lctl lfsck_query -w`, and save it again'
+        advice = _ADVICE.get(scan.status.replace('co-', ''), _WAIT)
+        yield f'{scan.type} of {scan.target} is {scan.status}; {advice}'
+    for scan in file.run.earlier:
+        yield f'{scan.type} of {scan.target} had ended before this run began: it took no part; see that it is up'
+    for sentence in file.run.missing:
+        yield f'{sentence}; save what all servers say when it has ended'
+    yield from file.run.left_out
     if not file.run.dry:
         yield 'not a dry run: what it found it has repaired; start it with `-n on` to look only'
 

@@ -1,49 +1,47 @@
-"""A call of the file system that failed, in what an engine said of it: the storage's fault, and not the engine's.
+"""Calls of the file system that failed, in what an engine said of them; what they mean is for rules/launch.py to say.
 Every launch speaks English (LC_ALL=C), so strerror(3) names the error, in a line whose form is the engine's own.
 Seen: fio 3.33, dd of coreutils 9.1, IOR and mdtest 4.0.0, posixops."""
 
 import errno
 import os
 import re
-from typing import NamedTuple, Optional
-
-STORAGE_FAILED = ('EIO', 'EREMOTEIO', 'ESTALE', 'EUCLEAN', 'EBADMSG', 'ENOTCONN', 'ESHUTDOWN', 'EROFS')
-"""No fault of who calls: a device, a server or the connection to it failed, or what was stored is damaged. A
-file system that has become read-only could be written before: the run directory was made on it."""
-
-NO_ROOM = ('ENOSPC', 'EDQUOT')
+from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 
 class FailedCall(NamedTuple):
-    """errno: its name, 'EIO', or what failed where no errno is known; rule: that it breaks; node, file: empty where
-    the engine does not say."""
+    """errno: its name, 'EIO', or what failed where none is known; node, file, offset: empty or None where the engine
+    does not say."""
 
     errno: str
-    rule: str
-    node: str
-    file: str
+    on_descriptor: bool  # a read, write, fsync or close: the file had been opened before
+    node: str = ''
+    file: str = ''
+    offset: Optional[int] = None  # in bytes
+    sync: bool = False  # an fsync: what was written before it is lost, whatever its errno
 
 
-def failed_call(sentence: str) -> Optional[FailedCall]:
-    """The first error of the storage in what an engine said, or None; not fio's EIO of files that end early. A failed
-    fsync is one, whatever its words, unless there is no room."""
-    if not (_FORM.search(sentence) or _SYNC.search(sentence)) or 'full resid' in sentence or 'too short' in sentence:
-        return None
-    found, sync = _SAID.search(sentence), _SYNC.search(sentence)
-    if found is None and sync is None:
-        return None
-    name = _NAMES[found.group(0)] if found else 'a failed fsync'
-    node, file = _NODE.search(sentence), _FILE.search(sentence)
-    return FailedCall(
-        errno=name,
-        rule='P9a' if name in NO_ROOM else 'F1',
-        node=node.group(1) if node else '',
-        file=next(filter(None, file.groups()), '') if file else '',
-    )
+def failed_calls(sentence: str) -> Iterator[FailedCall]:
+    """What failed, in the order in which an engine said it; not fio's EIO of files that end early."""
+    sync = bool(_SYNC.search(sentence))
+    if not (_FORM.search(sentence) or sync) or 'full resid' in sentence or 'too short' in sentence:
+        return
+    node, file, offset = _NODE.search(sentence), _FILE.search(sentence), _OFFSET.search(sentence)
+    where: Dict[str, Any] = {
+        'node': node.group(1) if node else '',
+        'file': next(filter(None, file.groups()), '') if file else '',
+        'offset': int(offset.group(1)) if offset else None,
+    }
+    said = list(_SAID.finditer(sentence))
+    for found in said:
+        before, behind = sentence[: found.start()], sentence[found.end() :]
+        opened = sync or _OF_DESCRIPTOR.search(before) or (_OF_TASK.search(before) and behind[:2] != ': ')
+        yield FailedCall(_NAMES[found.group(0)], on_descriptor=bool(opened), sync=sync, **where)
+    if sync and not said:
+        yield FailedCall('a failed fsync', on_descriptor=True, sync=True, **where)
 
 
-_NAMES = {os.strerror(getattr(errno, name)): name for name in STORAGE_FAILED + NO_ROOM}
-_SAID = re.compile('|'.join(map(re.escape, _NAMES)))
+_NAMES = {os.strerror(number): name for number, name in errno.errorcode.items()}
+_SAID = re.compile('|'.join(map(re.escape, sorted(_NAMES, key=len, reverse=True))))
 _FORM = re.compile(
     r'\bfio: (?:io_u|pid)|\bdd: |(?:WARNING|ERROR): \w+\(|\btask \d+(?: on [^\s:]+)?(?:, file [^:]+)?: '
 )
@@ -52,7 +50,16 @@ _SYNC = re.compile(
     r'\bfsync\(\d+\) failed|\b(?:fsync|fdatasync|end_fsync) failed\b|\bfsync(?: of [^:]+)?: |'
     r"\bfio: .*: (?:data)?sync offset=|Can't sync file"
 )
+_OF_DESCRIPTOR = re.compile(
+    r'\bfio: io_u error on file [^:]+: \Z'
+    r"|\bdd: (?:error (?:reading|writing)|f(?:data)?sync failed for|closing (?:in|out)put file) '[^']+': \Z"
+    r'|(?:WARNING|ERROR): (?:p?(?:read|write)(?:64)?|fsync|close)\([^()]*\) failed(?:\. Error:)? \Z'
+)
+_OF_TASK = re.compile(
+    r'\btask \d+(?: on [^\s:]+)?: [^:]+: \Z'
+)  # posixops: what it did; a call by name has the file's
 _NODE = re.compile(r'\btask \d+ on ([^\s:]+): ')
+_OFFSET = re.compile(r'\b(?:read|write|sync|datasync) offset=(\d+)')
 _FILE = re.compile(
     r"(?:on|, ) ?file (.+?): |dd: [a-z ]+ '(.+?)': |\w+\(\"(.+?)\"|(?:"
     + '|'.join(map(re.escape, _NAMES))

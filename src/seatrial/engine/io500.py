@@ -10,7 +10,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, cause_in, check_life, ending
-from seatrial.engine.failed_call import failed_call
+from seatrial.engine.failed_call import failed_calls
 from seatrial.model.metric import UNNAMED, Measurement, Metric, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import GIB
@@ -104,7 +104,7 @@ class Io500Engine(Engine):
             # What a call of the storage said stands in the log of its phase alone.
             texts = (*outcome.stdouts, *outcome.stderrs, *filter(None, outcome.outputs[1:]))
             said = _COMPLAINT.findall('\n'.join(texts))
-            calls = [line for line in said if failed_call(line) or ') failed ' in line]
+            calls = [line for line in said if any(failed_calls(line)) or ') failed ' in line]
             best = next(iter(calls + said[-1:] + [cause_in(outcome.stderrs)]))
             raise EngineError('E1', f'IO500 {ending(outcome.exit_status)}' + (f": '{best}'" if best else ''))
         result, log = (text or '' for text in outcome.outputs[:2])

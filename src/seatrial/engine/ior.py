@@ -33,7 +33,7 @@ from seatrial.engine.base import (
     only_process,
     without_mpi,
 )
-from seatrial.engine.failed_call import failed_call
+from seatrial.engine.failed_call import failed_calls
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
@@ -418,7 +418,7 @@ def _refuse_failure(outcome: Outcome) -> None:
     # What was found wrong with the data is the better reason; but an abort can swallow the line that explains it.
     data = next((complaint for complaint in said if 'ncorrect data' in complaint.line), None)
     if data is not None or (said and not status):
-        complaint = data or next((each for each in said if failed_call(each.line)), said[0])
+        complaint = data or next((each for each in said if any(failed_calls(each.line))), said[0])
         raise EngineError(complaint.rule, f"IOR exited with {status} and said '{complaint.line}'")
     refuse_exit('IOR', outcome, said)
 

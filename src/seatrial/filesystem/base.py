@@ -1,6 +1,7 @@
 """What every file-system type offers. Only this room knows `lfs` and its like, and asks it with a deadline."""
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
+import itertools
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.filesystem.mounts import Mount
 from seatrial.model.layout import Layout, target_name
@@ -76,6 +77,7 @@ class Targets(NamedTuple):
 
     rows: Tuple[TargetRow, ...]  # with room and faults
     servers: Dict[str, str]  # of each by its name (model.layout.target_name), as far as this node sees it
+    unseen: str = ''  # why they are not seen, as a sentence; empty where they are, or the type has none
 
 
 class Lost(NamedTuple):
@@ -84,6 +86,7 @@ class Lost(NamedTuple):
     said: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
     # why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
     unseen: Optional[str] = None
+    worse: str = ''  # what else became worse, as a clause, or empty
 
 
 class Behaviour(NamedTuple):
@@ -140,20 +143,21 @@ class Driver:
     no_layout = 'no layout: this file-system type has no layouts to set'
     pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
     no_pinning = ''  # why on no others, where layouts can be set
+    watches = False  # whether reading its targets asks no server, so that it can be done around every launch
     # the layout in which the files of all tasks lie on the same targets, where any user may give it
     alike: Optional[Layout] = None
 
-    def same_source(self, one: str, other: str) -> bool:
-        """Whether two mounts with these sources have one storage; tmpfs and its like all have one that names
+    def same_storage(self, one: Mount, other: Mount) -> bool:
+        """Whether two mounts of the type have one storage, by their sources; that of tmpfs and its like names
         nothing."""
-        return one == other and (one.startswith('/') or ':' in one)
+        return one.source == other.source and (one.source.startswith('/') or ':' in one.source)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """Free bytes and inodes, before the quota; less, where so many files of a layout find less. OSError."""
         raise NotImplementedError
 
     def targets(self, path: str) -> Targets:
-        """Empty where the type has none, or where they cannot be seen. Never raises."""
+        """All of them with what is wrong with each, by a deadline. Empty where the type has none. Never raises."""
         return Targets((), {})
 
     def placed(self, directory: str) -> str:
@@ -161,11 +165,17 @@ class Driver:
         return ''
 
     def connections(self, path: str) -> Any:
-        """How this node is connected to its servers, for `lost` to compare with a later reading. Never raises."""
-        return None
+        """How this node is connected to its servers, for `lost` to compare with a later reading; None: it cannot be
+        seen around every launch. Never raises."""
+        return self.targets(path).rows if self.watches else None
 
     def lost(self, before: Any, after: Any) -> Lost:
-        return Lost()
+        return worsened(before or (), after or ())
+
+    def behind(self, path: str, file: str, offset: Optional[int]) -> str:
+        """The target behind an error: where this file lies at this offset (None: everywhere), and what this node is
+        not connected to, as a clause; empty where nothing is known. Never raises."""
+        return ''
 
     def behaviour(self, path: str) -> Behaviour:
         """How I/O behaves there; what cannot be seen is as it is by default. Never raises."""
@@ -260,6 +270,40 @@ def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
         return None
     what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
     return f'the site says type {driver.name}, but {what}'
+
+
+def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
+    """What the targets of the later reading have that those of the earlier one had not."""
+    known = {row.name: row for row in before}
+    both = [(known[row.name], row) for row in after if row.name in known]
+    lost = [f'{row.name}: {row.fault}' for then, row in both if row.fault and not then.fault]
+    worse = [f'{row.name}: {each}' for then, row in both for each in row.troubles if each not in then.troubles]
+    return Lost('; '.join(lost), worse='; '.join(worse))
+
+
+def conditions(targets: Targets) -> Dict[str, str]:
+    """As settings of the file system (Driver.state): by kind the numbers of its targets, and of which something is
+    wrong; the routes that lead to them."""
+    found: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
+    for kind in dict.fromkeys(row.kind for row in targets.rows):
+        rows = [row for row in targets.rows if row.kind == kind]
+        attention: Dict[str, List[int]] = {}
+        for row in rows:
+            for word in (*(() if row.active or row.fault else ('inactive',)), *row.flags, *filter(None, [row.fault])):
+                attention.setdefault(word, []).append(row.number)
+        words = [f'{len(rows)}: {spelled([row.number for row in rows])}']
+        found[f'{kind}s'] = '; '.join(words + [f'{kind} {spelled(own)} {word}' for word, own in attention.items()])
+    routes = sorted({row.route for row in targets.rows if row.route})
+    return {**found, 'route': '; '.join(routes)} if routes else found
+
+
+def spelled(indices: Sequence[int]) -> str:
+    """Indices as people write them: 0-3, 7."""
+    words: List[str] = []
+    for _, pairs in itertools.groupby(enumerate(sorted(set(indices))), lambda pair: pair[1] - pair[0]):
+        run = [index for _, index in pairs]
+        words.append(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]))
+    return ', '.join(words) or 'none'
 
 
 def pinned(driver: Driver, kind: str, number: int) -> Layout:

@@ -1,46 +1,339 @@
-"""BeeGFS: recognised by its mount. Untried: written by its documentation ("Client Side Caching Modes"). With
-tuneFileCacheType = native drop_caches empties its cache; with buffered, the default, its client has small buffers."""
+"""BeeGFS: its client's own account in /proc/fs/beegfs, which any user reads and which asks no server: settings, the
+states of all targets (Online, Probably-offline, Offline; Good, Needs-resync, Bad), the routes to its servers, the
+uuid of the file system. Written by outputs of 7.1 to 8.3 and the forms of ProcFsHelper.c in ThinkParQ/beegfs.
+
+Layouts: `beegfs entry` of 8, `beegfs-ctl` of 7. `entry set` says success and changes nothing on a file, and takes
+nine targets of three; without a licence it exits with 1 after it has done what was asked (8.3.1, seen). What is read
+back counts: of a directory after it was set, of a file by the targets that it lies on.
+
+With tuneFileCacheType = native drop_caches empties its cache; with buffered, the default, its client has small
+buffers: 16 MiB that were read again moved 16.8 MB."""
 
 import glob
-from typing import Dict, List, Optional, Tuple
+import json
+import os
+import re
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem.base import Cold
+from seatrial.filesystem.base import (
+    AS_IT_IS,
+    Behaviour,
+    Capability,
+    Capacity,
+    Cold,
+    Granted,
+    LayoutError,
+    NoAnswer,
+    Targets,
+)
+from seatrial.filesystem.layout_words import STRIPE_UNIT, binary, bytes_of, number, plain_stripes, read_keys, size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
+from seatrial.model.ask import ask
+from seatrial.model.layout import Layout
+from seatrial.model.quoted_value import show
+from seatrial.model.record import TargetRow
 
-CLIENTS = '/proc/fs/beegfs/*/config'
+NAME = 'beegfs'
+CLIENTS = '/proc/fs/beegfs'
+VERSION = '/sys/module/beegfs/version'
+ANSWER_S = 10.0
+RETRIES_S = 600  # connCommRetrySecs by default: for so long the client tries to reach a server, then I/O fails
+KINDS = (('storage target', 'storage'), ('metadata target', 'meta'))
+FAULTS = ('offline', 'bad')
+ORDERLY = ('online', 'good')
+
+_STATE = re.compile(r'\[Target ID: (\d+)\] @ (.+) \[.*\]: (\S+) / (\S+)\s*\Z')  # 7: 'beegfs-storage node1 [ID: 1]'
+_NODE = re.compile(r'(\S+) \[ID: \d+\]')
+_ROUTE = re.compile(r'([A-Z]+): \d+ \(')
+FALLBACK = '[fallback route]'
+_PATTERN = re.compile(r'\((\d+)x(\d+)\)\Z')  # 'RAID0 (2x1048576)'
+_POOL = re.compile(r'\((\d+)\)\Z')  # 'storage_pool_default (1)'
+_CTL_CHUNK = re.compile(r'^\+ Chunksize: (\d+[KMG]?)\s*$', flags=re.MULTILINE)
+_CTL_TARGETS = re.compile(
+    r'^\+ Number of storage targets: desired: (\d+)(?:; actual: (\d+))?\s*$', flags=re.MULTILINE
+)
+_CTL_POOL = re.compile(r'^\+ Storage Pool: (\d+) ', flags=re.MULTILINE)
+
+
+class BeeGfsLayout(NamedTuple):
+    """What is asked, or found; a field that is None is left open, or is not shown of a file."""
+
+    stripe_count: Optional[int] = None  # storage targets that a file is spread over
+    stripe_size: Optional[int] = None  # bytes on one target before the next: its chunk size
+    pool: Optional[int] = None  # the number of the storage pool that new files are made in
+
+    @property
+    def words(self) -> Tuple[str, ...]:
+        """As plans and records carry it, stripes as every type writes them: ('c4', 'S1M', 'p2')."""
+        chunk = binary(self.stripe_size) if self.stripe_size else ''
+        values = (str(self.stripe_count or ''), chunk, str(self.pool or ''))
+        return tuple(letter + value for letter, value in zip('cSp', values) if value)
+
+    def named(self, name: str) -> Layout:
+        return (
+            Layout(name, NAME, self.words, self.stripe_count or 1, bool(self.words)) if self.words else Layout(name)
+        )
+
+
+def asked(layout: Layout) -> BeeGfsLayout:
+    found = {word[0]: bytes_of(word[1:]) for word in layout.asks}
+    return BeeGfsLayout(found.get('c'), found.get('S'), found.get('p'))
 
 
 class BeeGfs(Mounted):
-    name = 'beegfs'
+    name = NAME
     kernel_types = ('beegfs', 'beegfs_nodev', 'fuse.beegfs')
-    recovery_limit_s = 300.0
-    recovery_source = 'above the 180 s of sysTargetOfflineTimeoutSecs'
-    can = ('cold reads',)
-    sources = 'its public documentation'
-    no_layout = 'no layout: this driver does not set the stripe patterns of BeeGFS'
+    recovery_limit_s = 900.0
+    recovery_source = 'sysTargetOfflineTimeoutSecs of 8.3; connCommRetrySecs is 600 s'
+    can = ('layouts', 'targets', 'cold reads')
+    sources = 'outputs of 7.1 to 8.3, its public documentation'
+    no_layout = ''
+    no_pinning = 'no target of choice: this driver makes no files on targets of its own (`beegfs entry create`)'
+    watches = True
+
+    def same_storage(self, one: Mount, other: Mount) -> bool:
+        """By the uuid of the file system: all mounts have one source, beegfs_nodev. A mount is one with itself."""
+        try:
+            return one == other or _read(_client(one), 'fs_uuid') == _read(_client(other), 'fs_uuid')
+        except NoAnswer:
+            return False
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        config, why_not = _config(mount)
-        if config is None:
-            return {'beegfs client': unknown(why_not)}
-        return {f'beegfs {key}': value for key, value in config.items()}
+        found = {
+            'client version': _told(lambda: f'beegfs {_text(VERSION).strip()}'),
+            'file system': _told(lambda: _read(_client(mount), 'fs_uuid').strip()),
+            'default layout': _told(lambda: '.'.join(_layout_of(path).words)),
+        }
+        try:
+            config = _config(_client(mount))
+        except NoAnswer as error:
+            return {**found, 'beegfs client': unknown(str(error))}
+        return {**found, **{f'beegfs {key}': value for key, value in config.items()}}
+
+    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
+        """With all storage away statvfs(3) gives 0 B and succeeds (8.3.1, seen): that is unknown, not full."""
+        found = super().capacity(path, layout, files)
+        return found if os.statvfs(path).f_blocks else found._replace(bytes=None)
+
+    def behaviour(self, path: str) -> Behaviour:
+        """It gives up after connCommRetrySecs; where that is at least its default, a failover is over by then."""
+        found, retries = super().behaviour(path), self._setting(path, 'connCommRetrySecs')
+        if not retries.isdigit() or int(retries) >= RETRIES_S:
+            return found
+        return found._replace(gives_up=f'the client fails I/O after {retries} s (connCommRetrySecs)')
+
+    def layout(self, name: str, settings: Any) -> Layout:
+        return BeeGfsLayout(**read_keys(settings, _KEYS)).named(name)
+
+    def adopted(self, layout: Layout) -> Optional[Layout]:
+        """Plain stripes of any type that a directory of BeeGFS can be given."""
+        stripes = None if layout.is_default or layout.type == self.name else plain_stripes(layout)
+        if stripes is None:
+            return super().adopted(layout)
+        keys = {key: value for key, value in stripes._asdict().items() if value is not None}
+        try:
+            return self.layout(layout.name, keys)
+        except LayoutError:
+            return None
+
+    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        if layout.is_default or layout.type != self.name:
+            return super().layout_fault(layout, path)
+        there = sum(row.kind == KINDS[0][0] for row in self.targets(path).rows)
+        count = asked(layout).stripe_count or 1
+        if 0 < there < count:
+            return f"the layout '{layout.name}' asks for {count} storage targets, and there are {there}"
+        return None
+
+    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+        """For root, or who owns the directory where the metadata servers allow it (tuneAllowUserSetPattern)."""
+        if layout.is_default:
+            return None
+        wanted = asked(layout)
+        try:
+            said = _first_answer(_set_argvs(wanted, directory))[1]
+            found = _layout_of(directory)
+        except NoAnswer as error:
+            return str(error)
+        differs = [key for key, value in wanted._asdict().items() if value not in (None, getattr(found, key))]
+        said = ' '.join(said.split())
+        return (
+            f'{layout.canonical} was asked for, and {directory} has {".".join(found.words)}: {said}'
+            if differs
+            else None
+        )
+
+    def granted(self, file: str, layout: Layout) -> Granted:
+        """By the targets that the file lies on, and its chunk size; of its pool a file tells nothing."""
+        if layout.type != self.name:
+            return super().granted(file, layout)
+        try:
+            found, wanted = _layout_of(file), asked(layout)._replace(pool=None)
+        except NoAnswer as error:
+            return Granted(differs=f'{layout.canonical} was asked for, and what {file} has is not known: {error}')
+        if all(value in (None, getattr(found, key)) for key, value in wanted._asdict().items()):
+            return Granted()
+        return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(found.words)}')
+
+    def targets(self, path: str) -> Targets:
+        """As the client was last told by the management service, every 30 s (sysUpdateTargetStatesSecs)."""
+        mount, why_not = look(path)
+        if mount is None:
+            return Targets((), {}, why_not)
+        rows: List[TargetRow] = []
+        try:
+            client = _client(mount)
+            for kind, of in KINDS:
+                routes = routes_of(_read(client, f'{of}_nodes'))
+                rows += rows_of(_read(client, f'{of}_target_state'), kind, routes)
+        except NoAnswer as error:
+            return Targets((), {}, str(error))
+        return Targets(tuple(rows), {})
+
+    def capabilities(self, path: str) -> Tuple[Capability, ...]:
+        quotas = self._setting(path, 'quotaEnabled') != '1'
+        why = '' if quotas else 'quota(1) does not know those of BeeGFS, whose own commands take its licence'
+        return (Capability('the room that quotas leave', quotas, why), *super().capabilities(path))
 
     def cold(self, path: str) -> Cold:
-        return kernel_cold('small buffers of its client, unless its files are cached by the kernel (native)')
+        native = self._setting(path, 'tuneFileCacheType') == 'native'
+        return kernel_cold('' if native else 'small buffers of its client')
 
-
-def _config(mount: Mount) -> Tuple[Optional[Dict[str, str]], str]:
-    """Of the client of this mount: the one with its configuration file (mount option cfgFile), or the only one."""
-    found: List[Dict[str, str]] = []
-    for name in glob.glob(CLIENTS):
+    def _setting(self, path: str, key: str) -> str:
+        mount, _ = look(path)
         try:
-            with open(name, encoding='utf-8', errors='replace') as stream:
-                pairs = [line.partition('=') for line in stream]
-                found.append({key.strip(): value.strip() for key, equals, value in pairs if equals})
-        except OSError as error:
-            return None, f'{name}: {error.strerror}'
-    own = [each for each in found if f'cfgFile={each.get("cfgFile")}' in mount.options.split(',')]
-    if own:
-        return own[0], ''
-    return (found[0], '') if len(found) == 1 else (None, f'{len(found)} clients show themselves in {CLIENTS}')
+            return _config(_client(mount)).get(key, '') if mount else ''
+        except NoAnswer:
+            return ''
+
+
+def entry_of(text: str) -> BeeGfsLayout:
+    """`beegfs entry info --output json --raw`, behind which a warning may stand: of a file the targets that it lies
+    on, of a directory those that it asks for. Raises NoAnswer."""
+    try:
+        (entry,) = json.loads(text[text.index('[') : text.rindex(']') + 1])
+        ((count, chunk),) = _PATTERN.findall(entry['stripe_pattern'])
+        pool, targets = _POOL.search(entry['storage_pool']), entry['storage_targets'].split(',')
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise NoAnswer(f'beegfs entry info says {show(text.strip()[:80])}') from None
+    found = BeeGfsLayout(int(count), int(chunk), int(pool.group(1)) if pool else None)
+    return found._replace(stripe_count=len(targets)) if ':' in targets[0] else found
+
+
+def ctl_entry_of(text: str) -> BeeGfsLayout:
+    """The same of `beegfs-ctl --getentryinfo`. Raises NoAnswer."""
+    chunk, targets, pool = (each.search(text) for each in (_CTL_CHUNK, _CTL_TARGETS, _CTL_POOL))
+    if chunk is None or targets is None:
+        raise NoAnswer(f'beegfs-ctl says {show(text.strip()[:80])}')
+    count = int(targets.group(2) or targets.group(1))
+    return BeeGfsLayout(count, bytes_of(chunk.group(1).replace('K', 'k')), int(pool.group(1)) if pool else None)
+
+
+def rows_of(text: str, kind: str, routes: Dict[str, str]) -> Iterator[TargetRow]:
+    """The targets of *_target_state, with the routes to their servers. A line of another form is skipped."""
+    for line in text.splitlines():
+        match = _STATE.match(line)
+        if match is None:
+            continue
+        server = match.group(2).split()[-1]
+        states = [state.lower().replace('-', ' ') for state in match.groups()[2:]]
+        route = routes.get(server, '')
+        flags = [state for state in states if state not in (*ORDERLY, *FAULTS)]
+        flags += ['reached over its fallback route'] if FALLBACK in route else []
+        fault = ', '.join(state for state in states if state in FAULTS)
+        name = f'{kind} {match.group(1)} of {server}'
+        yield TargetRow(kind, int(match.group(1)), name, True, flags=tuple(flags), fault=fault, route=route)
+
+
+def routes_of(text: str) -> Dict[str, str]:
+    """Of each server in storage_nodes or meta_nodes the kinds of its connections: 'RDMA', 'TCP [fallback route]'."""
+    found: Dict[str, str] = {}
+    server = ''
+    for line in text.splitlines():
+        match = _NODE.match(line)
+        server = match.group(1) if match else server
+        if not match and line.strip().startswith('Connections:'):
+            kinds = ' and '.join(dict.fromkeys(_ROUTE.findall(line)))
+            found[server] = kinds + (f' {FALLBACK}' if FALLBACK in line else '')
+    return found
+
+
+def _client(mount: Mount) -> str:
+    """The folder of the client of this mount: the one with its configuration file (mount option cfgFile), or the only
+    one. Raises NoAnswer."""
+    found = sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))
+    folders = [os.path.dirname(name) for name in found]
+    options = mount.options.split(',')
+    own = [each for each in folders if f'cfgFile={_config(each).get("cfgFile")}' in options]
+    if own or len(folders) == 1:
+        return (own or folders)[0]
+    raise NoAnswer(f'{len(folders)} clients show themselves in {CLIENTS}')
+
+
+def _config(client: str) -> Dict[str, str]:
+    pairs = [line.partition('=') for line in _read(client, 'config').splitlines()]
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _read(client: str, name: str) -> str:
+    return _text(os.path.join(client, name))
+
+
+def _told(question: Callable[[], str]) -> str:
+    try:
+        return question()
+    except NoAnswer as error:
+        return unknown(str(error))
+
+
+def _chunk(value: Any) -> int:
+    found = size(value)
+    if found < STRIPE_UNIT or found >= 1 << 32 or found & (found - 1):
+        raise ValueError(f'{show(value)} is not a chunk size; write a power of two from 64KiB, below 4GiB')
+    return found
+
+
+_KEYS: Dict[str, Callable[[Any], Any]] = {
+    'stripe_count': number('a number of storage targets', 1, 65535),
+    'stripe_size': _chunk,
+    'pool': number("a storage pool's number", 1, 65535),
+}
+
+
+def _set_argvs(wanted: BeeGfsLayout, directory: str) -> Tuple[List[str], List[str]]:
+    """Of 8, and of 7."""
+    count, chunk, pool = wanted
+    new, old = ['beegfs', 'entry', 'set'], ['beegfs-ctl', '--setpattern']
+    if count is not None:
+        new, old = [*new, '--num-targets', str(count)], [*old, f'--numtargets={count}']
+    if chunk is not None:
+        new, old = [*new, '--chunk-size', str(chunk)], [*old, f'--chunksize={chunk}']
+    if pool is not None:
+        new, old = [*new, '--pool', str(pool)], [*old, f'--storagepoolid={pool}']
+    return [*new, directory], [*old, directory]
+
+
+def _layout_of(path: str) -> BeeGfsLayout:
+    new = ['beegfs', 'entry', 'info', '--output', 'json', '--raw', path]
+    program, said = _first_answer((new, ['beegfs-ctl', '--getentryinfo', path]))
+    return entry_of(said) if program == 'beegfs' else ctl_entry_of(said)
+
+
+def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
+    """The first program of these that is installed, and all that it said. Raises NoAnswer."""
+    for argv in argvs:
+        answer = ask(argv, ANSWER_S)
+        if answer is not None and answer.exit_status is None:
+            raise NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
+        if answer is not None:
+            return argv[0], answer.stdout + answer.stderr
+    raise NoAnswer('neither beegfs nor beegfs-ctl is installed on this node')
+
+
+def _text(file: str) -> str:
+    try:
+        with open(file, encoding='utf-8', errors='replace') as stream:
+            return stream.read()
+    except OSError as error:
+        raise NoAnswer(f'{file}: {error.strerror}') from None

@@ -6,6 +6,8 @@ Caches (ceph-fuse 16.2.15, 64 MiB): posix_fadvise and drop_caches alone left all
 the inodes, and inodes with names; with client_cache_size 0 it forgets at its next tick what the kernel has forgotten:
 then all 64 MiB were fetched. The kernel's client has the page cache alone (fs/ceph/addr.c; Linux 6.1).
 
+Targets: by the program ceph, where this user has a key that may ask the monitors (CEPH_CONF, CEPH_ARGS).
+
 Counters: ceph-fuse's by its admin socket (root), the kernel's client's in debugfs (fs/ceph/debugfs.c): untried.
 """
 
@@ -29,6 +31,7 @@ from seatrial.filesystem.base import (
     LayoutError,
     Meter,
     NoAnswer,
+    Targets,
     no_meter,
 )
 from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, stripe_size
@@ -37,11 +40,13 @@ from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import show
+from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import READ, WRITTEN
 
 NAME = 'cephfs'
 FUSE = 'fuse.ceph-fuse'
 ANSWER_S = 10.0
+CONNECTING_S = 2  # the monitors answer at once, or a firewall does not let this node reach them
 SETTING_S = 60.0
 FORGOTTEN_S = 15.0  # at most, for ceph-fuse to forget; written files it keeps for 5 s (client_caps_release_delay)
 STILL_S = 2.5  # in two of its ticks (client_tick_interval, 1 s) it has forgotten what it can
@@ -52,6 +57,20 @@ DEBUGFS = '/sys/kernel/debug/ceph'
 
 OBJECT_SIZE = 4 << 20  # of a file whose layout nobody has set (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
+DAMAGE = (
+    'DEGRADED',
+    'DAMAGED',
+    'AVAILABILITY',
+    'RECOVERY',
+    'BACKFILL',
+    'FULL',
+    'UNFOUND',
+    'MISPLACED',
+    'SLOW',
+    'DOWN',
+)
+"""Words in the names of health checks that stand for data or servers which are not as they should be (Ceph: Health
+checks); of an OSD that is down its own row says so."""
 SETTINGS = (
     *(CACHE_SIZE, 'client_oc', 'client_oc_size', 'client_oc_max_dirty', 'client_oc_max_dirty_age'),
     *('client_oc_max_objects', 'client_readahead_max_bytes', 'client_readahead_max_periods'),
@@ -134,7 +153,7 @@ class CephFs(Mounted):
     kernel_types = (FUSE, 'ceph')
     recovery_limit_s = 300.0
     recovery_source = 'above the 60 s of mds_beacon_grace (15 s) and mds_reconnect_timeout (45 s)'
-    can = ('layouts', 'cold reads', 'traffic', 'proof of cold reads')
+    can = ('layouts', 'targets', 'cold reads', 'traffic', 'proof of cold reads')
     tried = (
         'CephFS 16.2 through ceph-fuse, Linux 6.18, one node, three OSDs (ci/lab-ceph); ceph-fuse and the client of '
         'Linux 6.1, two nodes, each a kernel of its own (ci/lab-kernels)'
@@ -144,9 +163,9 @@ class CephFs(Mounted):
     no_layout = ''
     no_pinning = 'no target of choice: CephFS puts each object on the OSDs that its name leads to (CRUSH)'
 
-    def same_source(self, one: str, other: str) -> bool:
+    def same_storage(self, one: Mount, other: Mount) -> bool:
         """One cluster, by its fsid or any of its monitors; ceph-fuse calls every source by its own name."""
-        return bool(_cluster(one) & _cluster(other))
+        return bool(_cluster(one.source) & _cluster(other.source))
 
     def quota(self, path: str) -> Capacity:
         """By ceph.quota of the directory and of all above it; root has them too. What is used is counted late."""
@@ -160,6 +179,17 @@ class CephFs(Mounted):
             return left(_attributes(_QUOTA, *places))
         except NoAnswer:
             return Capacity(None, None)
+
+    def targets(self, path: str) -> Targets:
+        """The OSDs, and the cluster with its health checks; it asks the monitors, so not around every launch."""
+        try:
+            (seen,) = _attributes(('cluster_fsid',), path)
+            osds, health = _asked_monitors('osd', 'dump'), _asked_monitors('health')
+        except NoAnswer as error:
+            return Targets((), {}, str(error))
+        if seen.get('cluster_fsid', osds.get('fsid')) != osds.get('fsid'):
+            return Targets((), {}, 'the ceph of this node asks another cluster')
+        return Targets(rows_of(osds, health), {})
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         try:
@@ -263,6 +293,19 @@ class CephFs(Mounted):
         return Meter(said, '', lambda deadline_s: _kernel_counters(file))
 
 
+def rows_of(osds: Dict[str, Any], health: Dict[str, Any]) -> Tuple[TargetRow, ...]:
+    """Of `ceph osd dump` and `ceph health`. An OSD that is out was taken out; one that is in and down is away."""
+    rows = []
+    for each in osds.get('osds', ()):
+        states = each.get('state', ())
+        fault = 'down' if each['in'] and not each['up'] else ''
+        flags = tuple(state for state in ('nearfull', 'backfillfull', 'full') if state in states)
+        rows.append(TargetRow('OSD', each['osd'], f'osd.{each["osd"]}', bool(each['in']), flags=flags, fault=fault))
+    named = (name for name in health.get('checks', {}) if not name.startswith('OSD_'))
+    flags = tuple(name for name in named if any(word in name for word in DAMAGE))
+    return (*rows, TargetRow('cluster', 0, 'the cluster', True, flags=flags))
+
+
 def difference(wanted: CephLayout, seen: str) -> Optional[str]:
     """How ceph.file.layout differs from what was asked for, both said; or None."""
     has = dict(word.partition('=')[::2] for word in seen.split())
@@ -340,6 +383,22 @@ def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
         raise NoAnswer(answer.stderr.strip())
     found: List[Dict[str, str]] = json.loads(answer.stdout)
     return found
+
+
+def _asked_monitors(*words: str) -> Dict[str, Any]:
+    if _UNTOLD:
+        raise NoAnswer(_UNTOLD[0])
+    answer = ask(['ceph', '--connect-timeout', str(CONNECTING_S), *words, '--format', 'json'], ANSWER_S)
+    if answer is None or answer.exit_status != 0:
+        said = answer.stderr.strip().splitlines() if answer else ['ceph is not installed on this node']
+        _UNTOLD.append(f'the monitors do not tell this user: {said[-1] if said else "no answer"}')
+        raise NoAnswer(_UNTOLD[0])
+    found: Dict[str, Any] = json.loads(answer.stdout[answer.stdout.index('{') :])
+    return found
+
+
+_UNTOLD: List[str] = []
+"""Why the monitors tell nothing, once they have been asked in vain: a process asks for that no more."""
 
 
 def _client(path: str) -> Dict[str, str]:

@@ -87,6 +87,7 @@ class GlusterFS(Mounted):
     tried = 'GlusterFS 10.3, Linux 6.18, one node, distributed over four bricks (ci/lab-gluster)'
     no_layout = 'no layout: a volume places each file by the hash of its name, for all users alike'
     pins = ('brick',)
+    watches = True
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         files = _meta(mount, _STATE)
@@ -140,12 +141,23 @@ class GlusterFS(Mounted):
             return f'{names}: no answer within {PLACING_S:.0f} s; is a server down?'
         return f'{names}: {answer.stderr.strip()}' if answer.exit_status else None
 
+    def behind(self, path: str, file: str, offset: Optional[int]) -> str:
+        """By glusterfs.pathinfo of the file, and by the connections of the client to its bricks."""
+        said = [f'brick {host}:{place}' for place, host in (_lies_on(file) if file else ())]
+        known = _subvolumes(path)
+        away = [
+            f'{host}:{place}'
+            for each in known
+            for (host, place), there in zip(each.bricks, each.connected)
+            if not there
+        ]
+        return '; '.join([*said, *(f'brick {each} is not connected' for each in away)])
+
     def granted(self, file: str, layout: Layout) -> Granted:
         """Read from glusterfs.pathinfo of the file, which any user may read."""
         if layout.type != self.name:
             return super().granted(file, layout)
-        answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
-        lies_on = _LIES_ON.findall(answer.stdout) if answer else []
+        lies_on = _lies_on(file)
         known = _subvolumes(os.path.dirname(file))
         wanted, fault = _asked(layout, known)
         if fault is not None or not lies_on:
@@ -178,7 +190,6 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
     found = {
         'client version': f'glusterfs {_quoted(files, "../../version")}',
         'client command': _quoted(files, '../../cmdline'),
-        'bricks': f'{sum(bricks.values())} of {len(bricks)} connected',
         'translators': ', '.join(sorted(set(types.values()) - {'protocol/client', 'meta'})),
     }
     for name, connected in bricks.items():
@@ -267,6 +278,12 @@ def _traffic(mount: Mount, deadline_s: float) -> Dict[str, int]:
 def _subvolumes(path: str) -> Tuple[Subvolume, ...]:
     mount, _ = look(path)
     return subvolumes_of(_meta(mount, _BRICKS)) if mount else ()
+
+
+def _lies_on(file: str) -> List[Tuple[str, str]]:
+    """The directory of each brick that a file lies on, and its host; none where the file does not tell."""
+    answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
+    return _LIES_ON.findall(answer.stdout) if answer else []
 
 
 def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume], Optional[str]]:

@@ -1,18 +1,27 @@
-"""GPFS (IBM Storage Scale): recognised by its mount. Untried: written by IBM's documentation. Its pagepool and its
-cache of inodes ("GPFS and memory") are its own: drop_caches reaches neither, and what would empties them for all."""
+"""GPFS (IBM Storage Scale): recognised by its mount. Untried: written by IBM's documentation, and by outputs of its
+tools that sites have published. Its pagepool and its cache of inodes ("GPFS and memory") are its own: drop_caches
+reaches neither, and what would empty them for all. Its tools are mostly off the PATH, and some exit with 0 after an
+error: what counts is that they print what was asked for."""
 
-from typing import Dict
+import os
+from typing import Dict, Iterator, List, Optional
+from urllib.parse import unquote
 
-from seatrial.filesystem.base import Cold
+from seatrial.filesystem.base import Cold, NoAnswer, Targets
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, unknown
+from seatrial.filesystem.posix import Mounted, look, unknown
 from seatrial.model.ask import ask
+from seatrial.model.record import TargetRow
 
 ANSWER_S = 10.0
+MM_S = 20.0
+MM = '/usr/lpp/mmfs/bin'
 PACKAGE_QUERIES = (
     ['rpm', '--query', 'gpfs.base'],
     ['dpkg-query', '--show', '--showformat=${Package}-${Version}', 'gpfs.base'],
 )
+WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # of mmhealth: hints and what is switched off are no trouble
+AWAY = ('FAILED', 'DEPEND')
 
 
 class Gpfs(Mounted):
@@ -20,7 +29,8 @@ class Gpfs(Mounted):
     kernel_types = ('gpfs',)
     recovery_limit_s = 300.0
     recovery_source = 'chosen as for the other network types'
-    sources = "IBM's public documentation"
+    can = ('targets',)
+    sources = "IBM's public documentation, published outputs of 5.0 and 5.1"
     no_layout = 'no layout: policies of the file system place files in storage pools, and its administrator sets them'
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
@@ -30,5 +40,67 @@ class Gpfs(Mounted):
                 return {'client version': answer.stdout.strip()}
         return {'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
 
+    def targets(self, path: str) -> Targets:
+        """Its disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
+        mount, why_not = look(path)
+        if mount is None:
+            return Targets((), {}, why_not)
+        device = os.path.basename(mount.source)
+        try:
+            disks = _told('mmlsdisk', device, '-Y')
+            return Targets((*disks_of(disks), *node_of(_told('mmhealth', 'node', 'show', '-Y'), device)), {})
+        except NoAnswer as error:
+            return Targets((), {}, str(error))
+
     def cold(self, path: str) -> Cold:
         return Cold('', 'GPFS keeps what it reads in its pagepool, which drop_caches does not reach')
+
+
+def disks_of(text: str) -> Iterator[TargetRow]:
+    """The disks of `mmlsdisk FS -Y`: one whose availability is not up serves nothing, one that is not ready is being
+    emptied, suspended or replaced."""
+    for row in records_of(text):
+        fault = '' if row['availability'] == 'up' else row['availability']
+        flags = () if row['status'] == 'ready' else (row['status'],)
+        yield TargetRow('disk', int(row['diskID']), row['nsdName'], True, flags=flags, fault=fault)
+
+
+def node_of(text: str, device: str) -> Iterator[TargetRow]:
+    """This node by `mmhealth node show -Y`: its components that are not well, of file systems this one alone."""
+    faults: List[str] = []
+    flags: List[str] = []
+    for row in records_of(text, 'State'):
+        of_others = (
+            row['component'] == 'FILESYSTEM' and row['entitytype'] == 'FILESYSTEM' and row['entityname'] != device
+        )
+        if row['component'] == 'NODE' or of_others or row['status'] in WELL:
+            continue
+        said = f'{row["component"]} of {row["entityname"]} {row["status"]}'
+        (faults if row['status'] in AWAY else flags).append(said)
+    yield TargetRow('node', 0, 'this node', True, flags=tuple(flags), fault=', '.join(faults))
+
+
+def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
+    """The lines of a -Y output, by the names of its heading: 'COMMAND:SECTION:HEADER:...', percent-encoded."""
+    names: Optional[List[str]] = None
+    found = []
+    for line in text.splitlines():
+        fields = [unquote(field) for field in line.split(':')]
+        if len(fields) < 3 or fields[1] != section:
+            continue
+        if fields[2] == 'HEADER':
+            names = fields
+        elif names is not None:
+            found.append(dict(zip(names, fields)))
+    return found
+
+
+def _told(program: str, *words: str) -> str:
+    """What it printed; NoAnswer unless that has the form of -Y."""
+    answer = ask([os.path.join(MM, program), *words], MM_S)
+    if answer is None:
+        raise NoAnswer(f'{MM}/{program} is not installed on this node')
+    if ':HEADER:' not in answer.stdout:
+        said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
+        raise NoAnswer(f'{program} does not tell this user: {said[-1] if said else "no answer"}')
+    return answer.stdout

@@ -1,19 +1,31 @@
 """NFS: the kernel's client (nfs(5), proc(5)). Its pages and attributes are in the kernel's caches alone, which
-drop_caches empties, except for a cache on a local disk (fsc). /proc/self/mountstats counts what it fetched, for every
-user."""
+drop_caches empties, except for a cache on a local disk (fsc). /proc/self/mountstats counts what it fetched, what it
+sent again and how often it connected, for every user."""
 
 import re
-from typing import Dict
+from typing import Dict, NamedTuple
 
-from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Meter, no_meter
+from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Lost, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, read_settings
+from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import READ, WRITTEN
 
 MOUNTSTATS = '/proc/self/mountstats'
 SERVER_READ = 4  # the fifth of the numbers after 'bytes:': what READ calls brought from the server
 SERVER_WRITTEN = 5  # the next: what WRITE calls sent to it
+_CALL = re.compile(r'^\s*[A-Z_0-9]+: (\d+) (\d+) (\d+) ', flags=re.MULTILINE)  # made, sent, major timeouts
+_TRANSPORT = re.compile(r'^\s*xprt:\s+(\w+) (.*)$', flags=re.MULTILINE)
+ATTEMPTS = 2  # the third number behind a transport: its connect count (nfs-utils: mountstats.py)
 RPC_SETTINGS = ('tcp_slot_table_entries', 'tcp_max_slot_table_entries')
+
+
+class Trouble(NamedTuple):
+    """What the mount has gone through so far: calls that were sent again, and attempts to connect its transports."""
+
+    sent_again: int
+    attempts: int
+    transports: int
 
 
 class Nfs(Mounted):
@@ -21,15 +33,38 @@ class Nfs(Mounted):
     kernel_types = ('nfs', 'nfs4')
     recovery_limit_s = 300.0
     recovery_source = 'above the 180 s of the NFSv4 grace period of Linux (90 s, extended once)'
-    can = ('cold reads', 'traffic', 'proof of cold reads')
+    can = ('targets', 'cold reads', 'traffic', 'proof of cold reads', 'lost connections')
     tried = 'NFS 4.2 and 3, Linux 6.1, one server and two clients, each a kernel of its own (ci/lab-kernels)'
     tried_on = '2026-11-22'
     sources = "nfs(5), proc(5), the kernel's documentation"
     no_layout = 'no layout: the server decides where a file lies'
 
-    def same_source(self, one: str, other: str) -> bool:
+    def same_storage(self, one: Mount, other: Mount) -> bool:
         """One server, whatever it exports."""
-        return one.partition(':/')[0] == other.partition(':/')[0]
+        return one.source.partition(':/')[0] == other.source.partition(':/')[0]
+
+    def targets(self, path: str) -> Targets:
+        """The one server, with the kind of its transport: whether it is there is whether the mount answers."""
+        mount, why_not = look(path)
+        if mount is None:
+            return Targets((), {}, why_not)
+        routes = dict.fromkeys(kind for kind, _ in _TRANSPORT.findall(section_of(_mountstats(), mount.point)))
+        name = mount.source.partition(':/')[0]
+        return Targets((TargetRow('server', 0, name, True, route=', '.join(routes)),), {})
+
+    def connections(self, path: str) -> Trouble:
+        mount, _ = look(path)
+        return trouble_of(section_of(_mountstats(), mount.point) if mount else '')
+
+    def lost(self, before: Trouble, after: Trouble) -> Lost:
+        """A server that was stopped for 5 s took five attempts, and no call was sent again (Linux 6.1, seen). After 5
+        minutes without work a client closes a transport, which then takes one attempt and no more."""
+        again, attempts = after.sent_again - before.sent_again, after.attempts - before.attempts
+        said = f'{again} calls were sent again to the NFS server' if again > 0 else ''
+        if before.transports and attempts > (0 if again > 0 else after.transports):
+            tried = f'the NFS server was lost: {attempts} attempts to connect'
+            return Lost(said=f'{tried}, and {said}' if said else tried)
+        return Lost(worse=said)
 
     def behaviour(self, path: str) -> Behaviour:
         mount, _ = look(path)
@@ -69,6 +104,13 @@ def gives_up(mount: Mount) -> str:
     how = [each for each in options if each in ('soft', 'softerr')]
     after = [each for each in options if each.startswith(('timeo=', 'retrans='))]
     return f'{mount.source} is mounted {how[0]} ({", ".join(after)})' if how else ''
+
+
+def trouble_of(section: str) -> Trouble:
+    calls = _CALL.findall(section)
+    transports = [numbers.split() for kind, numbers in _TRANSPORT.findall(section) if kind != 'udp']
+    attempts = sum(int(each[ATTEMPTS]) for each in transports if len(each) > ATTEMPTS)
+    return Trouble(sum(int(sent) - int(made) for made, sent, _ in calls), attempts, len(transports))
 
 
 def section_of(text: str, mount_point: str) -> str:

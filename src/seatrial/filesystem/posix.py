@@ -16,6 +16,7 @@ from seatrial.filesystem.base import (
     Driver,
     Exchanged,
     Meter,
+    conditions,
     no_meter,
     tightest,
 )
@@ -82,6 +83,7 @@ class Mounted(Driver):
         }
         for more in (_device_state(path, mount), read_settings('vm', '/proc/sys/vm', DIRTY_SETTINGS)):
             found.update(more)
+        found.update(conditions(self.targets(path)))
         found.update(self._own_state(path, mount))
         return found
 

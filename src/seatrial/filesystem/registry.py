@@ -46,4 +46,4 @@ def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
     """Whether two mounts have one source: a device, for NFS a server, for Lustre a file system."""
     if one is None or other is None or one.type != other.type:
         return False
-    return by_type(type_of(one) or 'posix').same_source(one.source, other.source)
+    return by_type(type_of(one) or 'posix').same_storage(one, other)

@@ -82,6 +82,7 @@ class Target(NamedTuple):
     listed: Tuple[str, ...] = ()
     bricks: Optional[int] = None
     to_be_filled: str = ''
+    targets_may_be_away: bool = False
 
 
 class Launcher(NamedTuple):

@@ -18,8 +18,8 @@ class Finding(NamedTuple):
     # 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
     effect: str
     sentence: str
-    # of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known; of data
-    # that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
+    # of a call that failed: its 'errno' by name, 'node', 'file', 'target' and 'time' (UTC), as far as they are known;
+    # of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
     evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     metric: str = ''  # of the launch, that alone it is about; empty: all of them
 
@@ -102,6 +102,8 @@ class Sample(NamedTuple):
 
 
 FLASH = 'flash'  # the flag of a target that is no rotating disk
+ORDINARY = (FLASH, 'no new objects', 'a sum')
+"""Flags that are no trouble: what a target is, and what its administrator has chosen."""
 
 
 class TargetRow(NamedTuple):
@@ -116,8 +118,14 @@ class TargetRow(NamedTuple):
     inodes_total: Optional[int] = None
     inodes_free: Optional[int] = None
     flags: Tuple[str, ...] = ()
-    fault: str = ''  # why it cannot be used, or empty
+    fault: str = ''  # why it is away, or empty; an administrator who has taken it out makes it inactive
     takes_objects: Optional[bool] = None  # whether new objects can be made on it; None is not known
+    route: str = ''  # over which network this node reaches its server; empty where it does not tell
+
+    @property
+    def troubles(self) -> Tuple[str, ...]:
+        """What is wrong with it although it is there: 'degraded', 'read-only', 'needs resync'."""
+        return tuple(flag for flag in self.flags if flag not in ORDINARY)
 
     @property
     def takes_files(self) -> bool:

@@ -2,14 +2,16 @@
 
 from functools import partial
 from operator import attrgetter
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.plan import Limits, TrialPlan
+from seatrial.model.record import TargetRow
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import BEFORE, rule
 from seatrial.workload.limits import FLOOR, OVER, of_quota
 from seatrial.workload.registry import fills, kind_of, resized
 from seatrial.workload.training import buffers
+from seatrial.workload.words import listed
 
 OWN_INODES = 4  # the run directory, its marker and its two directories of data
 KEPT_INODES = 4  # for what an engine makes beside its files, as mdtest does
@@ -50,6 +52,7 @@ class Environment(NamedTuple):
     memory_bytes: int = 0  # of this node; 0 is unknown
     used_percent: Optional[int] = None  # of the file system's bytes, or None
     device_fault: Optional[str] = None  # why a raw device cannot be read here, or None
+    targets: Tuple[TargetRow, ...] = ()  # of the file system, as far as they are seen
     # of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free, and all
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
 
@@ -268,6 +271,41 @@ def connections_are_seen(environment: Environment) -> Optional[str]:
     if environment.plan.case.nodes > 1:
         return 'not seen whether a connection to a server was lost: only those of the first node are checked'
     return None
+
+
+@_refuse(
+    'P22',
+    'Every target and server of the file system is there, unless trial.yaml allows one to be away',
+    'see to it, or allow it with targets_may_be_away: true; what its administrator has taken out is not counted',
+    'a BeeGFS with 2 of 12 targets offline would be measured on 10, or hang; a Lustre writer waits (seen)',
+)
+def targets_are_there(environment: Environment) -> Optional[str]:
+    return None if _goes_without(environment.plan) else away(environment.targets) or None
+
+
+@_label(
+    'P22a',
+    'Every target and server is whole, and is reached over its own route',
+    'see what is wrong with it: a storage that is rebuilt, full or reached over a slower network is slower',
+    'a route that fell back from RDMA to TCP gave 479 MiB/s in place of 900 (njutli/beegfs-production)',
+)
+def targets_are_whole(environment: Environment) -> Optional[str]:
+    rows = environment.targets
+    found = [f'{row.name}: {each}' for row in rows for each in row.troubles]
+    allowed = away(rows) if _goes_without(environment.plan) else ''
+    return '; '.join(filter(None, [allowed, listed(found) if found else ''])) or None
+
+
+def _goes_without(plan: TrialPlan) -> bool:
+    """Whether it measures what is there. An isolation sweep looks for what is wrong: P5b says what it cannot test."""
+    return bool(plan.axis.equals) or plan.target.targets_may_be_away
+
+
+def away(rows: Sequence[TargetRow]) -> str:
+    """The targets that are away, with the reasons, as a clause; empty where none is."""
+    found = [f'{row.name}: {row.fault}' for row in rows if row.fault]
+    are = 'is' if len(found) == 1 else 'are'
+    return f'{len(found)} of {len(rows)} targets {are} away: {listed(found)}' if found else ''
 
 
 class Offer(NamedTuple):

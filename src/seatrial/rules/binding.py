@@ -13,7 +13,7 @@ BIND = 'have the launcher bind tasks in its arguments in trial.yaml: srun --cpu-
 
 
 def shared_cores(places: Sequence[BoundTasks], of_job: int) -> Optional[str]:
-    """Which tasks of a launch share cores though others have no task (P22). of_job: how many cores the job has on its
+    """Which tasks of a launch share cores though others have no task (P23). of_job: how many cores the job has on its
     first node, and is taken to have on each; 0: nobody knows."""
     for bound in places if of_job else ():
         allowed = [cores_of(each) for each in bound.cores]
@@ -30,7 +30,7 @@ def shared_cores(places: Sequence[BoundTasks], of_job: int) -> Optional[str]:
 @rule(
     CASE,
     'label',
-    'P22a',
+    'P23a',
     'Tasks may use as many cores on every node, and in every launch of a point',
     BIND,
     'a task that moves between cores, or shares one, is slower in some launches than in others',

@@ -113,14 +113,39 @@ _invalid(
     'see its raw output in the records',
     'exit codes and error fields of the engines',
 )
+STORAGE_FAILED = ('EIO', 'EREMOTEIO', 'ESTALE', 'EUCLEAN', 'EBADMSG', 'ENOTCONN', 'ESHUTDOWN', 'EROFS')
+"""No fault of who calls: a device, a server or the connection to it failed, or what was stored is damaged. A
+file system that has become read-only could be written before: the run directory was made on it."""
+
+NO_ROOM = ('ENOSPC', 'EDQUOT')
+OF_CALLER = (
+    *('EINTR', 'EAGAIN', 'EFBIG', 'ENOMEM'),
+    *('EINVAL', 'EBADF', 'EFAULT', 'EISDIR', 'ESPIPE', 'ENXIO', 'ENOTTY', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'),
+    *('ENOLCK', 'EDEADLK', 'EDEADLOCK'),
+)
+"""What a call on an open descriptor may answer without a fault of the storage: a signal, a limit of the process, the
+memory of the node, an argument that it does not take, a lock. All else is the storage's: a Lustre whose objects were
+lost answered read(2) with ENOENT (seen)."""
+
 rule(
     LAUNCH,
     'fail',
     'F1',
-    'The storage does what it is asked: no read, write, fsync, open, close or unlink fails with an error of its own',
+    'The storage does what it is asked: no read, write, fsync or close of an open file fails but for the caller, and '
+    'no open or unlink with an error of the storage',
     'see the kernel log of that node and the logs of the servers at that time',
-    'write(2), fsync(2); EIO, EREMOTEIO, ESTALE, EUCLEAN, EBADMSG, ENOTCONN, ESHUTDOWN, EROFS',
+    f'write(2), fsync(2); {", ".join(STORAGE_FAILED)} of any call; on an open file all but '
+    f'{", ".join((*NO_ROOM, *OF_CALLER))}; an fsync with any but {", ".join(NO_ROOM)}',
 )
+
+
+def rule_of_errno(name: str, on_descriptor: bool, sync: bool = False) -> str:
+    """The rule that a call breaks which failed with this error; empty where the storage is not to blame."""
+    if name in NO_ROOM:
+        return 'P9a'
+    return 'F1' if sync or name in STORAGE_FAILED or (on_descriptor and name not in OF_CALLER) else ''
+
+
 _invalid(
     'A1',
     'The actions of a scenario were carried out and undone as planned',
@@ -258,7 +283,7 @@ _invalid(
 
 
 _label(
-    'P22',
+    'P23',
     'The tasks of a node share cores only where it has fewer cores than tasks',
     BIND,
     'proc(5), Cpus_allowed_list of each task; on other nodes the job is taken to have as many cores as on its first',

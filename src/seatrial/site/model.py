@@ -461,6 +461,8 @@ class FileSystemEntry(Entry):
     """memory of all servers that may answer reads. Undeclared: figures are labelled, no storage criterion passes"""
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     """the same for flash or NVRAM in front of the disks"""
+    targets_may_be_away: Truth = False
+    """whether cases run while a target or a server is away, with a label; without it they are refused (rule P22)"""
     to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
     """what [limits](limits.md) may fill: a quota that holds for `path`, or all of the trial's own file system"""
     osts: Targets | None = None
@@ -472,7 +474,7 @@ class FileSystemEntry(Entry):
     devices: Annotated[tuple[Device, ...], Distinct] = ()
     """the raw devices on which it lies, for [`RawDevices`](expectations.md): opened to read, and never written"""
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
-    """beside `default`, which is always there and asks for nothing. Only on `lustre` and [`cephfs`](#cephfs)"""
+    """beside `default`, which is always there. Only on `lustre`, [`cephfs`](#cephfs) and [`beegfs`](#beegfs)"""
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     """asks the servers for their counters, on the node of the job, before and after each case"""
     monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}

@@ -10,7 +10,7 @@ from fio_runs import changed, jobs_in, outcome, sections, text
 from measuring import MFWA, cuts, refused_by
 from measuring import access_point as point
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.failed_call import failed_call
+from seatrial.engine.failed_call import failed_calls
 from seatrial.engine.fio.access import LEAD_S, Fio
 from seatrial.engine.fio.process import CLOCK_S
 from seatrial.model.units import GIB, KIB
@@ -271,7 +271,7 @@ def test_what_fio_says_of_something_else_hides_no_error_of_its_report():
     with pytest.raises(EngineError) as caught:
         Fio().measure('write', point(transfers=4), command_of(name), seen)
     assert caught.value.sentence.endswith('; task 1, file data.00000001: Read-only file system')
-    assert failed_call(caught.value.sentence).errno == 'EROFS'
+    assert next(failed_calls(caught.value.sentence)).errno == 'EROFS'
 
 
 def test_the_strided_job_that_moves_half_of_its_bytes_without_an_error_is_refused():

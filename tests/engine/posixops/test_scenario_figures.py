@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine.base import EngineError
-from seatrial.engine.failed_call import failed_call
+from seatrial.engine.failed_call import failed_calls
 from seatrial.engine.posixops.scenario_figures import (
     GAP_S,
     ScenarioRow,
@@ -90,7 +90,7 @@ def test_errors_in_the_action_are_counted_by_their_names():
 
 def test_an_error_that_no_action_explains_is_of_the_storage():
     said = refused('F1', rows(errors={5: {'EIO': 1}}), rows())
-    assert failed_call(said) is not None and failed_call(said).rule == 'F1'
+    assert [each.errno for each in failed_calls(said)] == ['EIO']
     assert said.startswith('task 0 on n1: 1 calls failed 5 s after the load began')
 
 

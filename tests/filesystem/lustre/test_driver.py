@@ -22,10 +22,13 @@ from seatrial.filesystem.lustre.params import States, incidents, parse_params, p
 from seatrial.filesystem.lustre.striping import (
     BY_DESIGN,
     RETIRED,
+    FoundPiece,
     Inventory,
+    Striping,
     difference,
     granted,
     impossible,
+    osts_at,
     parse_getstripe,
     setstripe_argv,
 )
@@ -310,6 +313,30 @@ class TestLayouts:
         assert said is not None and 'what' in said and 'is not known' in said
 
 
+class TestWhereAnErrorComesFrom:
+    @pytest.mark.parametrize(
+        ('offset', 'said'), [(0, 'OST 2'), (65536, 'OST 0'), (131072 + 7, 'OST 2'), (None, 'OST 0, 2')]
+    )
+    def test_it_is_the_target_of_the_offset_or_all_of_the_file(self, stand, offset, said):
+        directory = stand.directory()
+        layout = striped('two', osts=(2, 0), stripe_size='64KiB')
+        assert DRIVER.set_layout(directory, layout) is None
+        assert DRIVER.behind(str(stand.mount), stand.written(directory), offset) == said
+
+    def test_a_piece_of_a_composite_file_has_its_own_targets_on_every_mirror(self):
+        first, second = (
+            FoundPiece(0, MIB, ('raid0',), 1, MIB, (1,)),
+            FoundPiece(MIB, None, ('raid0',), 2, MIB, (2, 3)),
+        )
+        got = Striping((first, second, second._replace(start=0, osts=(0, 1), mirror=1)), mirrors=2)
+        assert [osts_at(got, offset) for offset in (0, MIB, 2 * MIB)] == [(0, 1), (1, 3), (0, 2)]
+
+    def test_a_target_that_the_client_is_not_connected_to_is_named(self, stand):
+        state = '\ncurrent_state: DISCONN\nstate_history:\n - [ 5, DISCONN ]\n'
+        stand.now(params={f'osc.lustre-OST0001-osc-{INSTANCE}.state': state})
+        assert DRIVER.behind(str(stand.mount), '', None) == 'OST0001, whose import is DISCONN'
+
+
 class TestFilesThatAreMadeEmpty:
     def test_a_file_is_pinned_to_a_target(self, stand):
         file, pinned = str(stand.mount / 'on2'), striped('on2', osts=(2,))
@@ -543,7 +570,7 @@ class TestState:
         stand.now(away=[1])
         rows = [row for row in DRIVER.targets(str(stand.mount)).rows if row.kind == 'OST']
         assert [row.fault for row in rows[:2]] == ['', 'does not answer']
-        assert {row.fault for row in rows[2:]} == {'not seen, because lfs df waits for lustre-OST0001'}
+        assert {row.flags for row in rows[2:]} == {('not seen, because lfs df waits for lustre-OST0001',)}
 
     def test_an_ordinary_user_learns_of_lost_connections_from_lfs_check(self, stand):
         stand.now(root=False, unreadable=['*.import', '*.state'], check='320')

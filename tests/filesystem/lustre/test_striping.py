@@ -2,6 +2,7 @@
 
 import pytest
 
+from seatrial.filesystem.base import spelled
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.striping import (
     BY_DESIGN,
@@ -18,7 +19,6 @@ from seatrial.filesystem.lustre.striping import (
     parse_getstripe,
     setdirstripe_argv,
     setstripe_argv,
-    spelled,
 )
 from seatrial.filesystem.lustre.text import NotUnderstood
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine import ior, mdtest
-from seatrial.engine.failed_call import FailedCall, failed_call
+from seatrial.engine.failed_call import FailedCall, failed_calls
 from seatrial.filesystem.lustre.params import (
     check,
     parse_fields,
@@ -106,9 +106,9 @@ def second(parse: Callable[[str], Any], first: str) -> Callable[[str], Any]:
     return read
 
 
-def failed_calls(text: str) -> list[FailedCall | None]:
-    """What the storage refused, in each complaint of IOR."""
-    return [failed_call(each.line) for each in ior.complaints(text)]
+def refused_calls(text: str) -> list[FailedCall]:
+    """What failed, in each complaint of IOR."""
+    return [call for each in ior.complaints(text) for call in failed_calls(each.line)]
 
 
 def times(state: str) -> Callable[[Any], int]:
@@ -347,12 +347,12 @@ SHOWN = [
     Shown('420', parse_mounted, same, refused('not the name of a mount')),
     Shown('421', parse_getstripe, same, refused('not a line of a layout')),
     Shown('501', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
-    Shown('530', failed_calls, lambda v: v[0][:2], ('ENOSPC', 'P9a')),
-    Shown('531', failed_calls, lambda v: v[0][:2], ('EROFS', 'F1')),
-    Shown('532', failed_calls, lambda v: v[0][:2], ('ENOSPC', 'P9a')),
+    Shown('530', refused_calls, lambda v: v[0][:2], ('ENOSPC', True)),
+    Shown('531', refused_calls, lambda v: v[0][:2], ('EROFS', True)),
+    Shown('532', refused_calls, lambda v: v[0][:2], ('ENOSPC', True)),
     Shown('540', STATES, times('DISCONN'), 5),
-    Shown('541', failed_calls, same, []),
-    Shown('542', failed_calls, same, []),
+    Shown('541', refused_calls, same, []),
+    Shown('542', refused_calls, same, []),
     Shown('543', STATES, times('DISCONN'), 5),
     Shown('544', lambda text: parse_check(text, ''), lambda v: list(v.values()), ['', '', '']),
     Shown('544', errors, same, ['Input/output error (5)'], stream='stderr'),

@@ -418,9 +418,16 @@ def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure
 
 
 @pytest.mark.parametrize(
-    ('code', 'verdict'), [(errno.EIO, Verdict.FAIL), (errno.ESTALE, Verdict.FAIL), (errno.EPERM, Verdict.INCOMPLETE)]
+    ('call', 'code', 'verdict'),
+    [
+        ('unlink', errno.EIO, Verdict.FAIL),
+        ('listdir', errno.ESTALE, Verdict.FAIL),
+        ('listdir', errno.EPERM, Verdict.INCOMPLETE),
+        ('open', errno.EIO, Verdict.FAIL),
+        ('open', errno.ENOENT, Verdict.INCOMPLETE),
+        ('fstat', errno.ENOENT, Verdict.FAIL),  # of what is open: its objects are lost
+    ],
 )
-@pytest.mark.parametrize('call', ['unlink', 'listdir', 'open'])
 def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
     lab, stub_fio, monkeypatch, call, code, verdict
 ):
@@ -428,7 +435,7 @@ def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
     plan, taken = lab.plan(stub_fio()), sampling.take
 
     def fails(*arguments, **more):
-        raise OSError(code, os.strerror(code))
+        raise OSError(code, os.strerror(code), *([] if call == 'fstat' else [arguments[0]]))
 
     def take(trial, stage, *arguments, **more):
         sample = taken(trial, stage, *arguments, **more)

@@ -1,4 +1,4 @@
-"""Which engine measures on a node, where the file system decides it."""
+"""What a node sees before a run: which engine can measure there, its room, and targets that are away."""
 
 import os
 import stat
@@ -7,10 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from beegfs_stand import FALLBACK, BeeGfsStand, state
 from seatrial.filesystem.base import Behaviour, Capacity
 from seatrial.filesystem.posix import Posix
+from seatrial.filesystem.registry import by_type
+from seatrial.job.sequence import sampling
 from seatrial.job.sequence.survey import devices_fault, filling, survey, to_fullness, used_percent
+from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits
+from seatrial.model.state import changes
 from seatrial.model.units import MIB
 from seatrial.rules.registry import BEFORE, findings
 from seatrial.workload.ageing import LEAST, ageing
@@ -188,3 +193,90 @@ def test_a_device_that_is_too_small_is_told_with_the_remedy(disks):
 
 def test_a_case_without_devices_asks_nothing():
     assert devices_fault((), 0) is None
+
+
+# Targets
+
+
+@pytest.fixture
+def beegfs(lab, tmp_path, monkeypatch):
+    return BeeGfsStand(tmp_path, lab.target, monkeypatch)
+
+
+def on_beegfs(lab, fio, **target):
+    return lab.plan(fio, target={'type': 'beegfs', 'path': str(lab.target), **target})
+
+
+@pytest.mark.parametrize(
+    ('settings', 'targets', 'rules', 'said'),
+    [
+        ({'stripe_count': 2, 'stripe_size': '1MiB'}, 3, [], ''),
+        ({'stripe_size': '64KiB', 'pool': 1}, 3, [], ''),
+        ({'stripe_count': 3}, 2, ['P5a'], 'c3 was asked for, and the file has c2.S512k'),
+        ({'stripe_count': 9}, 3, ['P5'], 'asks for 9 storage targets, and there are 3'),
+    ],
+)
+def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, beegfs, settings, targets, rules, said):
+    beegfs.takes_files(targets)
+    ran = lab.run(on_beegfs(lab, stub_fio(), layout=by_type('beegfs').layout('own', settings)))
+    found = [each for sample in ran.records.samples for each in sample.findings] + list(ran.records.start.findings)
+    broken = [each for each in found if each.rule.startswith('P5')]
+    assert sorted({each.rule for each in broken}) == rules
+    assert not said or said in broken[0].sentence
+
+
+AWAY = '1 of 4 targets is away: storage target 2 of node_storage_1: offline'
+
+
+def test_a_case_is_refused_while_a_target_is_away_and_names_it(lab, stub_fio, beegfs):
+    beegfs.now(storage_target_state=state(2, 'Offline / Good'))
+    ran = lab.run(on_beegfs(lab, stub_fio()))
+    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
+    assert ran.end.why.startswith(f'P22: {AWAY}; see to it')
+    assert [row.number for row in ran.records.start.targets if row.fault] == [2]
+    assert ran.records.start.state['storage targets'] == '3: 1-3; storage target 2 offline'
+
+
+@pytest.mark.parametrize(
+    ('shown', 'label'),
+    [
+        ({'storage_target_state': state(2, 'Offline / Good')}, AWAY),
+        ({'storage_target_state': state(3, 'Probably-offline / Good')}, 'of node_storage_1: probably offline'),
+        ({'storage_target_state': state(3, 'Online / Needs-resync')}, 'of node_storage_1: needs resync'),
+        ({'storage_nodes': FALLBACK}, 'of node_storage_1: reached over its fallback route'),
+    ],
+)
+def test_a_storage_that_is_not_whole_or_a_target_that_may_be_away_is_a_label(lab, stub_fio, beegfs, shown, label):
+    beegfs.now(**shown)
+    ran = lab.run(on_beegfs(lab, stub_fio(), targets_may_be_away=True))
+    (said,) = [each for each in ran.result.labels if each.startswith('P22a: ')]
+    assert ran.end.reason == 'finished' and label in said
+
+
+def test_a_storage_that_is_whole_has_no_label(lab, stub_fio, beegfs):
+    ran = lab.run(on_beegfs(lab, stub_fio()))
+    assert ran.end.reason == 'finished' and not any('P22' in each for each in ran.result.labels)
+    assert ran.records.start.state['route'] == 'TCP'
+
+
+@pytest.mark.parametrize(
+    ('shown', 'rule', 'said'),
+    [
+        ({'storage_target_state': state(2, 'Offline / Good')}, 'P20', 'storage target 2 of node_storage_1: offline'),
+        ({'storage_nodes': FALLBACK}, 'P22a', 'meanwhile storage target 1 of node_storage_1: reached over'),
+    ],
+)
+def test_what_changes_in_a_launch_is_said_of_that_launch(lab, stub_fio, beegfs, monkeypatch, shown, rule, said):
+    launched = []
+
+    def carry_out(*arguments):
+        launched.append(None)
+        beegfs.now(**(shown if len(launched) == 4 else {}))
+        return sampling_carry_out(*arguments)
+
+    sampling_carry_out = sampling.carry_out
+    monkeypatch.setattr(sampling, 'carry_out', carry_out)
+    ran = lab.run(on_beegfs(lab, stub_fio()))
+    found = [each for sample in ran.records.samples for each in sample.findings if each.rule == rule]
+    assert len(found) == 1 and found[0].sentence.startswith(said)
+    assert changes(ran.records.start.state, ran.records.end.state)

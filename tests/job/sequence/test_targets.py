@@ -149,6 +149,35 @@ def test_targets_that_take_no_files_are_not_tested_and_the_first_of_the_others_d
     assert warmed_up_on(ran) == others[:1]
 
 
+@pytest.mark.parametrize(
+    ('may_be_away', 'told', 'rules'),
+    [
+        (False, {'away': [1]}, ['P22', 'P22a']),
+        (True, {'away': [1]}, ['P22a']),
+        (False, {'df': '310'}, ['P22a']),  # degraded
+        (False, {'inactive': [1]}, []),  # its administrator has taken it out
+    ],
+)
+def test_a_target_that_is_away_refuses_a_case_unless_the_site_allows_it(
+    lustre, stub_fio, monkeypatch, may_be_away, told, rules
+):
+    monkeypatch.setattr(driver, 'DF_S', 0.3)
+    lustre.stand.now(**told)
+    target = {'type': 'lustre', 'path': str(lustre.target), 'osts': 4, 'targets_may_be_away': may_be_away}
+    start = lustre.run(lustre.plan(stub_fio(('', FAST)), target=target, stopping=REPEATED)).records.start
+    found = [each for each in start.findings if each.rule.startswith('P22')]
+    assert [each.rule for each in found] == rules
+    assert not rules or 'lustre-OST000' in found[0].sentence
+
+
+def test_an_error_of_the_storage_names_the_target_that_the_file_lies_on(lustre, stub_fio):
+    failed = 'fio: io_u error on file data.00000000: No such file or directory: write offset=4096, buflen=65536\n'
+    ran = lustre.run(osts(lustre, stub_fio(('measured-write@ost0002', {'fault': 'exit-1', 'stderr': failed}))))
+    (found,) = [each for sample in ran.measured for each in sample.findings if each.rule == 'F1']
+    assert (ran.result.verdict, found.evidence['target']) == (Verdict.FAIL, 'OST 2')
+    assert 'ENOENT of data.00000000 of OST 2 on ' in found.sentence
+
+
 def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
     def capacity(driver, path, layout=None, files=None):
         return Capacity(7 if layout == pinned(by_type('lustre'), 'OST', 2) else GIB, None)

@@ -25,6 +25,7 @@ from seatrial.filesystem.base import (
     NoAnswer,
     Targets,
     no_meter,
+    spelled,
 )
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre import params, striping, targets
@@ -92,9 +93,9 @@ class Lustre(Mounted):
     no_pinning = 'no bricks: the targets of Lustre are OSTs and MDTs'
     alike = LustreLayout(stripe_count=ALL).named('all')
 
-    def same_source(self, one: str, other: str) -> bool:
+    def same_storage(self, one: Mount, other: Mount) -> bool:
         """One file system, by its name and any NID of its MGS, whatever directory of it is mounted."""
-        (servers, fsname), (others, other_fsname) = _parts_of(one), _parts_of(other)
+        (servers, fsname), (others, other_fsname) = _parts_of(one.source), _parts_of(other.source)
         return fsname == other_fsname and bool(servers & others)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
@@ -125,34 +126,28 @@ class Lustre(Mounted):
 
     def targets(self, path: str) -> Targets:
         """All metadata and object targets, and the servers of this mount's imports, failed over or not."""
-        rows: Tuple[TargetRow, ...] = ()
-        with contextlib.suppress(NoAnswer, NotUnderstood):
-            rows = _target_rows(path)
-        return Targets(rows, _servers(path))
+        try:
+            return Targets(_target_rows(path), _servers(path))
+        except (NoAnswer, NotUnderstood) as error:
+            return Targets((), _servers(path), str(error))
 
     def placed(self, directory: str) -> str:
         """Its MDTs, over which a default of the root may spread new directories, and the layout of new files."""
 
         def said() -> str:
             got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
-            return f'MDT {striping.spelled(got.mdts)}, new files {_default_of(directory).layout.canonical}'
+            return f'MDT {spelled(got.mdts)}, new files {_default_of(directory).layout.canonical}'
 
         return _told(said)
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        """Versions, default layout, targets with what is wrong with them, and the parameters of this mount."""
+        """Versions, default layout, and the parameters of this mount."""
         found = {
             'client version': _told(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'),
             'default layout': _told(lambda: _default_of(path).layout.canonical),
             'default directory layout': _told(lambda: _directory_default_of(path)),
         }
         found['LNet'] = _told(_interfaces)
-        try:
-            rows = _target_rows(path, inodes=False)
-            for kind in ('MDT', 'OST'):
-                found[f'{kind}s'] = _listing([row for row in rows if row.kind == kind])
-        except (NoAnswer, NotUnderstood) as error:
-            found['targets'] = unknown(str(error))
         try:
             found.update(_client_state(_mounted(path).instance, mount.options))
         except (NoAnswer, NotUnderstood) as error:
@@ -169,6 +164,20 @@ class Lustre(Mounted):
         if why:  # against nothing every loss since the mount would be one of meanwhile
             return Lost(unseen=why)
         return Lost(_lost(before, after), _unseen(before, after))
+
+    def behind(self, path: str, file: str, offset: Optional[int]) -> str:
+        """By lfs getstripe of the file, which asks its MDT alone, and by the imports of this mount."""
+        states = _connections(path).states.items()
+        said = [
+            f'{_target(device)}, whose import is {told.current}'
+            for device, told in states
+            if told.current not in IN_ORDER
+        ]
+        with contextlib.suppress(NoAnswer, NotUnderstood):
+            got = striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', file])) if file else None
+            osts = striping.osts_at(got, offset) if got else ()
+            said[:0] = [f'OST {spelled(osts)}'] if osts else []
+        return '; '.join(said)
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """What this version and this user can do, found by asking and not by the version's number."""
@@ -721,7 +730,7 @@ def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
             elif space is not None:
                 row = _measured(row, space, _of(listed, files.of(kind)))
             elif away:
-                row = row._replace(fault=f'not seen, because lfs df waits for {away}')
+                row = row._replace(flags=(f'not seen, because lfs df waits for {away}',))
             elif not spaces.complete:
                 away = row.name
                 row = row._replace(fault='does not answer', takes_objects=False)
@@ -740,17 +749,6 @@ def _measured(row: TargetRow, space: targets.Space, files: Optional[targets.Spac
     if files is not None and not files.fault:
         row = row._replace(inodes_total=files.total, inodes_free=files.free)
     return row._replace(flags=tuple(targets.FLAGS.get(flag, flag) for flag in space.flags), fault=space.fault)
-
-
-def _listing(rows: List[TargetRow]) -> str:
-    """The indices of the targets, and of which of them something is wrong."""
-    attention: Dict[str, List[int]] = {}
-    for row in rows:
-        for word in (*(() if row.active else ('inactive',)), *row.flags, *((row.fault,) if row.fault else ())):
-            attention.setdefault(word, []).append(row.number)
-    words = [f'{len(rows)}: {striping.spelled([row.number for row in rows])}']
-    words += [f'{rows[0].kind} {striping.spelled(numbers)} {word}' for word, numbers in attention.items()]
-    return '; '.join(words)
 
 
 def _client_state(instance: str, options: str) -> Dict[str, str]:
@@ -802,7 +800,7 @@ def _places(devices: List[str]) -> str:
     for device in devices:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
-    return ', '.join(f'{kind} {striping.spelled(each)}' for kind, each in sorted(numbers.items()))
+    return ', '.join(f'{kind} {spelled(each)}' for kind, each in sorted(numbers.items()))
 
 
 def _imports(known: List[params.Import]) -> str:

@@ -1,15 +1,17 @@
-"""One run of LFSCK, as its servers tell it: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text.
-Each target keeps the last run of each type. The fields are those of a 2.17 (tests/transcripts/lustre),
-lfsck_layout_dump and lfsck_namespace_dump; their meaning is the manual's, "LFSCK status of layout"."""
+"""One run of LFSCK, as its servers tell it: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text;
+beside them `lctl lfsck_query` and `lfs df` tell which targets there are. Each target keeps the last run of each type.
+The fields are those of a 2.17 (tests/transcripts/lustre), lfsck_layout_dump and lfsck_namespace_dump; their meaning
+is the manual's, "LFSCK status of layout"."""
 
 import re
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.lustre.params import Param, parse_fields, parse_params
 from seatrial.filesystem.lustre.text import NotUnderstood, matched, number
 
 TYPES = ('namespace', 'layout')
 COMPLETED = 'completed'
+CLOCKS_S = 5  # that the clocks of two servers may be apart
 
 _PARAM = re.compile(r'(mdd|obdfilter)\.(.+)\.lfsck_(namespace|layout)\Z')
 _SETTING = re.compile(r'mdd\..+\.lfsck_(async_windows|speed_limit)\Z')
@@ -24,8 +26,12 @@ _HARMLESS = re.compile(
     r'|directories|multiple_linked_checked|\w+_scanned)\Z'
 )
 """Numbers that say when a run was, how far it came, how fast, and what it looked at."""
+_DAMAGED = ('inconsistent', 'crashed_lastid')
+"""Flags of a target that stand for damage (lfsck_flags_names in lfsck_lib.c)."""
 _COUNT = re.compile(r'\d+')
 _SECONDS = re.compile(r'(\d+) seconds\Z')
+_QUERY = re.compile(r'(layout|namespace)_(?:(mdts|osts)_([a-z][\w-]*)|repaired): +(\d+)\s*\Z')
+_DF = re.compile(r'(?:(\S+-(?:OST|MDT)[0-9a-f]{4})_UUID\b|UUID |filesystem_summary:)')
 _LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phase2')
 
 
@@ -42,7 +48,8 @@ class Scan(NamedTuple):
     # began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
     began_s: Optional[int]
     ended_s: Optional[int]
-    # names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run
+    # names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run; a flag that
+    # stands for damage counts as 1
     found: Tuple[Tuple[str, int], ...]
     # the same of counters that are neither these nor harmless: what was skipped, and what is not known here
     unclear: Tuple[Tuple[str, int], ...]
@@ -52,6 +59,9 @@ class LfsckRun(NamedTuple):
     """The scans of all targets, in the order of the text."""
 
     scans: Tuple[Scan, ...]
+    # targets that lfsck_query or lfs df know, and that have no scan here, as sentences
+    missing: Tuple[str, ...] = ()
+    left_out: Tuple[str, ...] = ()  # types whose scans belong to no run or an earlier one, as sentences
 
     @property
     def types(self) -> Tuple[str, ...]:
@@ -93,6 +103,11 @@ class LfsckRun(NamedTuple):
         return tuple(scan for scan in self.scans if scan.status != COMPLETED)
 
     @property
+    def earlier(self) -> Tuple[Scan, ...]:
+        """Scans that had ended before the last one began: they belong to another run."""
+        return tuple(scan for scan in self.scans if _is_earlier(scan, self.scans))
+
+    @property
     def found(self) -> Dict[str, int]:
         """Inconsistencies and failures over all targets, by name."""
         return _sums(scan.found for scan in self.scans)
@@ -101,6 +116,11 @@ class LfsckRun(NamedTuple):
     def unclear(self) -> Dict[str, int]:
         """Counters that may stand for damage, over all targets, by name."""
         return _sums(scan.unclear for scan in self.scans)
+
+
+def _is_earlier(scan: Scan, scans: Sequence[Scan]) -> bool:
+    newest = max(each.began_s or 0 for each in scans)
+    return scan.status == COMPLETED and scan.ended_s is not None and scan.ended_s + CLOCKS_S < newest
 
 
 def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
@@ -113,7 +133,8 @@ def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
 def parse_lfsck(text: str) -> LfsckRun:
     """A run from the outputs of all servers in any order. Raises NotUnderstood: a target twice, no MDT, cut short."""
     scans: List[Scan] = []
-    for param in parse_params(text):
+    parameters, query, names = _apart(text)
+    for param in parse_params(parameters):
         if not _SETTING.match(param.name):
             room, target, kind = matched(_PARAM, param.name, 'not a parameter of LFSCK').groups()
             scans.append(_scan(param, room == 'mdd', target, kind))
@@ -126,7 +147,55 @@ def parse_lfsck(text: str) -> LfsckRun:
             raise NotUnderstood(f'no MDT says how its {kind} scan went; ask the MDS for mdd.*.lfsck_{kind}')
     if not scans:
         raise NotUnderstood('no run of LFSCK is shown')
-    return LfsckRun(tuple(scans))
+    kept, left_out = _of_last_run(scans)
+    return LfsckRun(kept, tuple(_missing(kept, query, names)), left_out)
+
+
+def _apart(text: str) -> Tuple[str, Dict[str, Dict[str, int]], List[str]]:
+    """The parameters; of lfsck_query how many targets have which status, by 'layout_osts', as it said last; the
+    targets of lfs df."""
+    parameters: List[str] = []
+    query: Dict[str, Dict[str, int]] = {}
+    names: List[str] = []
+    for line in text.splitlines(keepends=True):
+        asked, listed = _QUERY.match(line), _DF.match(line)
+        if asked is not None and asked.group(2):
+            kind, role, status, count = asked.groups()
+            query.setdefault(f'{kind}_{role}', {})[status] = int(count)
+        elif listed is not None and listed.group(1):
+            names.append(listed.group(1))
+        elif asked is None and listed is None:
+            parameters.append(line)
+    return ''.join(parameters), query, names
+
+
+def _of_last_run(scans: List[Scan]) -> Tuple[Tuple[Scan, ...], Tuple[str, ...]]:
+    """The scans of the types that the last run had, and what is to be said of the other types."""
+    had = {scan.type for scan in scans if scan.began_s is not None and not _is_earlier(scan, scans)}
+    kept = tuple(scan for scan in scans if not had or scan.type in had)
+    others = {scan.type: scan.began_s is not None for scan in scans if scan not in kept}
+    said = (
+        f'{kind} is not judged: {"its scans are of an earlier run" if ran else "it has never run"}'
+        for kind, ran in others.items()
+    )
+    return kept, tuple(said)
+
+
+def _missing(scans: Sequence[Scan], query: Dict[str, Dict[str, int]], names: Sequence[str]) -> Iterator[str]:
+    for kind in dict.fromkeys(scan.type for scan in scans):
+        for role, mdt in (('mdts', True), ('osts', False)):
+            told = query.get(f'{kind}_{role}', {})
+            here = sum(scan.type == kind and scan.mdt == mdt for scan in scans)
+            if sum(told.values()) > here:
+                yield f'lfsck_query counts {sum(told.values())} {role[:3].upper()}s in {kind}, and {here} are here'
+            for status, count in told.items():
+                if count and status != COMPLETED:
+                    yield f'by lfsck_query {kind} is {status} on {count} of {sum(told.values())} {role[:3].upper()}s'
+    seen = {scan.target for scan in scans}
+    osts = any(not scan.mdt for scan in scans) or any(scan.type == 'layout' for scan in scans)
+    for name in names:
+        if name not in seen and (osts or '-MDT' in name):
+            yield f'{name} is in lfs df, and not here'
 
 
 def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
@@ -142,6 +211,8 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
             found.append((name, number(value, f'{name}: {value}')))
         elif count and int(count.group()) and not _FAULT.match(name) and not _HARMLESS.match(name):
             unclear.append((name, int(count.group())))
+    flags = fields.get('flags', '').split(',')
+    found += [(flag, 1) for flag in _DAMAGED if flag in flags]
     return Scan(
         target,
         kind,

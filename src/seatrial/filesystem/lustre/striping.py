@@ -1,11 +1,10 @@
 """Layouts on a Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
 Forms: a genuine 2.17 (tests/transcripts/lustre), and by their sources 2.12 to 2.16. Sizes and ends in bytes."""
 
-import itertools
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem.base import Granted
+from seatrial.filesystem.base import Granted, spelled
 from seatrial.filesystem.layout_words import ALL, binary
 from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.text import NotUnderstood, needed, number, whole_lines
@@ -148,6 +147,18 @@ def parse_getstripe(text: str) -> Striping:
     return _striping(header, told)
 
 
+def osts_at(got: Striping, offset: Optional[int]) -> Tuple[int, ...]:
+    """The OSTs with the byte at this offset of a file, one a mirror; all of the file where the offset is None."""
+    found: List[int] = []
+    for piece in got.pieces:
+        within = offset is None or (piece.start <= offset and (piece.end is None or offset < piece.end))
+        if within and offset is not None and piece.osts:
+            found.append(piece.osts[offset // piece.stripe_size % len(piece.osts)])
+        elif within:
+            found += piece.osts
+    return tuple(sorted(set(found)))
+
+
 def parse_getdirstripe(text: str) -> DirectoryStriping:
     """The output of `lfs getdirstripe DIRECTORY`, with -y, -D or without. Raises NotUnderstood."""
     keys: Dict[str, str] = {}
@@ -208,15 +219,6 @@ def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inv
         return None
     has = LustreLayout(mdt_count=count, mdt_index=got.first_mdt).canonical
     return f'asked for {asked.canonical}, and the directory has {has}: {"; ".join(found)}'
-
-
-def spelled(indices: Sequence[int]) -> str:
-    """Indices as people write them: 0-3, 7."""
-    words: List[str] = []
-    for _, pairs in itertools.groupby(enumerate(sorted(set(indices))), lambda pair: pair[1] - pair[0]):
-        run = [index for _, index in pairs]
-        words.append(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]))
-    return ', '.join(words) or 'none'
 
 
 def _directory_options(layout: LustreLayout) -> List[str]:

@@ -49,11 +49,12 @@ _OTHER_KINDS = {stat.S_IFIFO: 'a fifo', stat.S_IFSOCK: 'a socket', stat.S_IFCHR:
 
 
 class RunDirectoryError(Exception):
-    """The run directory cannot be made or used: where, what is wrong, and the remedy. errno: of a failed call."""
+    """The run directory cannot be made or used: where, what is wrong, and the remedy. errno: of a failed call;
+    on_descriptor: which read, wrote, synced or closed a file that it had opened."""
 
-    def __init__(self, path: str, why: str, errno: Optional[int] = None) -> None:
+    def __init__(self, path: str, why: str, errno: Optional[int] = None, on_descriptor: bool = False) -> None:
         super().__init__(f'{path}: {why}')
-        self.path, self.why, self.errno = path, why, errno
+        self.path, self.why, self.errno, self.on_descriptor = path, why, errno, on_descriptor
 
 
 class Marker(NamedTuple):
@@ -771,7 +772,9 @@ def explained(where: str) -> Iterator[None]:
     try:
         yield
     except (_Left, _Lost, OSError, ValueError) as error:
-        raise RunDirectoryError(_said(where), _reason(error), getattr(error, 'errno', None)) from error
+        # Python names the file in the error of every call that takes a name.
+        on_descriptor = isinstance(error, OSError) and error.filename is None
+        raise RunDirectoryError(_said(where), _reason(error), getattr(error, 'errno', None), on_descriptor) from error
 
 
 def _reason(error: BaseException) -> str:

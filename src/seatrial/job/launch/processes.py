@@ -138,9 +138,10 @@ def carry_out(
 
 def left_by_mpi(command: Command, raw: str, lived_s: float) -> Outcome:
     """What one launch of MPI has left that was given up, as if it had ended well."""
-    stdout, hosts = hosts_said(_stream(f'{raw}.out') or '')
+    stdouts, places = places_said((_stream(f'{raw}.out') or '',))
     process = ProcessTime(socket.gethostname(), 0.0, lived_s, 0)
-    return Outcome((process,), (stdout,), ('',), tuple(_text(path) for path in command.outputs), hosts)
+    outputs = tuple(_text(path) for path in command.outputs)
+    return Outcome((process,), stdouts, ('',), outputs, tuple(each.host for each in places))
 
 
 def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:

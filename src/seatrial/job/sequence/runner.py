@@ -7,9 +7,10 @@ import os
 import platform
 import time
 import traceback
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional
 
-from seatrial.engine.failed_call import STORAGE_FAILED, FailedCall
+from seatrial.engine.failed_call import FailedCall
+from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import lock, rundir
 from seatrial.job.directory.orphans import keep_heartbeat
 from seatrial.job.launch.blocked import Blocked
@@ -27,6 +28,7 @@ from seatrial.job.sequence.telemetry import observed
 from seatrial.job.sequence.trial import ENTRIES, Interrupted, Refused, Signals, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import End, Finding
+from seatrial.rules.launch import rule_of_errno
 from seatrial.workload.registry import kept
 
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
@@ -88,7 +90,22 @@ def _guarded(job: _Job) -> None:
         raise AssertionError('a held lock refuses the run') from error
     with held, contextlib.ExitStack() as alive:
         alive.callback(keep_heartbeat(plan.state, plan.session).stop)
-        _carry_out(job, held)
+        try:
+            _carry_out(job, held)
+        except rundir.RunDirectoryError as error:
+            job.findings.extend(_of_storage(job, error))
+            raise
+
+
+def _of_storage(job: _Job, error: rundir.RunDirectoryError) -> Iterator[Finding]:
+    """Where the storage failed what the job does itself. One that is read-only before it has its run directory has
+    perhaps always been."""
+    name = errno.errorcode.get(error.errno or 0, '')
+    begun = bool(job.placed)
+    if rule_of_errno(name, error.on_descriptor) == 'F1' and (begun or name != 'EROFS'):
+        target = by_type(job.plan.target.type).behind(job.plan.target.path, '', None)
+        failed = FailedCall(name, error.on_descriptor, platform.node(), error.path)
+        yield of_failed_call(failed, error.why, target)
 
 
 def _carry_out(job: _Job, held: lock.Lock) -> None:
@@ -97,20 +114,13 @@ def _carry_out(job: _Job, held: lock.Lock) -> None:
     trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
     job.placed.append(driver.placed(trial.setup.run.path))
-    try:
-        with observed(plan.target, job.recorder.directory, driver, job.background):
-            kept_s = kept_share(plan) * plan.stopping.budget_s
-            measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), job.stopped)
-            if plan.axis.equals and not plan.stopping.fixed:
-                measure_again(trial)
-            drill_down(trial)
-            prove(trial)
-    except rundir.RunDirectoryError as error:
-        # It could be made: what fails by now has become so.
-        name = errno.errorcode.get(error.errno or 0, '')
-        if name in STORAGE_FAILED:
-            job.findings.append(of_failed_call(FailedCall(name, 'F1', platform.node(), error.path), error.why))
-        raise
+    with observed(plan.target, job.recorder.directory, driver, job.background):
+        kept_s = kept_share(plan) * plan.stopping.budget_s
+        measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), job.stopped)
+        if plan.axis.equals and not plan.stopping.fixed:
+            measure_again(trial)
+        drill_down(trial)
+        prove(trial)
     job.state.update(driver.state(plan.target.path))
 
 

@@ -8,7 +8,7 @@ import time
 from typing import Any, List, Optional, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome, measured
-from seatrial.engine.failed_call import NO_ROOM, FailedCall, failed_call
+from seatrial.engine.failed_call import FailedCall, failed_calls
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
@@ -29,6 +29,7 @@ from seatrial.model.units import approximate_size
 from seatrial.rules import places
 from seatrial.rules.contents import PROOF
 from seatrial.rules.issued import DARSHAN
+from seatrial.rules.launch import NO_ROOM, rule_of_errno
 from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, phase_of
@@ -39,7 +40,7 @@ TOO_SHORT = ('T12', 'T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 STEP_AWAITED = 'step creation temporarily disabled'  # says srun (22.05), and waits as long as Slurm needs
-_WORDS = (('file', 'of'), ('node', 'on'), ('time', 'at'))
+_WORDS = (('file', 'of'), ('target', 'of'), ('node', 'on'), ('time', 'at'))
 
 
 class NotValid(Refused):
@@ -121,7 +122,7 @@ def seconds_of(sample: Sample) -> float:
     return sample.measurement.seconds or float('inf')
 
 
-def of_failed_call(failed: FailedCall, sentence: str, launch: str = '') -> Finding:
+def of_failed_call(failed: FailedCall, sentence: str, target: str, launch: str = '') -> Finding:
     """What is found where a call of the file system failed, with what is known of it."""
     evidence = {
         'errno': failed.errno,
@@ -129,8 +130,10 @@ def of_failed_call(failed: FailedCall, sentence: str, launch: str = '') -> Findi
         'file': failed.file,
         'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
     }
-    where = ''.join(f' {word} {evidence[key]}' for key, word in _WORDS if evidence[key])
-    return finding(failed.rule, f'{launch}{failed.errno}{where}: {sentence}', evidence)
+    evidence.update({'target': target} if target else {})
+    where = ''.join(f' {word} {evidence[key]}' for key, word in _WORDS if evidence.get(key))
+    rule = rule_of_errno(failed.errno, failed.on_descriptor, failed.sync)
+    return finding(rule, f'{launch}{failed.errno}{where}: {sentence}', evidence)
 
 
 class _Attempt:
@@ -168,7 +171,9 @@ class _Attempt:
 
     def _of_engine(self, error: EngineError) -> List[Finding]:
         """What an engine says that failed; a lost connection or a failed call of the storage comes before it."""
-        failed, lost = failed_call(error.sentence), self._lost().said
+        calls = failed_calls(error.sentence)
+        blamed = (each for each in calls if rule_of_errno(each.errno, each.on_descriptor, each.sync))
+        failed, lost = next(blamed, None), self._lost().said
         if failed is None:
             own = [self._of_lost(lost)] if lost else []
             return [*own, finding(error.rule, self._where(error.sentence), error.evidence)]
@@ -176,7 +181,9 @@ class _Attempt:
         room = self._room() if failed.errno in NO_ROOM else ''
         failed = failed._replace(node=failed.node or self._node())
         said = (f'{lost}; ' if lost else '') + error.sentence + room
-        return [of_failed_call(failed, said, f'{phase}@{point.label}: ')]
+        file = os.path.join(self.place, failed.file) if failed.file else ''
+        target = self.trial.setup.driver.behind(self.trial.plan.target.path, file, failed.offset)
+        return [of_failed_call(failed, said, target, f'{phase}@{point.label}: ')]
 
     def _whole(self) -> str:
         """As a clause, whether a launch that was given up had done all its work: one can hang in MPI_Finalize."""
@@ -303,8 +310,10 @@ class _Attempt:
 
     def _after(self) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
-        lost, unseen = self._lost()
+        lost, unseen, worse = self._lost()
         found = [self._of_lost(lost)] if lost else []
+        if worse:
+            found.append(finding('P22a', f'meanwhile {worse}'))
         if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
             found.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
         if self.stage == 'warmup':

@@ -36,7 +36,6 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     capacity = {'bytes': free, 'inodes': inodes, 'used_percent': seen.environment.used_percent}
     starter = plan.launcher if chosen and (chosen.engine.mpi or plan.case.nodes > 1) else None
     driver = by_type(plan.target.type)
-    targets = driver.targets(plan.target.path)
     recorder.write(
         Start(
             session=plan.session,
@@ -59,9 +58,9 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             capacity={name: size for name, size in capacity.items() if size is not None},
             findings=tuple(found),
             state=driver.state(plan.target.path),
-            targets=targets.rows,
+            targets=seen.targets.rows,
             not_tested=not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
-            servers=targets.servers,
+            servers=seen.targets.servers,
             provenance=provenance(chosen.program, chosen.engine.mpi, starter) if chosen else Provenance(),
             oversubscribe=oversubscribe() if plan.contract else '',
             numa=numa(),

@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
-from seatrial.filesystem.base import Capacity, Driver, tightest, type_fault
+from seatrial.filesystem.base import Capacity, Driver, Targets, tightest, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
@@ -46,6 +46,7 @@ class Survey(NamedTuple):
     memory_bytes: int
     capacity: Capacity
     mount: str
+    targets: Targets
     share: int = 0  # of a task, to the fullness that is meant; 0: none is meant
 
 
@@ -66,7 +67,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     needed['bytes'] = max(needed['bytes'], room)
     earlier = orphans.look([target.path], plan.state, session=plan.session).found
     is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
-    connections = driver.connections(target.path)
+    connections, targets = driver.connections(target.path), driver.targets(target.path)
     # Two mounts of one server, or two subvolumes, have different devices.
     mounts = (mount_of(os.path.realpath(path)) for path in (plan.records, target.path))
     environment = Environment(
@@ -92,6 +93,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
+        targets=targets.rows,
         device_fault=devices_fault(devices_of(plan.points[0]), max(map(bytes_of_each, sized.points))),
         no_engine=None
         if chosen
@@ -100,7 +102,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     left = tightest(capacity, quota)
     said = mount.said() if mount else ''
     share = sized.sizing.pinned if plan.points[0].fullness else None
-    return Survey(environment, chosen, skipped, memory, left, said, share or 0)
+    return Survey(environment, chosen, skipped, memory, left, said, targets, share or 0)
 
 
 def used_percent(seen: os.statvfs_result) -> Optional[int]:
