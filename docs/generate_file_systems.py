@@ -68,6 +68,15 @@ Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
   `OstBandwidth` at nightly with its own budget was FAIL and named this OST first, and no other: 75 to 85 % less,
   measured twice. They took 19 to 26 min on emulated machines and kernels of user mode (2026-11-25 and 26).
 
+## GPFS (IBM Storage Scale)
+
+Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1: quota of user, group
+and fileset by `mmlsquota`, pool, fileset, replicas and compression of the directory by `mmlsattr -L`, its block size by
+stat(2). Which cached data a read came from nothing shows: `_br_` of mmpmon counts what the pagepool answered too. If
+you have one, these ten outputs would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVICE`,
+`mmlsquota -j FILESET DEVICE`, `mmlsfs DEVICE -Y`, `stat DIRECTORY`, `grep gpfs /proc/self/mountinfo`, and as root
+`mmlsdisk DEVICE -Y`, `mmhealth node show -Y`, `mmdiag --version`, `mmlspool DEVICE`; best once with a disk down.
+
 ## HDFS
 
 Its clients are FUSE mounts of rclone, without a cache of its own (`--vfs-cache-mode off`, the default). Name the
