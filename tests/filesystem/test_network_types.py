@@ -254,8 +254,8 @@ Filesystem type             KB      quota      limit   in_doubt    grace |    fi
 scratch    USR            1000       4000       5000        500     none |      100    2000     3000       10     none
 scratch    other  USR        1          2          3          0     none |        1       2        3        0     none
 """,
-    '-g': 'scratch    GRP       1000          0          0          0     none |      100     0        0     0     none\n',
-    '-j': 'scratch    FILESET   1000       3000          0          0   6 days |      100     0        0     0     none\n',
+    '-g': 'scratch GRP 1000 0 0 0 none | 100 0 0 0 none\n',
+    '-j': 'scratch FILESET 1000 3000 0 0 6 days | 100 0 0 0 none\n',
 }
 
 
