@@ -24,17 +24,17 @@ inactive OST, an OSD that is out) is shown and no label.
 
 - `lustre`: OSTs and MDTs. Away is one that `lfs df` does not come past, or shows with an error; a label is what is
   degraded, read-only, out of space or inodes. Around each launch the imports of the client are read (P20).
-- `glusterfs`: bricks, a set of replicas as one. Away is one that the client is not connected to; `.meta` of the client
-  tells, around each launch too.
-- `cephfs`: OSDs, and the cluster by its health checks. Away is what is `down` and not `out`; a label is what is nearly
-  full, and checks of damage, recovery and slowness. `ceph osd dump` and `ceph health` tell, where this user's key may
-  ask the monitors.
+- `glusterfs`: bricks, a set of replicas as one. Away is one that the client is not connected to. `.meta` of the
+  client tells, around each launch too.
+- `cephfs`: OSDs, and the cluster by its health checks. Away is what is `down` and not `out`; a label is what is
+  nearly full, and checks of damage, recovery and slowness. `ceph osd dump` and `ceph health` tell, where this user's
+  key may ask the monitors.
 - `beegfs`: storage and metadata targets. Away is Offline or Bad; a label is Probably-offline, Needs-resync and
   `[fallback route]`. `/proc/fs/beegfs` tells without asking a server, around each launch too.
 - `nfs`: the server. One that was connected anew in a launch was lost (P20); calls that were sent again are a label.
   `/proc/self/mountstats` tells.
-- `gpfs`: disks, and this node by its health. Away is a disk whose availability is not up, and a component that FAILED;
-  a label is a disk that is not ready, and what is DEGRADED. `mmlsdisk` and `mmhealth` tell root alone.
+- `gpfs`: disks, and this node by its health. Away is a disk whose availability is not up, and a component that
+  FAILED; a label is a disk that is not ready, and what is DEGRADED. `mmlsdisk` and `mmhealth` tell root alone.
 
 Seen in the labs (2026-11-28): a brick or an OSD was killed before a case; an NFS server was stopped for 5 s under
 load, which took its client five attempts to connect. BeeGFS was tried on outputs of a real 8.3.1, GPFS on published
