@@ -16,23 +16,29 @@ TAIL = """
 ## Targets that are away, and routes
 
 `seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached. A
-case records them at its start; as a setting of the file system they stand in the record at start and end, so that
-the page, `seatrial compare` and the nights name what changed. One that is away refuses a case (P22), or labels it where
+case records them at its start. As a setting of the file system they stand in the record at start and end, so that the
+page, `seatrial compare` and the nights name what changed. One that is away refuses a case (P22), or labels it where
 the site says `targets_may_be_away: true`. An isolation sweep goes on, for it looks for such a target (P5b). What is
 rebuilt, read-only, full or reached over a fallback route is a label (P22a). What its administrator has taken out (an
 inactive OST, an OSD that is out) is shown and no label.
 
-| type | what is a target | away | label | asked |
-|---|---|---|---|---|
-| `lustre` | OSTs and MDTs | `lfs df` does not come past it, or shows an error | degraded, read-only, out of space or inodes | `lfs df`; around each launch the imports of the client (P20) |
-| `glusterfs` | bricks, a set of replicas as one | the client is not connected to it | - | `.meta` of the client, around each launch too |
-| `cephfs` | OSDs, and the cluster by its health checks | `down` and not `out` | near full; checks of damage, recovery and slowness | `ceph osd dump`, `ceph health`: where this user's key may ask the monitors |
-| `beegfs` | storage and metadata targets | Offline, or Bad | Probably-offline, Needs-resync, `[fallback route]` | `/proc/fs/beegfs`, which asks no server, around each launch too |
-| `nfs` | the server | the mount does not answer; it was connected anew in a launch (P20) | calls that were sent again in a launch | `/proc/self/mountstats`, around each launch |
-| `gpfs` | disks, and this node by its health | `availability` is not up; FAILED | not ready; DEGRADED | `mmlsdisk`, `mmhealth`: for root alone |
+- `lustre`: OSTs and MDTs. Away is one that `lfs df` does not come past, or shows with an error; a label is what is
+  degraded, read-only, out of space or inodes. Around each launch the imports of the client are read (P20).
+- `glusterfs`: bricks, a set of replicas as one. Away is one that the client is not connected to. `.meta` of the
+  client tells, around each launch too.
+- `cephfs`: OSDs, and the cluster by its health checks. Away is what is `down` and not `out`; a label is what is
+  nearly full, and checks of damage, recovery and slowness. `ceph osd dump` and `ceph health` tell, where this user's
+  key may ask the monitors.
+- `beegfs`: storage and metadata targets. Away is Offline or Bad; a label is Probably-offline, Needs-resync and
+  `[fallback route]`. `/proc/fs/beegfs` tells without asking a server, around each launch too.
+- `nfs`: the server. One that was connected anew in a launch was lost (P20); calls that were sent again are a label.
+  `/proc/self/mountstats` tells.
+- `gpfs`: disks, and this node by its health. Away is a disk whose availability is not up, and a component that
+  FAILED; a label is a disk that is not ready, and what is DEGRADED. `mmlsdisk` and `mmhealth` tell root alone.
 
-Seen in the labs (2026-11-28): a brick or an OSD was killed before a case; an NFS server was stopped for 5 s under load,
-which took its client five attempts to connect. BeeGFS was tried on outputs of a real 8.3.1, GPFS on published ones.
+Seen in the labs (2026-11-28): a brick or an OSD was killed before a case; an NFS server was stopped for 5 s under
+load, which took its client five attempts to connect. BeeGFS was tried on outputs of a real 8.3.1, GPFS on published
+ones.
 
 ## Quotas
 
@@ -67,6 +73,15 @@ Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
 - **A slow OST**: one of the four wrote a sixth to a quarter of what another did. In eleven sessions of eleven,
   `OstBandwidth` at nightly with its own budget was FAIL and named this OST first, and no other: 75 to 85 % less,
   measured twice. They took 19 to 26 min on emulated machines and kernels of user mode (2026-11-25 and 26).
+
+## GPFS (IBM Storage Scale)
+
+Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1: quota of user, group
+and fileset by `mmlsquota`; pool, fileset, replicas and compression of the directory by `mmlsattr -L`; its block size
+by stat(2). Nothing shows whether a read was cold: `_br_` of mmpmon counts what the pagepool answered too. If you have
+one, these ten outputs would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVICE`,
+`mmlsquota -j FILESET DEVICE`, `mmlsfs DEVICE -Y`, `stat DIRECTORY`, `grep gpfs /proc/self/mountinfo`, and as root
+`mmlsdisk DEVICE -Y`, `mmhealth node show -Y`, `mmdiag --version`, `mmlspool DEVICE`; best once with a disk down.
 
 ## HDFS
 

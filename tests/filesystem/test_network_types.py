@@ -1,5 +1,6 @@
 """NFS, GPFS and BeeGFS, none at hand: by genuine outputs, and by texts in the form of nfsiostat(8)."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -67,8 +68,8 @@ def test_the_state_of_nfs_has_the_options_in_effect(mountstats, tmp_path):
 
 def test_the_state_of_gpfs_has_its_package_or_says_that_it_is_unknown(monkeypatch):
     answers = {'rpm': None, 'dpkg-query': Answer('gpfs.base-5.1.9-2', 0)}
-    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers[argv[0]])
-    assert by_type('gpfs')._own_state('/gpfs', HOME) == {'client version': 'gpfs.base-5.1.9-2'}
+    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers.get(argv[0]))
+    assert by_type('gpfs')._own_state('/gpfs', HOME)['client version'] == 'gpfs.base-5.1.9-2'
     answers['dpkg-query'] = Answer('', 1)
     assert by_type('gpfs')._own_state('/gpfs', HOME)['client version'].startswith('unknown: ')
 
@@ -238,6 +239,41 @@ def test_disks_and_the_health_of_the_node_are_the_targets_of_gpfs(monkeypatch, d
     rows = by_type('gpfs').targets('/gpfs').rows
     assert len(rows) == 7 + 1
     assert [(row.name, row.fault, row.troubles) for row in rows if row.fault or row.troubles] == wrong
+
+
+ATTRIBUTES = """file name:            /gpfs/trials
+metadata replication: 1 max 2
+flags:
+storage pool name:    system
+fileset name:         trials
+Misc attributes:      DIRECTORY COMPRESSION (library z)
+"""
+QUOTAS = {
+    '-u': """                         Block Limits                                    |     File Limits
+Filesystem type             KB      quota      limit   in_doubt    grace |    files   quota    limit in_doubt    grace
+scratch    USR            1000       4000       5000        500     none |      100    2000     3000       10     none
+scratch    other  USR        1          2          3          0     none |        1       2        3        0     none
+""",
+    '-g': 'scratch GRP 1000 0 0 0 none | 100 0 0 0 none\n',
+    '-j': 'scratch FILESET 1000 3000 0 0 6 days | 100 0 0 0 none\n',
+}
+
+
+def test_quota_and_attributes_of_a_gpfs_directory_are_those_of_its_own_tools(monkeypatch):
+    def ask(argv, deadline_s):
+        program = argv[0].rpartition('/')[2]
+        return {'mmlsattr': Answer(ATTRIBUTES, 0), 'mmlsquota': Answer(QUOTAS.get(argv[1], ''), 0)}.get(program)
+
+    monkeypatch.setattr(gpfs, 'ask', ask)
+    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', '/dev/scratch', 'rw'), ''))
+    monkeypatch.setattr('os.geteuid', lambda: 1000)
+    assert by_type('gpfs').quota('/gpfs/trials') == Capacity((3000 - 1000) * 1024, 3000 - 100 - 10)
+    state = by_type('gpfs')._own_state('/', HOME)
+    assert (state['gpfs fileset name'], state['gpfs Misc attributes']) == (
+        'trials',
+        'DIRECTORY COMPRESSION (library z)',
+    )
+    assert state['block size'] == str(os.stat('/').st_blksize)
 
 
 def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(monkeypatch):

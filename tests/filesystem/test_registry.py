@@ -96,6 +96,8 @@ FSID = 'b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa'
         ('ceph', 'ceph-fuse', 'ceph-fuse', False),
         ('nfs4', 'filer:/export/home', 'filer:/export/projects', True),
         ('nfs4', 'filer:/export/home', 'other:/export/projects', False),
+        ('gpfs', 'cap_one', '/dev/cap_one', True),
+        ('gpfs', 'cap_one', 'perf_one', False),
         ('ext4', '/dev/vda', '/dev/vda', True),
         ('tmpfs', 'tmpfs', 'tmpfs', False),
     ],

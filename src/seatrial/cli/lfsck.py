@@ -151,7 +151,7 @@ def _reasons(file: _LfsckOutput) -> Iterator[str]:
     for scan in file.run.earlier:
         yield f'{scan.type} of {scan.target} had ended before this run began: it took no part; see that it is up'
     for sentence in file.run.missing:
-        yield f'{sentence}; save what all servers say when it has ended'
+        yield f'{sentence}; see that all targets are up, and save what all servers say when it has ended'
     yield from file.run.left_out
     if not file.run.dry:
         yield 'not a dry run: what it found it has repaired; start it with `-n on` to look only'

@@ -55,9 +55,8 @@ _OF_DESCRIPTOR = re.compile(
     r"|\bdd: (?:error (?:reading|writing)|f(?:data)?sync failed for|closing (?:in|out)put file) '[^']+': \Z"
     r'|(?:WARNING|ERROR): (?:p?(?:read|write)(?:64)?|fsync|close)\([^()]*\) failed(?:\. Error:)? \Z'
 )
-_OF_TASK = re.compile(
-    r'\btask \d+(?: on [^\s:]+)?: [^:]+: \Z'
-)  # posixops: what it did; a call by name has the file's
+# Of posixops, which says what it did; behind the error of a call that was given a name, that name follows.
+_OF_TASK = re.compile(r'\btask \d+(?: on [^\s:]+)?: [^:]+: \Z')
 _NODE = re.compile(r'\btask \d+ on ([^\s:]+): ')
 _OFFSET = re.compile(r'\b(?:read|write|sync|datasync) offset=(\d+)')
 _FILE = re.compile(

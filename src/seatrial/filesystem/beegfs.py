@@ -71,9 +71,8 @@ class BeeGfsLayout(NamedTuple):
         return tuple(letter + value for letter, value in zip('cSp', values) if value)
 
     def named(self, name: str) -> Layout:
-        return (
-            Layout(name, NAME, self.words, self.stripe_count or 1, bool(self.words)) if self.words else Layout(name)
-        )
+        needed = self.stripe_count or 1
+        return Layout(name, NAME, self.words, needed, places_file=True) if self.words else Layout(name)
 
 
 def asked(layout: Layout) -> BeeGfsLayout:
@@ -144,6 +143,10 @@ class BeeGfs(Mounted):
         count = asked(layout).stripe_count or 1
         if 0 < there < count:
             return f"the layout '{layout.name}' asks for {count} storage targets, and there are {there}"
+        try:
+            _layout_of(path)
+        except NoAnswer as error:
+            return f"the layout '{layout.name}' could not be proved: {error}"
         return None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
@@ -156,13 +159,10 @@ class BeeGfs(Mounted):
             found = _layout_of(directory)
         except NoAnswer as error:
             return str(error)
-        differs = [key for key, value in wanted._asdict().items() if value not in (None, getattr(found, key))]
+        if _has(found, wanted):
+            return None
         said = ' '.join(said.split())
-        return (
-            f'{layout.canonical} was asked for, and {directory} has {".".join(found.words)}: {said}'
-            if differs
-            else None
-        )
+        return f'{layout.canonical} was asked for, and {directory} has {".".join(found.words)}: {said}'
 
     def granted(self, file: str, layout: Layout) -> Granted:
         """By the targets that the file lies on, and its chunk size; of its pool a file tells nothing."""
@@ -172,7 +172,7 @@ class BeeGfs(Mounted):
             found, wanted = _layout_of(file), asked(layout)._replace(pool=None)
         except NoAnswer as error:
             return Granted(differs=f'{layout.canonical} was asked for, and what {file} has is not known: {error}')
-        if all(value in (None, getattr(found, key)) for key, value in wanted._asdict().items()):
+        if _has(found, wanted):
             return Granted()
         return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(found.words)}')
 
@@ -278,6 +278,10 @@ def _config(client: str) -> Dict[str, str]:
 
 def _read(client: str, name: str) -> str:
     return _text(os.path.join(client, name))
+
+
+def _has(found: BeeGfsLayout, wanted: BeeGfsLayout) -> bool:
+    return all(value in (None, getattr(found, key)) for key, value in wanted._asdict().items())
 
 
 def _told(question: Callable[[], str]) -> str:

@@ -58,16 +58,8 @@ DEBUGFS = '/sys/kernel/debug/ceph'
 OBJECT_SIZE = 4 << 20  # of a file whose layout nobody has set (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
 DAMAGE = (
-    'DEGRADED',
-    'DAMAGED',
-    'AVAILABILITY',
-    'RECOVERY',
-    'BACKFILL',
-    'FULL',
-    'UNFOUND',
-    'MISPLACED',
-    'SLOW',
-    'DOWN',
+    *('DEGRADED', 'DAMAGED', 'AVAILABILITY', 'RECOVERY', 'BACKFILL'),
+    *('FULL', 'UNFOUND', 'MISPLACED', 'SLOW', 'DOWN'),
 )
 """Words in the names of health checks that stand for data or servers which are not as they should be (Ceph: Health
 checks); of an OSD that is down its own row says so."""
@@ -393,7 +385,10 @@ def _asked_monitors(*words: str) -> Dict[str, Any]:
         said = answer.stderr.strip().splitlines() if answer else ['ceph is not installed on this node']
         _UNTOLD.append(f'the monitors do not tell this user: {said[-1] if said else "no answer"}')
         raise NoAnswer(_UNTOLD[0])
-    found: Dict[str, Any] = json.loads(answer.stdout[answer.stdout.index('{') :])
+    try:
+        found: Dict[str, Any] = json.loads(answer.stdout[answer.stdout.index('{') :])
+    except ValueError:
+        raise NoAnswer(f'ceph {" ".join(words)} is not understood') from None
     return found
 
 

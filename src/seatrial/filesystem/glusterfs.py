@@ -144,14 +144,7 @@ class GlusterFS(Mounted):
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """By glusterfs.pathinfo of the file, and by the connections of the client to its bricks."""
         said = [f'brick {host}:{place}' for place, host in (_lies_on(file) if file else ())]
-        known = _subvolumes(path)
-        away = [
-            f'{host}:{place}'
-            for each in known
-            for (host, place), there in zip(each.bricks, each.connected)
-            if not there
-        ]
-        return '; '.join([*said, *(f'brick {each} is not connected' for each in away)])
+        return '; '.join(said + [row.fault for row in self.targets(path).rows if row.fault])
 
     def granted(self, file: str, layout: Layout) -> Granted:
         """Read from glusterfs.pathinfo of the file, which any user may read."""

@@ -3,11 +3,13 @@ tools that sites have published. Its pagepool and its cache of inodes ("GPFS and
 reaches neither, and what would empty them for all. Its tools are mostly off the PATH, and some exit with 0 after an
 error: what counts is that they print what was asked for."""
 
+import contextlib
 import os
+import re
 from typing import Dict, Iterator, List, Optional
 from urllib.parse import unquote
 
-from seatrial.filesystem.base import Cold, NoAnswer, Targets
+from seatrial.filesystem.base import Capacity, Cold, NoAnswer, Targets, tightest
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, look, unknown
 from seatrial.model.ask import ask
@@ -22,6 +24,16 @@ PACKAGE_QUERIES = (
 )
 WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # of mmhealth: hints and what is switched off are no trouble
 AWAY = ('FAILED', 'DEPEND')
+ATTRIBUTES = (
+    *('storage pool name', 'fileset name', 'metadata replication', 'data replication'),
+    *('flags', 'Misc attributes', 'Encrypted'),
+)
+"""Of `mmlsattr -L` of the directory; compression stands among the miscellaneous ones."""
+KIB = 1024  # mmlsquota counts KB of 1024 B unless it is asked for others
+_QUOTA = re.compile(
+    r'^\S+ +(?:(\S+) +)?(?:USR|GRP|FILESET) +(\d+) +(\d+) +(\d+) +(\d+) .*\| +(\d+) +(\d+) +(\d+) +(\d+)\b',
+    flags=re.MULTILINE,
+)
 
 
 class Gpfs(Mounted):
@@ -33,12 +45,30 @@ class Gpfs(Mounted):
     sources = "IBM's public documentation, published outputs of 5.0 and 5.1"
     no_layout = 'no layout: policies of the file system place files in storage pools, and its administrator sets them'
 
+    def same_storage(self, one: Mount, other: Mount) -> bool:
+        """One device, whichever filesets of it are mounted where."""
+        return os.path.basename(one.source) == os.path.basename(other.source)
+
+    def quota(self, path: str) -> Capacity:
+        """By mmlsquota of the user, the group of this process and the fileset of the directory, which quota(1) does
+        not know. None of root (uid 0)."""
+        mount, _ = look(path)
+        if mount is None or os.geteuid() == 0:
+            return Capacity(None, None)
+        device, fileset = os.path.basename(mount.source), _attributes(path).get('fileset name', '')
+        whose = [('-u', str(os.geteuid())), ('-g', str(os.getegid())), *([('-j', fileset)] if fileset else [])]
+        answers = [ask([os.path.join(MM, 'mmlsquota'), *each, device], MM_S) for each in whose]
+        return tightest(*(left for answer in answers if answer for left in quotas_of(answer.stdout, fileset)))
+
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        found = {f'gpfs {key}': value for key, value in _attributes(path).items() if key in ATTRIBUTES}
+        with contextlib.suppress(OSError):
+            found['block size'] = str(os.stat(path).st_blksize)
         for argv in PACKAGE_QUERIES:
             answer = ask(argv, ANSWER_S)
             if answer is not None and answer.exit_status == 0:
-                return {'client version': answer.stdout.strip()}
-        return {'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
+                return {**found, 'client version': answer.stdout.strip()}
+        return {**found, 'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
 
     def targets(self, path: str) -> Targets:
         """Its disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
@@ -54,6 +84,18 @@ class Gpfs(Mounted):
 
     def cold(self, path: str) -> Cold:
         return Cold('', 'GPFS keeps what it reads in its pagepool, which drop_caches does not reach')
+
+
+def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
+    """What each row of `mmlsquota` leaves to this fileset: what is used or in doubt against the hard limit, or the
+    soft one where there is no other."""
+    for own, *row in _QUOTA.findall(text):
+        if own not in ('', fileset):
+            continue
+        used, soft, hard, doubt, files, files_soft, files_hard, files_doubt = map(int, row)
+        limit, files_limit = hard or soft, files_hard or files_soft
+        room = max(0, limit - used - doubt) * KIB if limit else None
+        yield Capacity(room, max(0, files_limit - files - files_doubt) if files_limit else None)
 
 
 def disks_of(text: str) -> Iterator[TargetRow]:
@@ -93,6 +135,13 @@ def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
         elif names is not None:
             found.append(dict(zip(names, fields)))
     return found
+
+
+def _attributes(path: str) -> Dict[str, str]:
+    """Of the directory, by `mmlsattr -L`, which any user may ask; empty where it does not tell."""
+    answer = ask([os.path.join(MM, 'mmlsattr'), '-L', path], ANSWER_S)
+    pairs = [line.partition(':') for line in (answer.stdout if answer else '').splitlines()]
+    return {key.strip(): value.strip() for key, colon, value in pairs if colon and value.strip()}
 
 
 def _told(program: str, *words: str) -> str:

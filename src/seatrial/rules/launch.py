@@ -119,13 +119,13 @@ file system that has become read-only could be written before: the run directory
 
 NO_ROOM = ('ENOSPC', 'EDQUOT')
 OF_CALLER = (
-    *('EINTR', 'EAGAIN', 'EFBIG', 'ENOMEM'),
+    *('EINTR', 'EAGAIN', 'EFBIG', 'ENOMEM', 'EMFILE', 'ENFILE'),
     *('EINVAL', 'EBADF', 'EFAULT', 'EISDIR', 'ESPIPE', 'ENXIO', 'ENOTTY', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'),
     *('ENOLCK', 'EDEADLK', 'EDEADLOCK'),
 )
-"""What a call on an open descriptor may answer without a fault of the storage: a signal, a limit of the process, the
-memory of the node, an argument that it does not take, a lock. All else is the storage's: a Lustre whose objects were
-lost answered read(2) with ENOENT (seen)."""
+"""What a call on an open descriptor may answer without a fault of the storage: a signal, a limit of process or node,
+an argument that it does not take, a lock. All else is the storage's: of a Lustre whose objects were lost read(2) gave
+ENOENT (seen)."""
 
 rule(
     LAUNCH,
