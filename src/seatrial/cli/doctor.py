@@ -59,7 +59,7 @@ Row = tuple[bool | str | None, str, str]
 @click.command()
 @checks_option
 @site_option
-def doctor(site_folder: Path, checks: Path) -> int:
+def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     """Show what this host has: engines, file systems, free space.
 
     Exit code 64 if something that the site's trials need here is missing or wrong: an engine, a file system, the
@@ -127,11 +127,11 @@ def _open_path() -> list[Row]:
     return [(WRONG, 'PATH', f'{why}; take it out of the PATH') for why in dict.fromkeys(found)]
 
 
-def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
+def _kinds_needed(site: Site, checks: Sequence[Path]) -> list[Kind]:
     """The kinds of workload that the trials of the site ask for, under any profile. Raises CheckError."""
     asked = {
         each.workload.kind
-        for each in load_checks(checks).values()
+        for each in load_checks(*checks).values()
         if any(site.cases(each.name, each.family, profile) for profile in PROFILES)
     }
     return [kind for name, kind in KINDS.items() if name in asked]

@@ -1,6 +1,7 @@
 """`seatrial list`: what would run where."""
 
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -70,16 +71,16 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session, why)
-    said = [*wrong_contract(site, load(asked.checks)), *missing_options(session.site, asked.profile)]
+    said = [*wrong_contract(site, load(*asked.checks)), *missing_options(session.site, asked.profile)]
     said += overlapping(session.site, asked.profile, plans)
     screen.print(_at_risk(plans), soft_wrap=True)
     for note in [*said, *refuse(session.site, plans, beyond_schedule(session.site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)
 
 
-def _show_catalogue(checks: Path) -> None:
+def _show_catalogue(checks: Sequence[Path]) -> None:
     table = table_of('source', 'id', 'test', 'checks (engines)')
-    for row, by in covered(load(checks).values()):
+    for row, by in covered(load(*checks).values()):
         table.add_row(row.source, row.id, row.test, by)
     console().print(table)
 

@@ -13,6 +13,7 @@ from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
 from seatrial.site.model import parse_duration
 from seatrial.site.profile import PROFILES
+from seatrial.site.shipped import check_folders
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -24,20 +25,23 @@ site_option = click.option(
     '--site',
     'site_folder',
     type=PATH,
+    is_eager=True,
     default=Path('site-config/local'),
     show_default=True,
     help='Folder of the site: settings.py and trial.yaml.',
 )
 
 
-def _checks_folder() -> Path:
-    """checks/ where one stands, else that of the checkout that Seatrial was installed from."""
-    here, own = Path('checks'), Path(__file__).resolve().parents[3] / 'checks'
-    return own if own.is_dir() and not here.is_dir() else here
+def _check_folders(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
+    return value or tuple(map(Path, check_folders(context.params['site_folder'])))
 
 
 checks_option = click.option(
-    '--checks', type=PATH, default=_checks_folder, show_default='checks', help='Folder of the check files.'
+    '--checks',
+    type=PATH,
+    multiple=True,
+    callback=_check_folders,
+    help="Folder of check files, instead of Seatrial's and the site's own.",
 )
 
 

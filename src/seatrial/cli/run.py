@@ -20,6 +20,7 @@ from seatrial.session.ab_rounds import in_turn, sides_of
 from seatrial.session.carry_out import carried_out
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
 from seatrial.session.from_options import open_session
+from seatrial.site.shipped import check_folders
 
 
 def _as_label(context: click.Context, parameter: click.Parameter, label: str) -> str:
@@ -52,16 +53,21 @@ def run(
             said = '--ab has the folders and the labels, and takes no servers away'
             raise click.UsageError(f'{said}; leave out --site, --label and --destructive')
 
+        is_given = click.get_current_context().get_parameter_source('checks') is not ParameterSource.DEFAULT
+
+        def checks_of(folder: Path) -> Sequence[Path]:
+            return asked.checks if is_given else [Path(each) for each in check_folders(folder)]
+
         def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
-            return open_session(asked._replace(site_folder=folder))
+            return open_session(asked._replace(site_folder=folder, checks=checks_of(folder)))
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
-            result, stop = carried_out(session, cases, asked.checks, '', verbose)
+            result, stop = carried_out(session, cases, checks_of(session.site.folder), '', verbose)
             return result.verdict, stop
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
     session, cases = open_session(asked)
-    for note in wrong_contract(session.site, load_checks(asked.checks)):
+    for note in wrong_contract(session.site, load_checks(*asked.checks)):
         console().print(f'note: {note}', soft_wrap=True)
     session = replace(session, label=label)
     result, _ = carried_out(session, cases, asked.checks, asked.destructive, verbose)

@@ -38,7 +38,7 @@ class NoCases(SiteError):
 
 def open_session(asked: SessionOptions) -> tuple[Session, list[tuple[Declared, Case]]]:
     """The session that the options describe and its cases. Raises NoCases, SiteError, CheckError or UsageError."""
-    declared = load_checks(asked.checks)
+    declared = load_checks(*asked.checks)
     site = answering(asked.site_folder)
     site.check_names({each.name: each.family for each in declared.values()})
     known = {*declared, *(each.family for each in declared.values())}

@@ -682,6 +682,9 @@ class TrialFile(Entry):
     """sessions, records and locks; login and compute nodes must both see it"""
     state_group: Annotated[str | None, BeforeValidator(_group)] = None
     """the group that may read what lies in `state`, and nothing more; without it that of the user who makes it"""
+    checks: Annotated[tuple[PathText, ...], Listed] | None = None
+    """folders of the site's own check files, beside those that came with Seatrial; without it `checks` in the site's
+    folder, where that is there"""
     file_systems: Annotated[dict[Name, FileSystemEntry], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )

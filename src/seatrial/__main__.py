@@ -1,0 +1,5 @@
+"""`python -m seatrial`: the command, where its script is not on the PATH."""
+
+from seatrial.cli.main import entry
+
+entry()
