@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope='module')
 def installed(repository, tmp_path_factory):
     """Call a program of the environment in a folder with a site that has measured. What Seatrial depends on is that of
-    the tests, by a .pth file: that of their own Seatrial counts in no folder that such a file has named (site.py)."""
+    the tests, by a .pth file: the one of their own Seatrial does not count there (Python's site module)."""
     home = tmp_path_factory.mktemp('wheel')
     python = home / 'environment' / 'bin' / 'python'
     pip = [sys.executable, '-m', 'pip', '--quiet', '--disable-pip-version-check']
