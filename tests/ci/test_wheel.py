@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope='module')
 def installed(repository, tmp_path_factory):
-    """Call a program of the environment in a folder with a site that has measured. What Seatrial depends on is that of
-    the tests, by a .pth file: the one of their own Seatrial does not count there (Python's site module)."""
+    """Call a program of the environment in a folder with a site that has measured. What Seatrial depends on is that
+    of the tests, by a .pth file: the one of their own Seatrial does not count there (Python's site module)."""
     home = tmp_path_factory.mktemp('wheel')
     python = home / 'environment' / 'bin' / 'python'
     pip = [sys.executable, '-m', 'pip', '--quiet', '--disable-pip-version-check']

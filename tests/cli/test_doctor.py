@@ -13,6 +13,7 @@ import pytest
 import seatrial
 from seatrial.filesystem.base import Behaviour, Capability
 from seatrial.filesystem.posix import Posix
+from seatrial.model.owned import user_name
 from seatrial.site.load import load
 from transcript import transcripts
 
@@ -43,6 +44,11 @@ def test_an_engine_is_shown_with_its_version_path_and_checksum(doctor, tmp_path)
     assert shown == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio,', 'SHA-256', checksum]
     assert measured(said) == {'fio': OF_FIO}
     assert 'darshan' not in said.out
+
+
+def test_it_says_whose_the_state_is_and_who_may_read_it(doctor, site):
+    (site.folder / 'state').mkdir(mode=0o750)
+    assert line_of(doctor(), 'state').rstrip().endswith(f', of {user_name(os.geteuid())}, read by its group')
 
 
 def test_an_engine_of_spack_is_shown_with_the_hash_of_its_installation(doctor, site, tmp_path):

@@ -6,6 +6,7 @@ import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from stat import S_IRGRP, S_IROTH
 
 import click
 from rich.table import Table
@@ -28,7 +29,7 @@ from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
-from seatrial.model.owned import open_to, shared
+from seatrial.model.owned import open_to, shared, user_name
 from seatrial.model.plan import EngineChoice
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size
@@ -76,6 +77,9 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
         (True, 'seatrial', own_version),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
+        (None, 'user', user_name(os.geteuid())),
+        (None, 'site', _owned(site.folder)),
+        (None, 'checks', ', '.join(map(str, checks))),
         *_place(site),
         *_open_path(),
         *settings,
@@ -279,5 +283,13 @@ def _state(site: Site) -> Row:
     fault = state_fault(site) or unresponsive(site.state) or site.unsafe()
     if fault:
         return False, 'state', fault
-    there = Path(site.state).is_dir() or parent.is_dir()
-    return there, 'state', site.state if there else f'{parent} is not there; make it, or correct state in trial.yaml'
+    if not parent.is_dir():
+        return False, 'state', f'{parent} is not there; make it, or correct state in trial.yaml'
+    return True, 'state', _owned(Path(site.state)) if Path(site.state).is_dir() else f'{site.state}, not made yet'
+
+
+def _owned(path: Path) -> str:
+    """A path with whose it is and who else may read what lies there."""
+    status = path.stat()
+    readers = 'all' if status.st_mode & S_IROTH else 'its group' if status.st_mode & S_IRGRP else 'nobody else'
+    return f'{path}, of {user_name(status.st_uid)}, read by {readers}'

@@ -49,7 +49,7 @@ def run(
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     if ab:
         given = click.get_current_context().get_parameter_source('site_folder')
-        if label or asked.destructive or given is not ParameterSource.DEFAULT:
+        if label or asked.destructive or given is ParameterSource.COMMANDLINE:
             said = '--ab has the folders and the labels, and takes no servers away'
             raise click.UsageError(f'{said}; leave out --site, --label and --destructive')
 

@@ -20,7 +20,7 @@ from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
-from seatrial.model.owned import refusal, shared
+from seatrial.model.owned import refusal, shared, user_name
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
@@ -248,7 +248,7 @@ _NO_PATH = re.compile(
 
 
 def _path(value: Any, info: ValidationInfo) -> str:
-    path = _unexpanded(_text(value))
+    path = _unexpanded(_text(value)).replace('{user}', user_name(os.geteuid()))
     if _NO_PATH.match(path):
         raise ValueError(f'{show(path)} looks like a word or a number and no path; write ./{path} if it is one')
     base = info.context if isinstance(info.context, Path) else Path.cwd()
