@@ -28,7 +28,7 @@ site_configuration = {
             # Which machine is this? The login nodes' names, as regular expressions.
             'hostnames': [r'login[0-9]+\.pelagia'],
             'prefix': REFRAME,
-            # The engines come from modules: docs/modules.md
+            # The engines come from modules: docs/install.md
             'modules_system': 'lmod',
             'partitions': [
                 {
