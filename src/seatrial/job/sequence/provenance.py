@@ -66,8 +66,8 @@ def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
-    """The loaded module that is called as the package of a program, in any case, and the folder in which it has it: in
-    IOR_ROOT, as Spack's modules say it, or in EBROOTIOR, as EasyBuild's. Each is empty where it is not known."""
+    """The loaded module that is called as the package of a program, any case, and the folder of it: as in
+    IOR_ROOT of Spack's modules, or EBROOTIOR of EasyBuild's. Each is empty where it is not known."""
     package = package_of(program)
     for module in environment.get('LOADEDMODULES', '').split(':'):
         if package in module.lower().split('/'):
