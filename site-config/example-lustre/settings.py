@@ -6,8 +6,9 @@ It has to run by itself as Python, because Seatrial executes it to learn the nam
 
 from pathlib import Path
 
+from seatrial.site.shipped import check_folders
+
 HERE = Path(__file__).absolute().parent
-CHECKS = f'{HERE}/../../checks'
 # In the state directory of trial.yaml: stage and output folders, performance logs and the results database.
 REFRAME = '/admin/seatrial/pelagia/reframe'
 
@@ -27,7 +28,7 @@ site_configuration = {
             # Which machine is this? The login nodes' names, as regular expressions.
             'hostnames': [r'login[0-9]+\.pelagia'],
             'prefix': REFRAME,
-            # The engines come from modules: docs/modules.md
+            # The engines come from modules: docs/install.md
             'modules_system': 'lmod',
             'partitions': [
                 {
@@ -67,7 +68,7 @@ site_configuration = {
             ],
         },
     ],
-    'general': [{'check_search_path': [CHECKS], 'check_search_recursive': True}],
+    'general': [{'check_search_path': check_folders(HERE), 'check_search_recursive': True}],
     # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
     'modes': [
         {

@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 
+from seatrial.site.shipped import check_folders
+
 HERE = Path(__file__).absolute().parent
-CHECKS = f'{HERE}/../../checks'
 REFRAME = f'{HERE}/../../.seatrial-lab/reframe'
 
 
@@ -38,7 +39,7 @@ site_configuration = {
             ],
         },
     ],
-    'general': [{'poll_rate_min': 5, 'check_search_path': [CHECKS], 'check_search_recursive': True}],
+    'general': [{'poll_rate_min': 5, 'check_search_path': check_folders(HERE), 'check_search_recursive': True}],
     # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
     'modes': [
         {

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from seatrial.site.shipped import check_folders
+
 HERE = Path(__file__).absolute().parent
-CHECKS = f'{HERE}/../../checks'
 REFRAME = f'{HERE}/../../.seatrial/reframe'
 
 site_configuration = {
@@ -27,7 +28,7 @@ site_configuration = {
         },
     ],
     # Else ReFrame asks less and less often, and notices the end of a long case up to 10 s late.
-    'general': [{'poll_rate_min': 5, 'check_search_path': [CHECKS], 'check_search_recursive': True}],
+    'general': [{'poll_rate_min': 5, 'check_search_path': check_folders(HERE), 'check_search_recursive': True}],
     # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
     'modes': [
         {

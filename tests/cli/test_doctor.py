@@ -4,6 +4,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ import seatrial
 from beegfs_stand import BeeGfsStand, state
 from seatrial.filesystem.base import Behaviour, Capability
 from seatrial.filesystem.posix import Posix
+from seatrial.model.owned import user_name
 from seatrial.site.load import load
 from transcript import transcripts
 
@@ -46,6 +48,11 @@ def test_an_engine_is_shown_with_its_version_path_and_checksum(doctor, tmp_path)
     assert 'darshan' not in said.out
 
 
+def test_it_says_whose_the_state_is_and_who_may_read_it(doctor, site):
+    (site.folder / 'state').mkdir(mode=0o750)
+    assert line_of(doctor(), 'state').rstrip().endswith(f', of {user_name(os.geteuid())}, read by its group')
+
+
 def test_an_engine_of_spack_is_shown_with_the_hash_of_its_installation(doctor, site, tmp_path):
     prefix, stub = tmp_path / 'fio-3.37-b3d6rrh', tmp_path / 'stubs' / 'fio'
     (prefix / 'bin').mkdir(parents=True)
@@ -56,6 +63,24 @@ def test_an_engine_of_spack_is_shown_with_the_hash_of_its_installation(doctor, s
         shutil.copy(file, prefix / 'bin')
     site.change(str(stub), str(prefix / 'bin' / 'fio'))
     assert line_of(doctor(), 'engine fio').rstrip().endswith(f'3.33 at {prefix}/bin/fio, Spack b3d6rrh')
+
+
+def test_an_engine_before_that_of_its_module_is_wrong_by_both_paths(doctor, site, tmp_path, monkeypatch):
+    monkeypatch.setenv('LOADEDMODULES', 'seatrial/fio/3.37')
+    monkeypatch.setenv('FIO_ROOT', '/opt/fio-3.37')
+    monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
+    site.change(str(tmp_path / 'stubs' / 'fio'), 'fio')
+    said = doctor()
+    both = f'seatrial/fio/3.37 has its program in /opt/fio-3.37, and {tmp_path}/stubs/fio is found before it'
+    assert (said.status, both in ' '.join(said.out.split())) == (64, True)
+
+
+def test_an_engine_that_is_not_what_the_lock_of_the_site_pins_is_wrong(doctor, site, repository):
+    folder = site.folder / 'spack' / platform.machine()
+    folder.mkdir(parents=True)
+    shutil.copy(repository / 'spack-env' / 'spack.lock', folder)
+    said = doctor()
+    assert (said.status, said.out.count(f'{folder}/spack.lock pins 3.37, Spack b3d6rrh')) == (64, 1)
 
 
 def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, repository, monkeypatch):

@@ -180,10 +180,40 @@ def test_engines_that_are_there_are_listed_and_others_are_lines_with_a_remedy(co
 def test_modules_that_carry_engines_are_named(command, machine, tmp_path, monkeypatch):
     folder = machine()
     lmod = tmp_path / 'bin' / 'lmod'
-    lmod.write_text('#!/bin/sh\nprintf "/opt/modules:\\nior/4.0.0\\ngcc/13\\nCore/openmpi/5.0.3\\n" >&2\n')
+    said = r'/opt/modules:\nior/4.0.0\ngcc/13\nfio/3.37\nCore/openmpi/5.0.3\nIOR/4.0.0-gompi-2023b\n'
+    lmod.write_text(f'#!/bin/sh\nprintf "{said}" >&2\n')
     lmod.chmod(0o755)
     monkeypatch.setenv('LMOD_CMD', str(lmod))
     command('init', folder)
     text = (folder / 'settings.py').read_text()
-    assert ("# 'ior/4.0.0'," in text, "# 'Core/openmpi/5.0.3'," in text, 'gcc' in text) == (True, True, False)
+    found = [line.split("'")[1] for line in text.splitlines() if line.startswith("        # '")]
+    assert found == ['Core/openmpi/5.0.3', 'ior/4.0.0', 'fio/3.37', 'IOR/4.0.0-gompi-2023b']  # MPI first
     assert "'modules_system': 'lmod'" in text
+
+
+# A check of a site's own
+
+
+def test_a_check_of_its_own_is_begun_that_is_listed_beside_those_that_came_along(command, machine):
+    folder = machine()
+    command('init', folder)
+    assert command('init', folder, '--check', 'ReadBack').status == 0
+    assert command('list', '--site', folder, 'ReadBack', 'SmallFiles').out.startswith('2 cases')
+
+
+@pytest.mark.parametrize('name', ['SmallFiles', 'read back', 'a/b', 'lower'])
+def test_a_name_that_a_check_has_or_no_class_can_have_is_refused(command, machine, name):
+    folder = machine()
+    command('init', folder)
+    assert command('init', folder, '--check', name).status == 64
+    assert not (folder / 'checks').exists()
+
+
+def test_checks_of_other_folders_are_named_in_trial_yaml_from_its_folder_on(command, machine, tmp_path):
+    folder = machine()
+    command('init', folder)
+    command('init', folder, '--check', 'ReadBack')
+    (folder / 'checks').rename(tmp_path / 'shared')
+    file = folder / 'trial.yaml'
+    file.write_text(file.read_text().replace('# checks: [checks]', 'checks: [../shared]'))
+    assert command('list', '--site', folder, 'ReadBack').out.startswith('1 case ')

@@ -17,6 +17,7 @@ from fuse_lab import dead
 from seatrial.check.session import ENVIRONMENT
 from seatrial.cli import list as listing
 from seatrial.cli.main import entry
+from seatrial.model.owned import user_name
 from seatrial.rules.registry import EFFECTS, RULES
 from seatrial.session import carry_out
 
@@ -36,6 +37,24 @@ def test_the_version_is_told_and_a_command_that_is_none_refused(command):
     check_refusal(command('rum'), "No such command 'rum'")
     said = command('--version')
     assert (said.status, seatrial.__version__ in said.out) == (0, True)
+
+
+@pytest.mark.parametrize('how', ['by its name', 'by the environment', 'as the only one'])
+def test_a_site_that_administrators_maintain_is_found(command, site, tmp_path, monkeypatch, how):
+    monkeypatch.setattr('seatrial.cli.options.SITES', tmp_path)
+    if how == 'by the environment':
+        monkeypatch.setenv('SEATRIAL_SITE_FOLDER', 'site')
+        (tmp_path / 'second').mkdir()
+        (tmp_path / 'second' / 'trial.yaml').write_text('')
+    monkeypatch.chdir('/')
+    said = command('list', f'--checks={site.checks}', *(['--site=site'] if how == 'by its name' else []))
+    assert (said.status, ' of site, profile smoke' in said.out) == (0, True)
+
+
+def test_each_user_of_a_site_may_have_a_state_directory_with_the_own_name(on_site, site):
+    site.change('state: state', 'state: state-of-{user}')
+    site.change('path: state/trials', 'path: "state-of-{user}/trials"')
+    assert f'{site.folder}/state-of-{user_name(os.geteuid())}' in on_site('doctor').out
 
 
 def test_the_help_waits_for_the_imports_of_no_command():

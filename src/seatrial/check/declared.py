@@ -80,19 +80,12 @@ def declared() -> dict[str, Declared]:
     return dict(_declared)
 
 
-def load(folder: Path) -> dict[str, Declared]:
-    """Import every check file below the folder and return what they declare, in the order of the files. Raises
+def load(*folders: Path) -> dict[str, Declared]:
+    """Import every check file below the folders and return what they declare, in the order of the files. Raises
     CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'. And where another user may
     change what is imported."""
-    read = sorted(path for path in folder.rglob('*') if path.suffix == '.py' or path.is_dir())
-    fault = refusal_of_code(str(folder), map(str, read))
-    if fault:
-        raise CheckError(fault)
-    files = [file for file in read if file.is_file() and not file.name.startswith('_')]
-    if not files:
-        raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
     found: dict[str, Declared] = {}
-    for number, file in enumerate(files):
+    for number, file in enumerate(file for folder in folders for file in _files_in(folder)):
         before = dict(_declared)
         _declared.clear()
         name = f'_seatrial_check_{number}_{file.stem}'
@@ -117,6 +110,17 @@ def load(folder: Path) -> dict[str, Declared]:
             if isinstance(expectation, OfPair) and expectation.of:
                 _check_pair(each, expectation, found.get(expectation.of))
     return found
+
+
+def _files_in(folder: Path) -> list[Path]:
+    read = sorted(path for path in folder.rglob('*') if path.suffix == '.py' or path.is_dir())
+    fault = refusal_of_code(str(folder), map(str, read))
+    if fault:
+        raise CheckError(fault)
+    files = [file for file in read if file.is_file() and not file.name.startswith('_')]
+    if not files:
+        raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
+    return files
 
 
 def _fault(workload: Point, sweep: Sweep) -> str | None:

@@ -16,7 +16,9 @@ LOAD_S = 60.0
 
 # What makes the commands of a shell that load modules, as each system names it in the environment.
 _COMMANDS = {'lmod': 'LMOD_CMD', 'envmod': 'MODULES_CMD', 'tmod4': 'MODULES_CMD'}
-_OF_ENGINES = re.compile(r'(?:[\w.-]+/)*(?:ior|mdtest|fio|openmpi|mpich|mvapich2?|impi|cray-mpich)(?:/[\w.-]+)?')
+_OF_ENGINES = re.compile(
+    r'(?:[\w.-]+/)*(?:ior|mdtest|fio|(openmpi|mpich|mvapich2?|impi|cray-mpich))(?:/[\w.-]+)?', re.I
+)
 # ReFrame 4.10 loads each module itself before it writes the job, and takes its folder away again; the job keeps the
 # folder under Lmod alone. Before each module its name is written behind a NUL, to tell whose the words after it are.
 _LOAD = r"""
@@ -52,12 +54,14 @@ def loaded(modules: Modules) -> Iterator[None]:
 
 
 def available() -> tuple[str, list[str]]:
-    """ReFrame's modules_system of this shell, and those of its modules that carry engines or MPI; none: '' and []."""
+    """ReFrame's modules_system of this shell, and those of its modules that carry engines or MPI; none: '' and [].
+    MPI comes first: its module may put a folder with other programs, as /usr/bin, before those of the engines."""
     for system, variable in _COMMANDS.items():
         if os.environ.get(variable):
             said = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
             words = f'{said.stdout}\n{said.stderr}'.split() if said else []
-            return system, list(dict.fromkeys(filter(_OF_ENGINES.fullmatch, words)))
+            found = [match for word in dict.fromkeys(words) if (match := _OF_ENGINES.fullmatch(word))]
+            return system, [match[0] for match in sorted(found, key=lambda match: match[1] is None)]
     return '', []
 
 

@@ -68,7 +68,7 @@ class SessionOptions(NamedTuple):
 
     site_folder: Path
     profile: str
-    checks: Path
+    checks: Sequence[Path]
     system: str | None = None
     engine: str | None = None
     only: tuple[str, ...] = ()

@@ -31,8 +31,12 @@ def reframe_version() -> str:
 
 @cache
 def commit_of(package: Path = PACKAGE) -> str:
-    """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ. Empty
-    for an installed package, also one that happens to lie in somebody's repository, and where git does not say."""
+    """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ; of an
+    installed package that which it was made of. Empty for one that does not have it, also where it happens to lie in
+    somebody's repository, and where git does not say."""
+    made_of = package / 'COMMIT'  # written by ci/wheel.py
+    if made_of.is_file():
+        return made_of.read_text().strip()
     top = package.parents[1]
     if not (top / '.git').exists() or package != top / 'src' / 'seatrial':
         return ''

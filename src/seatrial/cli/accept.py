@@ -35,6 +35,7 @@ from seatrial.site.contract import CONTRACT_FILE, Contract
 from seatrial.site.error import raise_any
 from seatrial.site.load import answering
 from seatrial.site.model import Site
+from seatrial.site.shipped import shipped
 from seatrial.workload.registry import hurts
 from seatrial.workload.words import counted
 
@@ -55,7 +56,7 @@ from seatrial.workload.words import counted
 @site_option
 def accept(
     site_folder: Path,
-    checks: Path,
+    checks: Sequence[Path],
     destructive: str,
     milestone: str | None,
     ids: tuple[str, ...],
@@ -74,14 +75,13 @@ def accept(
     of them stay, and a later one replaces none. Exit codes: 0 every criterion is met, 10 one is missed, 12 one is
     undecided, 13 an allocation could not be measured now. A waiver changes none of them.
     """
-    declared = load_checks(checks)
+    declared = load_checks(*checks)
     site = answering(site_folder)
     check_destructive(site, destructive)
     asked = contract_of_site(site, declared)
     if asked is None:
-        raise click.UsageError(
-            f'{site.folder} has no {CONTRACT_FILE}; site-config/sample/contract.yaml is one to copy'
-        )
+        sample = shipped('site-config') / 'sample' / CONTRACT_FILE
+        raise click.UsageError(f'{site.folder} has no {CONTRACT_FILE}; {sample} is one to copy')
     contract, tests = asked
     campaign = Campaign(Path(site.state), tests)
     chosen = _chosen(contract, tests, milestone, ids)
@@ -135,7 +135,7 @@ def _said(
 
 def _measure(
     site: Site,
-    checks: Path,
+    checks: Sequence[Path],
     declared: Mapping[str, Declared],
     contract: Contract,
     campaign: Campaign,

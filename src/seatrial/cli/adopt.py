@@ -24,14 +24,14 @@ from seatrial.site.model import Site
 @click.argument('reports', nargs=-1, type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @checks_option
 @site_option
-def adopt(reports: Sequence[Path], checks: Path, site_folder: Path) -> int:
+def adopt(reports: Sequence[Path], checks: Sequence[Path], site_folder: Path) -> int:
     """Make sessions of what plain ReFrame has run: results, report, history and exit code as after `seatrial run`.
 
     REPORTS are those that ReFrame wrote with --report-file, of one site. Without any, all sessions of plain ReFrame
     that have ended without results, as one that was killed. A session that has results is left as it is.
     """
     site, screen = answering(site_folder), console()
-    declared, verdicts = load_checks(checks), list[Verdict]()
+    declared, verdicts = load_checks(*checks), list[Verdict]()
     for name, missing, report in _reported(site, reports) if reports else _abandoned(site):
         if not name:
             screen.print('\n'.join(f'INCOMPLETE: {each}' for each in missing), soft_wrap=True)

@@ -52,7 +52,7 @@ STORAGE_FAILED = ('F1', 'F2')
 @click.option('--yes', is_flag=True, help='Write what is shown into references.yaml.')
 @checks_option
 @site_option
-def baseline(sessions: tuple[str, ...], yes: bool, checks: Path, site_folder: Path) -> None:
+def baseline(sessions: tuple[str, ...], yes: bool, checks: Sequence[Path], site_folder: Path) -> None:
     """Show what references.yaml becomes, and write it where that is asked for."""
     site = answering(site_folder)
     screen = console()
@@ -206,13 +206,13 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
     return found, left_out
 
 
-def _judge(site: Site, checks: Path, profile: str, text: str) -> None:
+def _judge(site: Site, checks: Sequence[Path], profile: str, text: str) -> None:
     """Raises SiteError for a references.yaml that `seatrial run` would refuse."""
     session = Session(new_id(), Path(site.state), site, PROFILES[profile], site.engine_choices())
     with private_folder('seatrial-baseline-') as folder:
         file = Path(folder) / REFERENCES_FILE
         file.write_text(text, encoding='utf-8')
-        with_references(session, load_checks(checks), file=file)
+        with_references(session, load_checks(*checks), file=file)
 
 
 def _at(data: Any, keys: Sequence[Any]) -> Any:

@@ -6,6 +6,7 @@ import platform
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from stat import S_IRGRP, S_IROTH
 
 import click
 from rich.table import Table
@@ -25,10 +26,20 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
-from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
+from seatrial.job.sequence.provenance import (
+    ANY_POINT,
+    beside_module,
+    build_of,
+    launcher_of,
+    library_of,
+    module_of,
+    package_of,
+    words,
+)
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
-from seatrial.model.owned import open_to, shared
+from seatrial.model.foreign import read_json
+from seatrial.model.owned import open_to, shared, user_name
 from seatrial.model.plan import EngineChoice
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size
@@ -41,6 +52,7 @@ from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site, lies_in
 from seatrial.site.modules import Modules, modules_in
 from seatrial.site.profile import PROFILES
+from seatrial.site.spack_env import pinned
 from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import by_key, joined
@@ -60,7 +72,7 @@ Row = tuple[bool | str | None, str, str]
 @click.command()
 @checks_option
 @site_option
-def doctor(site_folder: Path, checks: Path) -> int:
+def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     """Show what this host has: engines, file systems, free space.
 
     Exit code 64 if something that the site's trials need here is missing or wrong: an engine, a file system, the
@@ -77,6 +89,9 @@ def doctor(site_folder: Path, checks: Path) -> int:
         (True, 'seatrial', own_version),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
+        (None, 'user', user_name(os.geteuid())),
+        (None, 'site', _owned(site.folder)),
+        (None, 'checks', ', '.join(map(str, checks))),
         *_place(site),
         *_open_path(),
         *settings,
@@ -89,7 +104,7 @@ def doctor(site_folder: Path, checks: Path) -> int:
         table.add_row(Text(*_MARKS[fine]), what, said)
     screen = console()
     screen.print(table)
-    found = [what.split()[1] for fine, what, _ in engines if fine and what.startswith('engine ')]
+    found = [what.split()[1] for fine, what, _ in engines if fine is True and what.startswith('engine ')]
     first = {kind: next((name for name in found if by_name(name, kind.name)), None) for kind in KINDS.values()}
     measured = {name: [kind.words for kind, own in first.items() if own == name] for name in first.values() if name}
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
@@ -107,7 +122,7 @@ def doctor(site_folder: Path, checks: Path) -> int:
         )
     used = {name for trial in site.trial_file.trials for name in trial.file_systems}
     there = [state, *settings, *(file_systems[name][0] for name in used)]
-    unlike = any(fine is WRONG for name in used for fine, *_ in file_systems[name])
+    unlike = any(fine is WRONG for rows in (engines, *(file_systems[name] for name in used)) for fine, *_ in rows)
     return 64 if lacking or unlike or any(fine is not True for fine, *_ in there) else 0
 
 
@@ -129,11 +144,11 @@ def _open_path() -> list[Row]:
     return [(WRONG, 'PATH', f'{why}; take it out of the PATH') for why in dict.fromkeys(found)]
 
 
-def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
+def _kinds_needed(site: Site, checks: Sequence[Path]) -> list[Kind]:
     """The kinds of workload that the trials of the site ask for, under any profile. Raises CheckError."""
     asked = {
         each.workload.kind
-        for each in load_checks(checks).values()
+        for each in load_checks(*checks).values()
         if any(site.cases(each.name, each.family, profile) for profile in PROFILES)
     }
     return [kind for name, kind in KINDS.items() if name in asked]
@@ -205,11 +220,24 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
         said = f'{version_of(engine, program)} at {program}'
     except EngineError as error:
         return False, name, f'{program}: {error.sentence}'
-    build = words(build_of(program))
+    build = build_of(program)
+    module, _ = module_of(program, os.environ)
+    said += f', {words(build)}{", module " if module else ""}{module}'
+    fault = _not_pinned(site, program, build) or ('' if '/' in wanted else beside_module(program, os.environ))
+    if fault:
+        return WRONG, name, f'{said}: {fault}'
     if not engine.mpi:
-        return True, name, f'{said}, {build}'
+        return True, name, said
     started = [launcher_of(launcher) or f'{starter} (version unknown)' for starter, launcher in launchers.items()]
-    return True, name, f'{said}, {build}, {library_of(program) or "MPI unknown"}, started by {", ".join(started)}'
+    return True, name, f'{said}, {library_of(program) or "MPI unknown"}, started by {", ".join(started)}'
+
+
+def _not_pinned(site: Site, program: str, build: str) -> str:
+    """That the site's lock of this architecture has another installation of the program, as a clause; or empty."""
+    file = site.folder / 'spack' / platform.machine() / 'spack.lock'
+    version, hash_ = pinned(read_json(file), package_of(program)) if file.is_file() else ('', '')
+    own = f'spack:{hash_}'
+    return f'{file} pins {version}, {words(own)}' if hash_ and build != own else ''
 
 
 def _file_system(site: Site, name: str, silence: str | None) -> Row:
@@ -290,5 +318,13 @@ def _state(site: Site) -> Row:
     fault = state_fault(site) or unresponsive(site.state) or site.unsafe()
     if fault:
         return False, 'state', fault
-    there = Path(site.state).is_dir() or parent.is_dir()
-    return there, 'state', site.state if there else f'{parent} is not there; make it, or correct state in trial.yaml'
+    if not parent.is_dir():
+        return False, 'state', f'{parent} is not there; make it, or correct state in trial.yaml'
+    return True, 'state', _owned(Path(site.state)) if Path(site.state).is_dir() else f'{site.state}, not made yet'
+
+
+def _owned(path: Path) -> str:
+    """A path with whose it is and who else may read what lies there."""
+    status = path.stat()
+    readers = 'all' if status.st_mode & S_IROTH else 'its group' if status.st_mode & S_IRGRP else 'nobody else'
+    return f'{path}, of {user_name(status.st_uid)}, read by {readers}'

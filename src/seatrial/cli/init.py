@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 from collections.abc import Container, Iterable
 from itertools import chain, count
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from seatrial.check.declared import load as load_checks
 from seatrial.check.job_environment import available
 from seatrial.cli.options import PATH
 from seatrial.engine.registry import NAMES, engines_called
@@ -18,12 +20,15 @@ from seatrial.filesystem.registry import by_type, same_storage, type_of
 from seatrial.job.sequence.survey import memory_bytes
 from seatrial.model.ask import unresponsive
 from seatrial.model.owned import open_to, user_name
+from seatrial.model.quoted_value import show as shown
 from seatrial.report.terminal import console
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem
-from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
+from seatrial.site.first import CHECK, FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
+from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
+from seatrial.site.shipped import OWN_CHECKS, check_folders
 
 VARIABLES = ('SCRATCH', 'WORK')  # of the environment, in which many sites name a user's directory for data
 TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
@@ -31,12 +36,15 @@ TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
 
 
 @click.command()
+@click.option('--check', metavar='NAME', help='Begin a check of its own for the site that is in FOLDER.')
 @click.argument('folder', type=PATH)
-def init(folder: Path) -> int:
+def init(folder: Path, check: str | None) -> int:
     """Write a first site for this machine into FOLDER: partitions, file systems, engines and sizes that were found.
 
     What is there already is never overwritten. Nothing is written on a file system that will be tested.
     """
+    if check is not None:
+        return _begin_check(load(folder).folder, check)
     texts = {SETTINGS_FILE: '', TRIAL_FILE: ''}
     there = [name for name in texts if os.path.lexists(folder / name)]
     if there:
@@ -61,6 +69,23 @@ def init(folder: Path) -> int:
     screen.print(f'  partitions of {found.system}: {names}; engines: {", ".join(found.engines)}', soft_wrap=True)
     for what in ('doctor', 'plan', 'run'):
         screen.print(f'then: seatrial {what} --site {folder}', soft_wrap=True)
+    return 0
+
+
+def _begin_check(home: Path, name: str) -> int:
+    """Write the file of a check for a site to go on from. Raises UsageError, CheckError."""
+    folders = [Path(each) for each in check_folders(home)]
+    if not re.fullmatch('[A-Z][A-Za-z0-9]*', name) or name in load_checks(*folders):
+        raise click.UsageError(
+            f'{shown(name)} is the name of a check already, or none of a class; write one as ReadBack'
+        )
+    own = next((each for each in folders[1:] if each.is_relative_to(home)), home / OWN_CHECKS)
+    file = own / 'own' / f'{re.sub("(?<!^)(?=[A-Z])", "_", name).lower()}.py'
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open('x', encoding='utf-8') as stream:
+        stream.write(CHECK.format(name=name))
+    screen = console()
+    screen.print(f'{file} is written; its family is own', f'then: seatrial list {name} --site {home}', sep='\n')
     return 0
 
 

@@ -1,6 +1,7 @@
 """`seatrial list`: what would run where."""
 
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
     if catalogue:
         _show_catalogue(asked.checks)
         return
-    checks = load_checks(asked.checks)
+    checks = load_checks(*asked.checks)
     session, cases = open_session(asked, checks)
     site, plans = session.site, [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
@@ -76,9 +77,9 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         screen.print(f'note: {note}', soft_wrap=True)
 
 
-def _show_catalogue(checks: Path) -> None:
+def _show_catalogue(checks: Sequence[Path]) -> None:
     table = table_of('source', 'id', 'test', 'checks (engines)')
-    for row, by in covered(load_checks(checks).values()):
+    for row, by in covered(load_checks(*checks).values()):
         table.add_row(row.source, row.id, row.test, by)
     console().print(table)
 

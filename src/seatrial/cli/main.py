@@ -63,8 +63,24 @@ class _OnDemand(click.Group):
         return command
 
 
+def _say_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from seatrial.check.staging import commit_of
+
+        commit = commit_of()
+        click.echo(f'seatrial, version {seatrial.__version__}{", commit " if commit else ""}{commit}')
+        context.exit()
+
+
 @click.group(cls=_OnDemand, context_settings={'help_option_names': ['-h', '--help']})
-@click.version_option(seatrial.__version__, prog_name='seatrial')
+@click.option(
+    '--version',
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_version,
+    help='Show version and commit.',
+)
 def main() -> None:
     """Acceptance and regression trials for HPC file systems.
 

@@ -11,8 +11,9 @@ import click
 from seatrial.check.session import DEFAULT_PROFILE, SessionOptions
 from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
-from seatrial.site.model import parse_duration
+from seatrial.site.model import TRIAL_FILE, parse_duration
 from seatrial.site.profile import PROFILES
+from seatrial.site.shipped import check_folders
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -20,24 +21,45 @@ PATH = click.Path(path_type=Path)
 THERE = click.Path(path_type=Path, exists=True)
 FILE = click.Path(path_type=Path, dir_okay=False)
 
+SITES = Path('/etc/seatrial')
+"""A folder for each site that a machine's administrators maintain."""
+
+
+def _default_site() -> Path:
+    """That of a checkout where one stands, else the only one of the machine."""
+    local, sites = Path('site-config/local'), [each.parent for each in SITES.glob(f'*/{TRIAL_FILE}')]
+    return sites[0] if len(sites) == 1 and not local.exists() else local
+
+
+def _site_folder(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    named = SITES / value
+    return named if not value.exists() and value.name == str(value) and named.is_dir() else value
+
+
 site_option = click.option(
     '--site',
     'site_folder',
     type=PATH,
-    default=Path('site-config/local'),
-    show_default=True,
-    help='Folder of the site: settings.py and trial.yaml.',
+    is_eager=True,
+    callback=_site_folder,
+    default=_default_site,
+    show_default='site-config/local, or the only one in /etc/seatrial',
+    envvar='SEATRIAL_SITE_FOLDER',
+    show_envvar=True,
+    help='Folder of the site (settings.py and trial.yaml), or its name in /etc/seatrial.',
 )
 
 
-def _checks_folder() -> Path:
-    """checks/ where one stands, else that of the checkout that Seatrial was installed from."""
-    here, own = Path('checks'), Path(__file__).resolve().parents[3] / 'checks'
-    return own if own.is_dir() and not here.is_dir() else here
+def _check_folders(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
+    return value or tuple(map(Path, check_folders(context.params['site_folder'])))
 
 
 checks_option = click.option(
-    '--checks', type=PATH, default=_checks_folder, show_default='checks', help='Folder of the check files.'
+    '--checks',
+    type=PATH,
+    multiple=True,
+    callback=_check_folders,
+    help="Folder of check files, instead of Seatrial's and the site's own.",
 )
 
 

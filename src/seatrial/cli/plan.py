@@ -47,7 +47,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
     Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
     the middle is what is expected: of a time by earlier sessions, else by the speed that is known.
     """
-    site, profile, declared = answering(asked.site_folder), asked.profile, load_checks(asked.checks)
+    site, profile, declared = answering(asked.site_folder), asked.profile, load_checks(*asked.checks)
     contracted = asked_by_contract(site, declared, asked.only, asked.system) if profile == ACCEPTANCE.name else []
     of_contract = forecasts(site, [each.plan for each in contracted], [each.promised for each in contracted])
     kept, cuts = _begun_in(contracted, of_contract, math.inf if fit_s is None else fit_s)

@@ -1,5 +1,6 @@
 """`seatrial report`: a session for people: a page, JUnit XML and a summary in Markdown."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -24,7 +25,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option('--output', type=FOLDER, help="Folder for the report; in the session's own folder without it.")
 @checks_option
 @site_option
-def report(session: str | None, output: Path | None, checks: Path, site_folder: Path) -> int:
+def report(session: str | None, output: Path | None, checks: Sequence[Path], site_folder: Path) -> int:
     """Write index.html, junit.xml and summary.md of a session: of the newest, or of SESSION, a name or its beginning.
 
     The session is judged anew from its records, by the checks and references of today. Where the raw output of its
@@ -32,7 +33,7 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     """
     site = answering(site_folder)
     folder = session_folder(site, session)
-    declared, screen = load_checks(checks), console()
+    declared, screen = load_checks(*checks), console()
     with judging(folder):
         evidence = judged_anew(site, declared, folder)
         wrong = [

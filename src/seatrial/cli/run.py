@@ -20,6 +20,7 @@ from seatrial.session.ab_rounds import in_turn, sides_of
 from seatrial.session.carry_out import carried_out
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
 from seatrial.session.from_options import open_session
+from seatrial.site.shipped import check_folders
 
 
 def _as_label(context: click.Context, parameter: click.Parameter, label: str) -> str:
@@ -46,21 +47,27 @@ def run(
     asked: SessionOptions, label: str, ab: tuple[str, str] | None, rounds: int, verbose: bool, effect: float
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
-    checks = load_checks(asked.checks)
     if ab:
         given = click.get_current_context().get_parameter_source('site_folder')
-        if label or asked.destructive or given is not ParameterSource.DEFAULT:
+        if label or asked.destructive or given is ParameterSource.COMMANDLINE:
             said = '--ab has the folders and the labels, and takes no servers away'
             raise click.UsageError(f'{said}; leave out --site, --label and --destructive')
 
+        is_given = click.get_current_context().get_parameter_source('checks') is not ParameterSource.DEFAULT
+
+        def checks_of(folder: Path) -> Sequence[Path]:
+            return asked.checks if is_given else [Path(each) for each in check_folders(folder)]
+
         def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
-            return open_session(asked._replace(site_folder=folder), checks)
+            own = checks_of(folder)
+            return open_session(asked._replace(site_folder=folder, checks=own), load_checks(*own))
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
-            result, stop = carried_out(session, cases, asked.checks, '', verbose)
+            result, stop = carried_out(session, cases, checks_of(session.site.folder), '', verbose)
             return result.verdict, stop
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
+    checks = load_checks(*asked.checks)
     session, cases = open_session(asked, checks)
     for note in wrong_contract(session.site, checks):
         console().print(f'note: {note}', soft_wrap=True)

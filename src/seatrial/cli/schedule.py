@@ -4,6 +4,7 @@ The job is small where ReFrame submits jobs: it runs `seatrial run`, which does.
 spot (its local scheduler) the job is the allocation that the cases run in.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from seatrial.scheduler.successors import Successors, see_to_successors
 from seatrial.session.from_options import installed, no_more_systems, open_session
 from seatrial.site.load import answering
 from seatrial.site.model import parse_duration
+from seatrial.site.shipped import check_folders
 
 
 @click.command()
@@ -37,7 +39,7 @@ from seatrial.site.model import parse_duration
 @site_option
 def schedule(
     site_folder: Path,
-    checks: Path,
+    checks: Sequence[Path],
     profile: str,
     form: str | None,
     at: str | None,
@@ -55,7 +57,9 @@ def schedule(
     site = answering(site_folder)
     if mode != 'remove':
         no_more_systems(site, profile)
-    choices = [f'--site={site.folder}', f'--checks={checks.resolve()}', f'--profile={profile}']
+    # Seatrial's own lie elsewhere after an upgrade.
+    other = checks if list(map(str, checks)) != check_folders(site.folder) else ()
+    choices = [f'--site={site.folder}', *(f'--checks={each.resolve()}' for each in other), f'--profile={profile}']
     try:
         if mode == 'remove':
             remove(screen, site, profile)
@@ -66,7 +70,7 @@ def schedule(
         else:
             command = [installed('seatrial'), 'schedule', *choices, '--now']
             asked = SessionOptions(site.folder, profile, checks)
-            session, cases = open_session(asked, load_checks(checks))
+            session, cases = open_session(asked, load_checks(*checks))
             plans = [plan_of(session, declared, case) for declared, case in cases]
             notes = refuse(site, plans, beyond_schedule(site, profile, plans))
             order = order_of(site, profile, plans, command, form, at)

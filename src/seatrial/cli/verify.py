@@ -48,7 +48,7 @@ CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
 @click.option('--signers', type=THERE, help='Allowed signers, one of whom signed the BUNDLE.')
 @checks_option
 @site_option
-def verify(session: str | None, signers: Path | None, checks: Path, site_folder: Path) -> int:
+def verify(session: str | None, signers: Path | None, checks: Sequence[Path], site_folder: Path) -> int:
     """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
 
     The verdicts in its results.json are compared with those that its records come to, by the references that it was
@@ -72,7 +72,7 @@ def verify(session: str | None, signers: Path | None, checks: Path, site_folder:
     def criteria_in(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
         if contract_of(folder):
             return _of_contract(folder, plans)
-        return criteria_of_the_day(site, load_checks(checks), folder, plans)
+        return criteria_of_the_day(site, load_checks(*checks), folder, plans)
 
     with judging(folder):
         return EXIT_CODES[_verify_session(screen, folder, criteria_in, read_case)]

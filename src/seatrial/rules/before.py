@@ -55,6 +55,7 @@ class Environment(NamedTuple):
     targets: Tuple[TargetRow, ...] = ()  # of the file system, as far as they are seen
     # of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free, and all
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
+    beside_module: str = ''  # that the engine is not the program of the module loaded for it, or empty
 
 
 _refuse(
@@ -93,6 +94,12 @@ _refuse(
     'correct file_systems.<name>.devices in trial.yaml; to read them takes root, or their group',
     'a plain file of the same name reads as fast as memory; nothing is ever written to a device',
 )(attrgetter('device_fault'))
+_refuse(
+    'P21b',
+    'The engine that the PATH finds is that of the module which was loaded for it',
+    'list the modules of engines after that of the MPI in settings.py, or write the program in full in trial.yaml',
+    "Debian's MPICH as a module puts /usr/bin first, and so its fio 3.33 before the fio 3.37 that was pinned (tried)",
+)(lambda environment: environment.beside_module or None)
 _label(
     'P21a',
     'No library is loaded into the engine from outside',

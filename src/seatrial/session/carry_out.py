@@ -67,7 +67,11 @@ TMPDIR would do so too, but its jobs would inherit it.
 
 
 def carried_out(
-    session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path, destructive: str, verbose: bool = False
+    session: Session,
+    cases: Sequence[tuple[Declared, Case]],
+    checks: Sequence[Path],
+    destructive: str,
+    verbose: bool = False,
 ) -> tuple[SessionResult, bool]:
     """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError.
 
@@ -161,7 +165,7 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
         yield
 
 
-def _reframe(session: Session, checks: Path, cases: Cases, screen: Console, requested: StopRequest) -> None:
+def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing. Once a stop is
     `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So it does for
     whatever ends this function: ReFrame never outlives it."""
@@ -223,7 +227,7 @@ def _patience(session: Session) -> str:
     return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
 
 
-def reframe_argv(session: Session, checks: Path) -> list[str]:
+def reframe_argv(session: Session, checks: Sequence[Path]) -> list[str]:
     """ReFrame's command line for a session: one case at a time, everything that it writes in the session's folder."""
     folder = session.folder / REFRAME
     return [
@@ -234,7 +238,7 @@ def reframe_argv(session: Session, checks: Path) -> list[str]:
         f'--config-file={folder / DEFAULTS}',
         f'--config-file={session.site.folder / SETTINGS_FILE}',
         *([f'--system={session.system}'] if session.system else []),
-        f'--checkpath={checks.resolve()}',
+        *(f'--checkpath={folder.resolve()}' for folder in checks),
         '--recursive',
         '--exec-policy=serial',
         f'--prefix={folder}',

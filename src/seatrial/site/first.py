@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -23,6 +22,25 @@ MOST_NODES = 2
 
 _PLAIN = re.compile(r'[A-Za-z0-9/_.-]+\Z', re.ASCII)
 _NO_NAME = re.compile(r'[^A-Za-z0-9_-]+')
+
+
+CHECK = """\"\"\"{name}: what it is for.\"\"\"
+
+import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep, powers_of_two
+
+
+@trial
+class {name}(Check):
+    \"\"\"Every task writes a file of its own and reads it back, in transfers of several sizes.\"\"\"
+
+    workload = data_access(files='multiple', operations=('write', 'read'))
+    sweep = Sweep('transfer_size', powers_of_two('64KiB', '1MiB'))
+"""
+"""The first form of a check of a site's own; docs/extend.md says what else it can be."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +136,6 @@ def _given(found: FoundMachine) -> dict[str, object]:
         **vars(found),
         'environment': 'seatrial' if found.modules else 'builtin',
         'profiles': tuple(PROFILES),
-        'checks': str(Path(__file__).parents[3] / 'checks'),
     }
 
 

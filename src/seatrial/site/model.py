@@ -20,7 +20,7 @@ from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
-from seatrial.model.owned import refusal, shared
+from seatrial.model.owned import refusal, shared, user_name
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
@@ -248,7 +248,7 @@ _NO_PATH = re.compile(
 
 
 def _path(value: Any, info: ValidationInfo) -> str:
-    path = _unexpanded(_text(value))
+    path = _unexpanded(_text(value)).replace('{user}', user_name(os.geteuid()))
     if _NO_PATH.match(path):
         raise ValueError(f'{show(path)} looks like a word or a number and no path; write ./{path} if it is one')
     base = info.context if isinstance(info.context, Path) else Path.cwd()
@@ -684,6 +684,9 @@ class TrialFile(Entry):
     """sessions, records and locks; login and compute nodes must both see it"""
     state_group: Annotated[str | None, BeforeValidator(_group)] = None
     """the group that may read what lies in `state`, and nothing more; without it that of the user who makes it"""
+    checks: Annotated[tuple[PathText, ...], Listed] | None = None
+    """folders of the site's own check files, beside those that came with Seatrial; without it `checks` in the site's
+    folder, where that is there"""
     file_systems: Annotated[dict[Name, FileSystemEntry], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )

@@ -49,6 +49,12 @@ def asked(environment: Mapping[str, Any]) -> list[Asked]:
     return found
 
 
+def pinned(lock: Mapping[str, Any], package: str) -> tuple[str, str]:
+    """Version and hash of a program that a lock pins; empty where it does not."""
+    found = ((each['version'], hash_) for hash_, each in lock['concrete_specs'].items() if each['name'] == package)
+    return next(found, ('', ''))
+
+
 def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], system: str = '') -> list[str]:
     """Where a lock is not what spack.yaml asks for, a sentence each. system: the host's, as in 'debian12'."""
     specs = lock['concrete_specs']

@@ -98,6 +98,28 @@ def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch,
     assert found.effect == 'label' and said in found.sentence
 
 
+@pytest.mark.parametrize(
+    ('module', 'variable', 'root', 'rules'),
+    [
+        ('seatrial/fio/3.37', 'FIO_ROOT', '/opt/fio', ['P21b']),
+        ('FIO/3.37-GCC-13', 'EBROOTFIO', '/opt/fio', ['P21b']),
+        ('seatrial/fio/3.37', 'FIO_ROOT', 'stubs', []),
+        ('gcc/13', 'FIO_ROOT', '/opt/fio', []),
+    ],
+)
+def test_a_program_before_that_of_its_module_is_refused(
+    lab, stub_fio, tmp_path, monkeypatch, module, variable, root, rules
+):
+    """Unless the site names it in full."""
+    program = stub_fio()
+    for name, value in (('LOADEDMODULES', f'mpich/4:{module}'), (variable, str(tmp_path / root))):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv('PATH', str(tmp_path / 'stubs'), prepend=os.pathsep)
+    for named, expected in (('fio', rules), (program, [])):
+        seen = findings(BEFORE, survey(lab.plan(named), None).environment)
+        assert [each.rule for each in seen if each.rule == 'P21b'] == expected
+
+
 def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
     engines = (EngineChoice('ior', sys.executable), EngineChoice('fio', stub_fio()))
     seen = survey(lab.plan(stub_fio(), engines=engines, axis=AXES['brick']), None)

@@ -45,6 +45,8 @@ print(said.value.decode())
 # Of ld.so(8), ROMIO, IOR (hints.c), Cray MPICH (intro_mpi(3)), Open MPI and Darshan.
 _CHANGES_IO = re.compile(r'LD_PRELOAD\Z|.*ROMIO|IOR_HINT__|MPICH_MPIIO_|OMPI_MCA_|DARSHAN_')
 
+_PACKAGES = {'mdtest': 'ior', 'bonnie++': 'bonniepp'}
+
 # In the order of trial: the name that is kept, and what says it. Genuine answers: tests/transcripts/mpi.
 _SAID = (
     ('Intel MPI', re.compile(r'Intel\(R\) MPI Library.*?(?:, Version )?(\d{4}\.\S+)')),
@@ -71,6 +73,32 @@ def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
     """What of an environment changes the I/O of the ranks that inherit it, beside what the plan asks for."""
     found = sorted(item for item in environment.items() if _CHANGES_IO.match(item[0]))
     return tuple(f'{name}={value}' if len(value) <= LONGEST_VALUE else name for name, value in found)
+
+
+def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
+    """The loaded module that is called as the package of a program, any case, and the folder of it: as in
+    IOR_ROOT of Spack's modules, or EBROOTIOR of EasyBuild's. Each is empty where it is not known."""
+    package = package_of(program)
+    for module in environment.get('LOADEDMODULES', '').split(':'):
+        if package in module.lower().split('/'):
+            name = package.upper()
+            return module, environment.get(f'{name}_ROOT') or environment.get(f'EBROOT{name}', '')
+    return '', ''
+
+
+def package_of(program: str) -> str:
+    """What Spack and EasyBuild call the package that has a program."""
+    own = os.path.basename(program)
+    return _PACKAGES.get(own, own)
+
+
+def beside_module(program: str, environment: Mapping[str, str]) -> str:
+    """That a program, found on the PATH, is another one than that of the module loaded for it; or empty."""
+    module, root = module_of(program, environment)
+    home = os.path.realpath(root)
+    if not root or os.path.commonpath([os.path.realpath(program), home]) == home:
+        return ''
+    return f'the module {module} has its program in {root}, and {program} is found before it'
 
 
 def build_of(program: str) -> str:

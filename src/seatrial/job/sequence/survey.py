@@ -15,6 +15,7 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
+from seatrial.job.sequence.provenance import beside_module
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.owned import open_to
@@ -94,6 +95,9 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
         targets=targets.rows,
+        beside_module=beside_module(chosen.program, os.environ)
+        if chosen and chosen.program not in [each.program for each in plan.engines]  # in full by the site
+        else '',
         device_fault=devices_fault(devices_of(plan.points[0]), max(map(bytes_of_each, sized.points))),
         no_engine=None
         if chosen
