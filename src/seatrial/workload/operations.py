@@ -20,7 +20,7 @@ def posix_operations(
     files_per_directory: int, bytes_per_file: Union[int, str], subtrees: str = 'shared', tasks: int = 0
 ) -> Point:
     """The workload: so many files of each task, in one directory for all or in one each."""
-    tree = TreePart(0, 1, files_per_directory, 0, in_bytes(bytes_per_file), subtrees)
+    tree = TreePart(0, 1, files_per_directory, bytes_per_file=in_bytes(bytes_per_file), subtrees=subtrees)
     return Point('operations', (PHASE,), tasks=tasks, scales=False, tree=tree)
 
 

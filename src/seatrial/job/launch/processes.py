@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.dispatch import PLACE, RankPlace, inodes_of, only_in, place_here, places_said
@@ -250,15 +250,7 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
             out, err = f'{raw}{suffix}.out', f'{raw}{suffix}.err'
             with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
                 running.starts.append(time.monotonic() - zero)
-                process = subprocess.Popen(
-                    argv,
-                    cwd=_link(place),  # chdir(2) follows it to the directory itself, before descriptors are closed
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=stdout,
-                    stderr=stderr,
-                    start_new_session=True,
-                )
+                process = _process(argv, place, environment, stdout, stderr)
             running.processes.append(process)
             running.outs.append(out)
             running.errs.append(err)
@@ -267,6 +259,20 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
         _end_by_force(running)
         raise
     return running
+
+
+def _process(
+    argv: List[str], directory: int, environment: Dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
+) -> 'subprocess.Popen[bytes]':
+    return subprocess.Popen(
+        argv,
+        cwd=_link(directory),  # chdir(2) follows it to the directory itself, before descriptors are closed
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
 
 
 def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, _End]]') -> None:

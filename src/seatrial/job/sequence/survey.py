@@ -233,11 +233,17 @@ def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
         return 'removes the empty files that lie on the brick, and makes others'
     if engine.compressible and plan.target.compresses is not False:
         return f'{engine.compressible}, and trial.yaml does not say compresses: false'
-    moved = kind_of(plan.kind).moved
-    writes = any(moved(point, phase)[0] != 0 for point in plan.points for phase in point.phases)
-    if writes and not engine.checks_close and by_type(plan.target.type).behaviour(plan.target.path).close_can_fail:
+    if _loses_errors(plan, engine):
         return 'ignores what close(2) says, and a write may fail only then'
     return None
+
+
+def _loses_errors(plan: TrialPlan, engine: Engine) -> bool:
+    if engine.checks_close:
+        return False
+    moved = kind_of(plan.kind).moved
+    writes = any(moved(point, phase)[0] != 0 for point in plan.points for phase in point.phases)
+    return writes and by_type(plan.target.type).behaviour(plan.target.path).close_can_fail
 
 
 def version_of(engine: Engine, program: str) -> str:
