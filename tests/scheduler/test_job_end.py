@@ -203,20 +203,18 @@ def minutes(monkeypatch):
     monkeypatch.setattr(job_end.time, 'time', lambda: clock[-1])
 
 
-@pytest.mark.parametrize('state', ['COMPLETED', 'PREEMPTED', 'REVOKED'])
-def test_reframe_waits_for_a_job_until_it_has_ended(minutes, state):
-    job, patience = Job('PENDING', 'RUNNING', state), Patience(600.0, 600.0)
+@pytest.mark.parametrize(
+    ('states', 'polls'),
+    [
+        *((('PENDING', 'RUNNING', state), 2) for state in ('COMPLETED', 'PREEMPTED', 'REVOKED')),
+        *(((state,), (600.0 + GRACE_S) / 60.0) for state in ('PENDING', 'RUNNING', 'REQUEUED', 'EXPEDITING', None)),
+    ],
+)
+def test_reframe_waits_for_a_job_until_it_has_ended_and_not_beyond_its_limits(minutes, states, polls):
+    job, patience = Job(*states), Patience(300.0, 300.0)
     limit_wait(job, patience)
     job.wait()
-    assert (job.scheduler.polls, is_overdue(job, patience)) == (2, False)
-
-
-@pytest.mark.parametrize('state', ['PENDING', 'RUNNING', 'REQUEUED', 'EXPEDITING', None])
-def test_reframe_waits_for_no_job_beyond_its_limits(minutes, state):
-    job, patience = Job(state), Patience(300.0, 300.0)
-    limit_wait(job, patience)
-    job.wait()
-    assert (job.scheduler.polls, is_overdue(job, patience)) == ((600.0 + GRACE_S) / 60.0, True)
+    assert (job.scheduler.polls, is_overdue(job, patience)) == (polls, polls > 2)
 
 
 def test_what_is_known_besides_comes_first(slurm, tmp_path):
