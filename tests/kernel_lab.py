@@ -85,12 +85,14 @@ class Kernels:
         argv = [str(LAB), verb, f'--dir={self.place / "lab"}', *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=seconds)
 
-    def up(self) -> None:
-        """Make it, or start again what has died and let go on what was stopped."""
-        done = self.lab('up', f'--share={self.shared}', '--memory=1G', seconds=240)  # ceph-fuse takes up to 0.2 GiB
+    def up(self, *words: str) -> str:
+        """Make it, or start again what has died and let go on what was stopped; what it says."""
+        size = '--memory=1G'  # ceph-fuse takes up to 0.2 GiB
+        done = self.lab('up', f'--share={self.shared}', size, *words, seconds=240)
         if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
             pytest.skip(done.stderr.strip())
         assert done.returncode == 0, done.stderr
+        return done.stderr
 
     def run(self, node: str, *argv: str, seconds: float = 120) -> str:
         """What a command prints on a node, where it must succeed."""

@@ -1,5 +1,6 @@
 """A check from a Darshan log: what is kept, what is said to be lost, and what is refused."""
 
+import functools
 import json
 import shutil
 import subprocess
@@ -70,38 +71,20 @@ def private(rank, name, size=MIB):
 # Runs of IOR that are known
 
 
+of_ior = functools.partial(data_access, transfer_size='256KiB', bytes_per_task='8MiB', tasks=2)
+
+
 @pytest.mark.parametrize(
     ('name', 'files', 'workload'),
     [
-        ('mfwa', 2, data_access('multiple', transfer_size='256KiB', bytes_per_task='8MiB', tasks=2)),
-        (
-            'sfsa-contiguous',
-            1,
-            data_access('single', 'segment', transfer_size='256KiB', bytes_per_task='8MiB', tasks=2),
-        ),
-        (
-            'sfsa-strided',
-            1,
-            data_access('single', 'segment', 'strided', transfer_size='256KiB', bytes_per_task='8MiB', tasks=2),
-        ),
-        (
-            'random',
-            1,
-            data_access('single', 'segment', 'random', transfer_size='64KiB', bytes_per_task='8MiB', tasks=2),
-        ),
+        ('mfwa', 2, of_ior('multiple')),
+        ('sfsa-contiguous', 1, of_ior('single', 'segment')),
+        ('sfsa-strided', 1, of_ior('single', 'segment', 'strided')),
+        ('random', 1, of_ior('single', 'segment', 'random', transfer_size='64KiB')),
         (
             'sfsa-mpiio-collective',
             1,
-            data_access(
-                'single',
-                'segment',
-                'strided',
-                transfer_size='256KiB',
-                bytes_per_task='4MiB',
-                interface='mpiio',
-                collective=True,
-                tasks=2,
-            ),
+            of_ior('single', 'segment', 'strided', bytes_per_task='4MiB', interface='mpiio', collective=True),
         ),
     ],
 )

@@ -2,81 +2,56 @@
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import types
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
+from kernel_lab import CANNOT, LAB, Kernels
 from slurm_lab import traces_of
 
-CI = Path(__file__).resolve().parents[2] / 'ci'
-CANNOT, UNAVAILABLE = 71, 69
-
-
-def run(verb: str, directory: Path, *words: str) -> 'subprocess.CompletedProcess[str]':
-    argv = [str(CI / 'lab-kernels'), verb, '--dir', str(directory), *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=180)
+CI = LAB.parent
 
 
 @pytest.fixture
-def directory():
-    # Not below pytest's own folder: its names are too long for sockets.
-    place = Path(tempfile.mkdtemp(prefix='seatrial-kernels-'))
-    yield place / 'lab'
-    run('down', place / 'lab')
-    shutil.rmtree(place)
+def fresh() -> Iterator[Kernels]:
+    """A lab that is not up yet."""
+    made = Kernels()
+    yield made
+    made.take_down()
 
 
-def up(directory: Path, *words: str) -> str:
-    if os.geteuid() != 0:
-        pytest.skip('only root may make taps and a bridge')
-    answer = run('up', directory, *words)
-    if answer.returncode in (CANNOT, UNAVAILABLE):
-        pytest.skip(answer.stderr.strip())
-    assert answer.returncode == 0, answer.stderr
-    return answer.stderr
+@pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')
+def test_a_node_that_lost_power_is_seen_and_started_again_with_its_disk(fresh):
+    fresh.up('--nodes=2')
+    fresh.run('n1', 'sh', '-c', 'echo kept > /srv/export/kept; sync')
+    fresh.signal('KILL', 'n1')
+    status = fresh.lab('status')
+    assert (status.returncode, 'n1:linux.uml dead' in status.stdout) == (1, True)
+    assert 'n1:linux.uml' in fresh.up('--nodes=2')
+    assert fresh.lab('status').returncode == 0
+    assert fresh.run('n2', 'cat', '/mnt/nfs/kept') == 'kept\n'
 
 
-class TestALab:
-    pytestmark = pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')
-
-    def test_a_node_that_lost_power_is_seen_and_started_again_with_its_disk(self, directory):
-        up(directory, '--nodes=2')
-        run('run', directory, 'n1', '--', 'sh', '-c', 'echo kept > /srv/export/kept; sync')
-        assert run('signal', directory, 'KILL', 'n1').returncode == 0
-        status = run('status', directory)
-        assert (status.returncode, 'n1:linux.uml dead' in status.stdout) == (1, True)
-        assert 'n1:linux.uml' in up(directory)
-        assert run('status', directory).returncode == 0
-        assert run('run', directory, 'n2', '--', 'cat', '/mnt/nfs/kept').stdout == 'kept\n'
-
-    def test_two_labs_do_not_meet_and_leave_nothing(self, directory):
-        other = directory.with_name('other')
-        for each in (directory, other):
-            up(each, '--nodes=1')
-        boots = {
-            run('run', each, 'n1', '--', 'cat', '/proc/sys/kernel/random/boot_id').stdout
-            for each in (directory, other)
-        }
-        assert len(boots) == 2
-        assert run('down', other).returncode == 0
-        assert run('run', directory, 'n1', '--', 'hostname').stdout == 'n1\n'
-        assert run('down', directory).returncode == 0
-        assert traces_of(directory.parent) == []
-        assert list(directory.parent.iterdir()) == []
+@pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')
+def test_two_labs_do_not_meet_and_leave_nothing(fresh):
+    other = Kernels()
+    for each in (fresh, other):
+        each.up('--nodes=1')
+    assert len({each.run('n1', 'cat', '/proc/sys/kernel/random/boot_id') for each in (fresh, other)}) == 2
+    other.take_down()
+    assert traces_of(other.place) == []
+    assert fresh.run('n1', 'hostname') == 'n1\n'
+    assert fresh.lab('down').returncode == 0
+    assert [path.name for path in fresh.place.iterdir()] == ['shared']
 
 
-def test_wrong_usage_is_64(tmp_path):
-    assert run('sideways', tmp_path).returncode == 64
-    assert run('up', Path('/tmp'), '--nodes=65').returncode == 64
-
-
-def test_a_command_without_a_lab_is_told_so(directory):
-    done = run('run', directory, 'n1', '--', 'true')
+def test_wrong_usage_is_64_and_a_command_without_a_lab_is_told_so(fresh):
+    assert fresh.lab('sideways').returncode == 64
+    assert fresh.lab('up', '--nodes=65').returncode == 64
+    done = fresh.lab('run', 'n1', '--', 'true')
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
 
 

@@ -396,25 +396,25 @@ def rebooted(site, killed, silent_s, host='', beat_s=None):
     return held.path
 
 
-@pytest.mark.parametrize('silent_s', [5, 65])
-def test_after_a_reboot_it_is_said_at_once_that_more_is_to_be_removed_soon(clean, site, killed, silent_s):
-    held = rebooted(site, killed, silent_s)
+@pytest.mark.parametrize(
+    ('silent_s', 'beat_s', 'removed'),
+    [
+        (5, None, False),
+        (65, None, False),
+        (lock.MISSED_S + 60, None, True),
+        (lock.STALE_S - 60, None, True),
+        (lock.STALE_S - 60, 30, False),  # a job of its session beats elsewhere
+    ],
+)
+def test_after_a_reboot_all_goes_after_three_missed_beats_and_until_then_it_is_said_that_it_will(
+    clean, site, killed, silent_s, beat_s, removed
+):
+    held = rebooted(site, killed, silent_s, beat_s=beat_s)
     said = clean('--yes')
-    assert (said.status, killed.exists(), os.path.exists(held)) == (13, True, True), said.out
-    assert 'it counts as dead in ' in said.out and SILENT in said.out
-
-
-@pytest.mark.parametrize('silent_s', [lock.MISSED_S + 60, lock.STALE_S - 60])
-def test_after_three_missed_beats_a_reboot_leaves_nothing(clean, site, killed, silent_s):
-    held = rebooted(site, killed, silent_s)
-    said = clean('--yes')
-    assert (said.status, killed.exists(), os.path.exists(held)) == (0, False, False), said.out
-
-
-def test_a_job_elsewhere_that_beats_keeps_what_is_its_sessions_after_a_reboot(clean, site, killed):
-    held = rebooted(site, killed, lock.STALE_S - 60, beat_s=30)
-    said = clean('--yes')
-    assert (said.status, killed.exists(), os.path.exists(held)) == (13, True, True), said.out
+    assert (said.status, killed.exists(), os.path.exists(held)) == (
+        (0, False, False) if removed else (13, True, True)
+    ), said.out
+    assert removed or beat_s or ('it counts as dead in ' in said.out and SILENT in said.out)
 
 
 @pytest.mark.parametrize(('silent_s', 'status'), [(lock.MISSED_S - 60, 0), (lock.MISSED_S + 60, 13)])

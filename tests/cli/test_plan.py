@@ -113,32 +113,43 @@ def test_the_time_of_all_cases_is_added_up_and_held_against_the_nodes(planned):
     assert found['']['total']['node_hours']['most'] == pytest.approx(wall['most'] / 3600)
 
 
-def test_what_earlier_sessions_took_is_what_is_expected(planned, site, past):
-    loaded = load(site.folder)
-    remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
+SESSION = '20261121T020638-9f3a1c'
+
+
+@pytest.fixture
+def remembered(site, past):
+    """Put a session into the history of the site."""
+
+    def put(**more):
+        loaded = load(site.folder)
+        remember(judged_anew(loaded, load_checks(site.checks), past(SESSION)), loaded.state, **more)
+
+    return put
+
+
+def test_what_earlier_sessions_took_is_what_is_expected(planned, remembered):
+    remembered()
     found = planned('--profile=nightly')['Writes']
     assert (found['repetitions']['expected'], found['room_bytes']['expected']) == (6, 2 * MIB)
     # The warm-up, then six repetitions of four points, with 2 MiB each.
     assert found['bytes_written']['expected'] == 50 * MIB
 
 
-def test_cases_that_follow_each_other_took_what_the_session_did_together(planned, site, past):
-    loaded, session = load(site.folder), '20261121T020638-9f3a1c'
-    remember(judged_anew(loaded, load_checks(site.checks), past(session)), loaded.state)
+@pytest.mark.parametrize(
+    ('ended', 'expected_s'),
+    [
+        (None, LAST_LAUNCH - began(SESSION).timestamp()),
+        (began(SESSION) + timedelta(hours=2), 7200.0),  # with what it took after its last launch
+    ],
+)
+def test_cases_that_follow_each_other_took_what_the_session_did_together(planned, remembered, ended, expected_s):
+    remembered(ended=ended)
     whole_s = planned('--profile=nightly')['']['total']['wall_s']['expected']
-    assert whole_s == pytest.approx(LAST_LAUNCH - began(session).timestamp(), abs=2.0)
+    assert whole_s == pytest.approx(expected_s, abs=2.0)
 
 
-def test_what_a_session_takes_after_its_last_launch_is_expected_too(planned, site, past):
-    loaded, session = load(site.folder), '20261121T020638-9f3a1c'
-    ended = began(session) + timedelta(hours=2)
-    remember(judged_anew(loaded, load_checks(site.checks), past(session)), loaded.state, ended=ended)
-    assert planned('--profile=nightly')['']['total']['wall_s']['expected'] == 7200.0
-
-
-def test_a_session_with_another_share_of_a_task_tells_nothing(planned, site, past):
-    loaded = load(site.folder)
-    remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
+def test_a_session_with_another_share_of_a_task_tells_nothing(planned, site, remembered):
+    remembered()
     site.change('bytes_per_task: 1MiB', 'bytes_per_task: 2MiB')
     assert planned('--profile=nightly')['Writes']['repetitions']['expected'] is None
 

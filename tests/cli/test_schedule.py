@@ -614,22 +614,19 @@ JOB = {
 }
 
 
-def test_what_a_small_job_was_given_is_not_passed_on_to_the_jobs_of_its_cases(on_site, submits, session, monkeypatch):
+@pytest.mark.parametrize(
+    ('kind', 'passed_on'),
+    [('submits', {'SLURM_CONF', 'SLURM_JOB_ID'}), ('site', set(JOB) - {'SLURM_EXPORT_ENV'})],
+)
+def test_the_jobs_of_cases_hear_nothing_of_a_small_job_and_the_steps_of_an_allocation_all_of_it(
+    request, on_site, session, monkeypatch, kind, passed_on
+):
+    request.getfixturevalue(kind)
     for name, value in JOB.items():
         monkeypatch.setenv(name, value)
     program = session()
     on_site('schedule', '--now')
-    seen = {name for name in left(program, 'environment') if name.startswith('SLURM_')}
-    assert seen == {'SLURM_CONF', 'SLURM_JOB_ID'}
-
-
-def test_the_steps_of_an_allocation_know_all_of_it_and_have_the_whole_environment(on_site, session, monkeypatch):
-    for name, value in JOB.items():
-        monkeypatch.setenv(name, value)
-    program = session()
-    on_site('schedule', '--now')
-    seen = {name for name in left(program, 'environment') if name.startswith('SLURM_')}
-    assert seen == set(JOB) - {'SLURM_EXPORT_ENV'}
+    assert {name for name in left(program, 'environment') if name.startswith('SLURM_')} == passed_on
 
 
 def test_a_job_of_the_script_puts_the_successors_that_it_lacks_into_the_queue(on_site, site, session, cluster):

@@ -1,6 +1,7 @@
 """Labs that the tests of a run share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +32,9 @@ def kernels() -> Iterator[Kernels]:
         yield made
     finally:
         made.take_down()
+
+
+@pytest.fixture
+def hangs(make_stub_fio: Callable[..., str], tmp_path: Path) -> str:
+    """A stand-in for fio whose measured launches hang until their job ends."""
+    return make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 600.0}))

@@ -13,16 +13,9 @@ from slurm_lab import WAIT_S, order, reframes_of, scripts_of, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
-HANGS = ('measured', {'seconds': 600.0})
 LASTS = ('measured', {'seconds': 1.0})
 
 INVALID, INCOMPLETE = 11, 13
-
-
-@pytest.fixture
-def fio(make_stub_fio, tmp_path):
-    """A stand-in whose measured launches hang until their job ends."""
-    return make_stub_fio(tmp_path / 'stubs', HANGS)
 
 
 @pytest.fixture
@@ -32,12 +25,12 @@ def slurm(plain_slurm):
 
 
 @pytest.fixture
-def site(slurm, fio):
+def site(slurm, hangs):
     """A site on the lab without accounting, of which nothing unknown is left."""
     sites = []
 
     def make(*options, **settings):
-        sites.append(slurm.site(fio, *options, **settings))
+        sites.append(slurm.site(hangs, *options, **settings))
         return sites[-1]
 
     yield make
@@ -85,8 +78,8 @@ def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
     assert slurm.jobs() == []
 
 
-def test_the_batch_script_is_killed_between_two_repetitions(site, slurm, fio):
-    order(fio, LASTS)
+def test_the_batch_script_is_killed_between_two_repetitions(site, slurm, hangs):
+    order(hangs, LASTS)
     running = site().begin()
     job = running.measuring()
     wait_for('one was measured', lambda: measured(running))
@@ -112,9 +105,9 @@ def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(s
 
 
 @pytest.mark.long
-def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, fio):
+def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, hangs):
     """Slurm calls that a failed node after three minutes; the script goes on, until the session gives up its lock."""
-    order(fio, ('measured', {'seconds': 45.0}))
+    order(hangs, ('measured', {'seconds': 45.0}))
     own = site()
     running = own.begin()
     running.measuring()
@@ -138,8 +131,9 @@ def test_a_job_comes_to_its_time_limit(site, slurm):
 
 
 @pytest.mark.long
-def test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for(site, slurm, fio):
-    order(fio, ('measured', {'seconds': 7.0}))  # six of them: longer than slurmctld is away and Slurm is asked again
+def test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for(site, slurm, hangs):
+    # six of them: longer than slurmctld is away and Slurm is asked again
+    order(hangs, ('measured', {'seconds': 7.0}))
     running = site().begin()
     running.measuring()
     slurm.signal('STOP', 'slurmctld')
@@ -161,8 +155,8 @@ def test_munge_is_down_before_the_session(site, slurm):
 
 
 @pytest.mark.long
-def test_munge_goes_down_during_a_job_and_the_job_is_waited_for(site, slurm, fio):
-    order(fio, ('measured', {'seconds': 3.0}))
+def test_munge_goes_down_during_a_job_and_the_job_is_waited_for(site, slurm, hangs):
+    order(hangs, ('measured', {'seconds': 3.0}))
     running = site().begin()
     running.measuring()
     slurm.signal('KILL', 'munged')
@@ -281,8 +275,8 @@ def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(site, slu
     assert sorted(slurm.jobs()) == sorted(others)
 
 
-def test_reframe_begins_no_case_of_a_session_that_has_died(site, slurm, fio):
-    order(fio, LASTS)
+def test_reframe_begins_no_case_of_a_session_that_has_died(site, slurm, hangs):
+    order(hangs, LASTS)
     running = site(checks=2).begin()
     running.measuring()
     os.kill(running.process.pid, signal.SIGKILL)

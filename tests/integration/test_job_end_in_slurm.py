@@ -27,12 +27,6 @@ job_end.GRACE_S = -50.0
 
 
 @pytest.fixture
-def fio(make_stub_fio, tmp_path):
-    """A stand-in whose measured launches hang until their job ends."""
-    return make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 600.0}))
-
-
-@pytest.fixture
 def slurm(accounting_slurm):
     yield accounting_slurm
     accounting_slurm.heal()
@@ -45,8 +39,8 @@ def reason(ended):
 
 
 @pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
-def test_a_job_that_is_cancelled_is_incomplete_and_it_is_said_by_whom(slurm, fio, scheduler):
-    running = slurm.site(fio, scheduler=scheduler).begin()
+def test_a_job_that_is_cancelled_is_incomplete_and_it_is_said_by_whom(slurm, hangs, scheduler):
+    running = slurm.site(hangs, scheduler=scheduler).begin()
     slurm.ask('scancel', running.measuring())
     who = slurm.ask('id', '-un').strip()
     said = reason(running.ended())
@@ -55,17 +49,17 @@ def test_a_job_that_is_cancelled_is_incomplete_and_it_is_said_by_whom(slurm, fio
     assert slurm.jobs() == []
 
 
-def test_a_job_whose_engine_heeds_no_signal_is_incomplete_and_it_is_said_by_whom(slurm, fio):
-    order(fio, ('measured', {'fault': 'hang-hard'}))
-    running = slurm.site(fio).begin()
+def test_a_job_whose_engine_heeds_no_signal_is_incomplete_and_it_is_said_by_whom(slurm, hangs):
+    order(hangs, ('measured', {'fault': 'hang-hard'}))
+    running = slurm.site(hangs).begin()
     slurm.ask('scancel', running.measuring())
     who = slurm.ask('id', '-un').strip()
     assert f'; Slurm says: cancelled by {who} after ' in reason(running.ended())
     assert slurm.jobs() == []
 
 
-def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, fio):
-    running = slurm.site(fio).begin()
+def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, hangs):
+    running = slurm.site(hangs).begin()
     running.measuring()
     slurm.ask('scontrol', 'update', 'nodename=n1', 'state=down', 'reason=trial')
     said = reason(running.ended())
@@ -74,16 +68,16 @@ def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, fio):
     assert slurm.jobs() == []
 
 
-def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, fio):
-    running = slurm.site(fio).begin()
+def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, hangs):
+    running = slurm.site(hangs).begin()
     running.measuring()
     urgent = slurm.ask(*URGENT)
     assert 'Slurm says: preempted by another job after ' in reason(running.ended())
     assert slurm.jobs() == [urgent.strip()]
 
 
-def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, fio):
-    own = slurm.site(fio, scheduler='slurm')
+def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, hangs):
+    own = slurm.site(hangs, scheduler='slurm')
     plain = own.begin_plain()
     wait_for('it measures', lambda: list(own.state.glob('sessions/*/cases/*/raw/*measured*.fio')))
     urgent = slurm.ask(*URGENT)
@@ -120,17 +114,17 @@ def path_that_says(tmp_path):
     return make
 
 
-def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cancelled(slurm, fio, path_that_says):
-    ended = slurm.site(fio, scheduler='slurm', path=path_that_says('REVOKED')).run()
+def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cancelled(slurm, hangs, path_that_says):
+    ended = slurm.site(hangs, scheduler='slurm', path=path_that_says('REVOKED')).run()
     assert 'Slurm says: taken by another cluster of the federation' in reason(ended)
     assert slurm.jobs() == []
 
 
 @pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
 def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
-    slurm, fio, scheduler, path_that_says
+    slurm, hangs, scheduler, path_that_says
 ):
-    site = slurm.site(fio, scheduler=scheduler, path=path_that_says('EXPEDITING'), queue_limit='10s')
+    site = slurm.site(hangs, scheduler=scheduler, path=path_that_says('EXPEDITING'), queue_limit='10s')
     settings = site.folder / 'settings.py'
     settings.write_text(SHORT_LIMITS + settings.read_text())
     said = reason(site.run())
@@ -139,9 +133,9 @@ def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
     assert slurm.jobs() == []
 
 
-def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, fio):
+def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, hangs):
     """Slurm lets a job that was requeued wait for two minutes before it may begin again."""
-    running = slurm.site(fio, '--requeue', queue_limit='30s').begin()
+    running = slurm.site(hangs, '--requeue', queue_limit='30s').begin()
     slurm.ask('scontrol', 'requeue', running.measuring())
     said = reason(running.ended())
     assert '; it waited in the queue for longer than the queue_limit of trial.yaml, 30 s; ' in said
@@ -149,8 +143,8 @@ def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, fio):
     assert slurm.jobs() == []
 
 
-def test_a_job_that_slurm_begins_anew_is_incomplete_and_says_so(slurm, fio):
-    running = slurm.site(fio, '--requeue').begin()
+def test_a_job_that_slurm_begins_anew_is_incomplete_and_says_so(slurm, hangs):
+    running = slurm.site(hangs, '--requeue').begin()
     job = running.measuring()
     slurm.ask('scontrol', 'requeue', job)
     wait_for(
@@ -162,8 +156,8 @@ def test_a_job_that_slurm_begins_anew_is_incomplete_and_says_so(slurm, fio):
     assert slurm.jobs() == []
 
 
-def test_a_job_that_sbatch_refuses_is_incomplete_and_says_why(slurm, fio):
-    assert reason(slurm.site(fio, '--partition=none').run()).startswith(
+def test_a_job_that_sbatch_refuses_is_incomplete_and_says_why(slurm, hangs):
+    assert reason(slurm.site(hangs, '--partition=none').run()).startswith(
         'T15: the job left no record; Slurm says: never started: sbatch refused it: '
         'Invalid partition name specified (no such partition)'
     )

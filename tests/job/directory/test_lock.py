@@ -472,20 +472,12 @@ def test_of_two_processes_that_race_for_a_lock_exactly_one_wins_every_time(state
 # Who made something, and whether that process still runs
 
 
-@pytest.fixture
-def dead(ended):
-    """A process that has ended, as an owner of this machine."""
-    return this_owner('s')._replace(pid=ended)
-
-
-def test_a_process_that_ended_is_seen_not_running(dead):
-    assert running(dead) is False
-
-
-def test_another_process_that_got_the_same_pid_is_not_taken_for_the_maker():
+def test_a_process_runs_here_unless_it_has_ended_or_another_has_got_its_pid(ended):
     here = this_owner('s')
     assert running(here) is on_this_machine(here) is True
-    assert running(here._replace(pid_start=here.pid_start - 1)) is False
+    assert running(here._replace(pid=ended)) is running(here._replace(pid_start=here.pid_start - 1)) is False
+    for other in ({'host': 'elsewhere'}, {'machine': 'another boot'}, {'machine': ''}):
+        assert running(here._replace(**other)) is None
 
 
 def test_a_process_that_waits_to_be_reaped_is_not_running(monkeypatch):
@@ -494,16 +486,12 @@ def test_a_process_that_waits_to_be_reaped_is_not_running(monkeypatch):
     assert running(here) is False
 
 
-@pytest.mark.parametrize('other', [{'host': 'elsewhere'}, {'machine': 'another boot'}, {'machine': ''}])
-def test_a_process_of_another_machine_or_boot_cannot_be_seen(other):
-    assert running(this_owner('s')._replace(**other)) is None
-
-
 def test_without_proc_no_process_can_be_seen(monkeypatch):
     monkeypatch.setattr(owner, '_machine', lambda: '')
     assert running(this_owner('s')) is None
 
 
-def test_another_users_process_that_is_not_in_proc_may_be_hidden(dead, monkeypatch):
+def test_another_users_process_that_is_not_in_proc_may_be_hidden(ended, monkeypatch):
+    dead = this_owner('s')._replace(pid=ended)
     monkeypatch.setattr(os, 'geteuid', lambda: dead.uid + 1)
     assert running(dead) is None
