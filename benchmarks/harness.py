@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import platform
-import resource
 import shlex
 import shutil
 import signal
@@ -30,7 +29,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SITES = REPOSITORY / 'site-config'
 TRANSCRIPT = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.txt'
 SIZE = 8 * MIB
-SEATRIAL = str(Path(sys.executable).with_name('seatrial'))
+SEATRIAL, REFRAME = (str(Path(sys.executable).with_name(name)) for name in ('seatrial', 'reframe'))
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -321,20 +320,30 @@ def timed(argv: 'list[str]', folder: Path, environment: 'dict[str, str] | None' 
     return seconds
 
 
-def costs(*words: str) -> 'tuple[str, ...]':
-    """Of a command of Seatrial: wall and CPU seconds, MiB."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    # A process between them, for the memory of children is that of the largest so far.
+class Cost(NamedTuple):
+    """Of a command."""
+
+    wall_s: float
+    cpu_s: float
+    memory_mib: float
+
+    @property
+    def cells(self) -> str:
+        """In a table."""
+        return f'{self.wall_s:.2f} s | {self.cpu_s:.2f} s | {self.memory_mib:.0f} MiB'
+
+
+def costs(*words: str, program: str = SEATRIAL) -> Cost:
+    # A process between them, for what is said of children is of all that there were.
     script = (
-        'import resource, subprocess, sys\n'
-        'done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n'
-        'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\nsys.exit(done.returncode)'
+        'import resource, subprocess, sys, time\n'
+        'began = time.monotonic()\n'
+        'subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\n'
+        'wall_s, used = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)\n'
+        'print(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)'
     )
-    argv = [sys.executable, '-c', script, SEATRIAL, *words]
-    memory = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return f'{wall:.1f} s', f'{cpu:.1f} s', f'{int(memory) / 1024:.0f} MiB'
+    argv = [sys.executable, '-c', script, program, *words]
+    return Cost(*map(float, subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()))
 
 
 def shell_loop(folder: Path, commands: 'list[tuple[str, list[str]]]') -> float:
@@ -351,7 +360,7 @@ def reframe(
     """Wall seconds of ReFrame over the checks, one case at a time, in a new folder."""
     folder.mkdir()
     argv = [
-        str(Path(sys.executable).with_name('reframe')),
+        REFRAME,
         f'--config-file={settings}',
         f'--checkpath={checks}',
         '--recursive',

@@ -1,19 +1,24 @@
 """How often a night has to repeat its launches, and what three years of nights cost.
 
     python benchmarks/nights.py --years 100 --series 400 --seed 2009 --sessions 1100 [--cases 120] [--quick]
+    python benchmarks/nights.py --years 0 --sessions 7
 
 First nights are simulated, of one case with eight metrics of one family. Half of the noise between nights strikes all
 of them. They are stopped as they were before nights had a rule of their own, and as they are now: what a night costs,
 which drops the trend finds within three nights, and how often it calls somebody for nothing. An array version of the
 rule stops them; a random part is compared with the real one (coverage.py).
 
-Then the commands that list and compare nights, and find when they changed. Each night has 120 cases (or so many) of
-12 points with 6 samples: 1,440 metrics. Wall and CPU seconds and the largest resident memory of each command as a
-process of its own. --sessions 0: only the first. --quick shows only that it works.
+Then the commands that list and compare nights, and find when they changed, behind those that read none of them. Each
+night has 120 cases (or so many) of 12 points with 6 samples: 1,440 metrics. Wall and CPU seconds and the largest
+resident memory of each command as a process of its own, of the one of three with the least CPU; and the ratio of its
+CPU to that of a Python that does nothing, and of `reframe -l` with the same checks. --sessions 0, --years 0: without
+this or that part. --quick shows only that it works.
 """
 
 import argparse
+import os
 import shutil
+import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -21,7 +26,7 @@ import numpy as np
 import polars as pl
 from coverage import CHECKED, check_against_the_rule, lognormal, stopped
 from detection import BEFORE, TOOLS, YEAR, false_alarms, flagged_after
-from harness import REPOSITORY, SITES, costs, machine, run, scratch
+from harness import REFRAME, REPOSITORY, SEATRIAL, SITES, Cost, costs, machine, run, scratch
 
 from seatrial.history.noise import LEAST, NIGHTS, OF_MEDIAN
 from seatrial.history.rows import COLUMNS
@@ -134,8 +139,12 @@ def commands(number: int) -> list[tuple[str, ...]]:
         (days(-60, -30), days(-30, 0)),
         (days(-2 * tenth, -tenth), days(-tenth, 0)),
     ]
-    compared = [('compare', *each) for each in sides]
-    return [('history', 'list'), ('history', 'list', '--all'), ('status',), *compared, ('trend',)]
+    compared = [('compare', *each) for each in sides if number > 60]
+    return [('list',), ('history', 'list'), ('history', 'list', '--all'), ('status',), *compared, ('trend',)]
+
+
+def least(*words: str, program: str = SEATRIAL) -> Cost:
+    return min((costs(*words, program=program) for _ in range(3)), key=lambda cost: cost.cpu_s)
 
 
 def main() -> int:
@@ -148,23 +157,34 @@ def main() -> int:
     parser.add_argument('--quick', action='store_true', help='70 nights with 2 cases')
     options = parser.parse_args()
     sessions, cases = (70, 2) if options.quick else (options.sessions, options.cases)
-    print_repetitions(*(1, 2) if options.quick else (options.years, options.series), options.seed)
+    if options.years:
+        print_repetitions(*(1, 2) if options.quick else (options.years, options.series), options.seed)
     if not sessions:
         return 0
     print(f'\n{machine(f"polars {pl.__version__}")}')
     print(f'{sessions:,} sessions with {12 * cases:,} metrics\n')
-    print('| command | wall | CPU | memory | disk |')
-    print('|---|---|---|---|---|')
+    print('| command | wall | CPU | memory | CPU / Python | CPU / `reframe -l` |')
+    print('|---|---|---|---|---|---|')
     with scratch() as folder:
+        os.environ['TMPDIR'] = str(folder)  # where ReFrame leaves a log
         site = folder / 'site'
         shutil.copytree(SITES / 'local', site)
         trial = site / 'trial.yaml'
         trial.write_text(trial.read_text().replace('../../.seatrial', 'state'))
+        settings = site / 'settings.py'
+        settings.write_text(settings.read_text().replace('/../../.seatrial/', '/state/'))
         make_nights(site, sessions, cases)
-        for words in commands(sessions):
-            found = costs(*words, f'--site={site}')
-            disk = sum(file.stat().st_size for file in folder_of(site / 'state').iterdir()) >> 20
-            print(f'| `seatrial {" ".join(words)}` | {" | ".join(found)} | {disk} MiB |')
+        own = {f'seatrial {" ".join(words)}': (*words, f'--site={site}') for words in commands(sessions)}
+        listed = f'--config-file={settings}', f'--checkpath={REPOSITORY / "checks"}', '--recursive', '--list'
+        rows = {
+            'python -c pass': least('-c', 'pass', program=sys.executable),
+            'reframe -l': least(*listed, program=REFRAME),
+            'seatrial --help': least('--help'),
+            **{name: least(*words) for name, words in own.items()},
+        }
+    for name, cost in rows.items():
+        ratios = ' | '.join(f'{cost.cpu_s / floor.cpu_s:.3g}' for floor in list(rows.values())[:2])
+        print(f'| `{name}` | {cost.cells} | {ratios} |')
     return 0
 
 

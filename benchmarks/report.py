@@ -63,7 +63,7 @@ def main() -> int:
         print(f'{machine()}: {cases + 1} cases, {launches:,} launches, {nodes:,} nodes\n')
         print('| command | wall | CPU | memory |\n|---|---|---|---|')
         found = costs('report', f'--site={folder}', f'--checks={site.checks}')
-        print(f'| `seatrial report` | {" | ".join(found)} |')
+        print(f'| `seatrial report` | {found.cells} |')
     return 0
 
 
