@@ -8,6 +8,9 @@ of them. They are stopped as they were before nights had a rule of their own, an
 which drops the trend finds within three nights, and how often it calls somebody for nothing. An array version of the
 rule stops them; a random part is compared with the real one (coverage.py).
 
+The same nights are then judged for a year by a baseline of the ten before them, as `seatrial baseline` makes it: what
+a case comes to while all is well, and once a drop of 30 % is there.
+
 Then the commands that list and compare nights, and find when they changed, behind those that read none of them. Each
 night has 120 cases (or so many) of 12 points with 6 samples: 1,440 metrics. Wall and CPU seconds and the largest
 resident memory of each command as a process of its own, of the one of three with the least CPU; and the ratio of its
@@ -19,6 +22,7 @@ import argparse
 import os
 import shutil
 import sys
+from collections import Counter
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -28,9 +32,11 @@ from coverage import CHECKED, check_against_the_rule, lognormal, stopped
 from detection import BEFORE, TOOLS, YEAR, false_alarms, flagged_after
 from harness import REFRAME, REPOSITORY, SEATRIAL, SITES, Cost, costs, machine, run, scratch
 
+from seatrial.cli.baseline import WIDEST
 from seatrial.history.noise import LEAST, NIGHTS, OF_MEDIAN
 from seatrial.history.rows import COLUMNS
 from seatrial.history.store import folder_of, read, write
+from seatrial.judge.references import BASELINE, INSIDE, OUTSIDE, Reference, baseline_of, judge_reference
 from seatrial.judge.statistics import MIN_FOR_INTERVAL
 from seatrial.model.plan import StoppingRule
 from seatrial.site.profile import NIGHTLY
@@ -43,6 +49,8 @@ DROP = 0.85
 WITHIN, BETWEEN = (0.05, 0.15, 0.40), (0.03, 0.10, 0.20)
 DROPS, FOUND_WITHIN = (0.15, 0.30), 3
 METRICS = 8
+BASELINE_OF, CASES = 10, 4
+"""Sessions, as docs/references.md advises; and cases of a session whose metrics have their bounds together."""
 EARLIER = StoppingRule(0.10)
 RULES = {
     '4 to 20, and 2': EARLIER,
@@ -91,6 +99,83 @@ def print_repetitions(years: int, series: int, seed: int) -> None:
             cost = f'{made:.1f} | {made * METRICS * NIGHTLY.effort.target_s / 60:.1f}'
             shares = ' | '.join(f'{100 * each:.0f} %' for each in noise)
             print(f'| {shares} | {words} | {cost} | {" | ".join(cells)} | {told:.2f} |', flush=True)
+
+
+def verdicts(case, references) -> tuple[str, list[str]]:
+    """Of a night's case, by the samples of each metric: the worst, and the verdict of each metric."""
+    found = []
+    for samples, reference in zip(case, references, strict=True):
+        judged = judge_reference(reference, samples, '') if reference else None
+        found.append({INSIDE: 'PASS', OUTSIDE: 'FAIL'}.get(judged.interval, 'INCONCLUSIVE') if judged else 'MEASURED')
+    return next(word for word in ('FAIL', 'INCONCLUSIVE', 'PASS', 'MEASURED') if word in found), found
+
+
+def baseline(nights) -> list[Reference | None]:
+    """The references of a case's metrics, by the samples of each night; None where `seatrial baseline` has none."""
+    found = []
+    for own in zip(*nights, strict=True):
+        shown = baseline_of(own, CASES * METRICS)
+        bounds = None if shown.width > WIDEST else (-shown.width, shown.width)
+        found.append(
+            bounds and Reference('rate', shown.value, *bounds, 'op/s', BASELINE, '2026-11-28', of_sessions=True)
+        )
+    return found
+
+
+def judged_year(rng, noise: tuple[float, float], rule: StoppingRule) -> tuple[Counter, Counter, int, float, float]:
+    """Verdicts of cases and of metrics in a quiet year behind the baseline; how many metrics have a reference; after
+    which night with a drop a case fails, and after which the trend names it."""
+    within, between = noise
+
+    def night(level: float, own_rule: StoppingRule, known: float):
+        shared, own = rng.standard_normal(), rng.standard_normal(METRICS)
+        levels = np.exp(level + between * (shared + own) / np.sqrt(2))[:, None]
+        samples = levels * lognormal(rng, (METRICS, rule.maximum + rule.extra), within)
+        ends = stopped(samples, own_rule._replace(between=known), known)
+        return [[float(each) for each in row[:n]] for row, n in zip(samples, ends.n, strict=True)]
+
+    alone = RULES['as nights differ']
+    before = [night(0.0, alone, alone.between) for _ in range(BASELINE_OF)]
+    references = baseline(before)
+    steps = np.abs(np.diff(np.log([[np.mean(each) for each in case] for case in before]), axis=0))
+    known = float(np.median(np.median(steps, axis=0)) * OF_MEDIAN)
+    asked = rule if any(references) else alone
+    cases, metrics, means = Counter(), Counter(), []
+    for _ in range(YEAR):
+        case = night(0.0, asked, known)
+        word, words = verdicts(case, references)
+        cases[word] += 1
+        metrics.update(words)
+        means.append(np.mean(np.log([np.mean(each) for each in case])))
+    fails, lower = np.inf, []
+    for number in range(1, FOUND_WITHIN + 1):
+        case = night(np.log1p(-DROPS[-1]), asked, known)
+        lower.append(np.mean(np.log([np.mean(each) for each in case])))
+        if verdicts(case, references)[0] == 'FAIL':
+            fails = min(fails, number)
+    told = flagged_after(TOOLS[0], np.array(means[-BEFORE:] + lower))
+    return cases, metrics, sum(map(bool, references)), fails, told
+
+
+def print_verdicts(years: int, seed: int) -> None:
+    """What nights with a baseline come to."""
+    print('\n| noise in a night | between nights | metrics with a reference ', end='')
+    print('| cases PASS or MEASURED | INCONCLUSIVE | FAIL | metrics INCONCLUSIVE | ', end='')
+    print(f'drop of 30 %: FAIL in the first night | FAIL or notified within {FOUND_WITHIN} |')
+    print('|---' * 9 + '|', flush=True)
+    rule = EARLIER._replace(between=NIGHTLY.between)  # of a case with a reference: six samples at least
+    for noise in ((within, between) for within in WITHIN[1:] for between in BETWEEN):
+        rng = np.random.default_rng(seed)
+        found = [judged_year(rng, noise, rule) for _ in range(years)]
+        cases, metrics = (sum((each[place] for each in found), Counter()) for place in (0, 1))
+        shares = [cases['PASS'] + cases['MEASURED'], cases['INCONCLUSIVE'], cases['FAIL']]
+        row = [100 * each for each in noise]
+        row += [100 * sum(each[2] for each in found) / years / METRICS]
+        row += [100 * each / cases.total() for each in shares]
+        row += [100 * metrics['INCONCLUSIVE'] / metrics.total()]
+        row += [100 * np.mean([each[3] == 1 for each in found])]
+        row += [100 * np.mean([min(each[3], each[4]) <= FOUND_WITHIN for each in found])]
+        print('| ' + ' | '.join(f'{each:.3g} %' for each in row) + ' |', flush=True)
 
 
 def a_night(cases: int) -> pl.DataFrame:
@@ -159,6 +244,7 @@ def main() -> int:
     sessions, cases = (70, 2) if options.quick else (options.sessions, options.cases)
     if options.years:
         print_repetitions(*(1, 2) if options.quick else (options.years, options.series), options.seed)
+        print_verdicts(1 if options.quick else options.years // 5, options.seed)
     if not sessions:
         return 0
     print(f'\n{machine(f"polars {pl.__version__}")}')

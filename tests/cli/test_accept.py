@@ -115,6 +115,24 @@ def test_every_criterion_is_judged_by_the_allocations_that_were_made_for_it(on_s
     assert on_site('accept', '--judge', '--criterion=1.4').status == 12
 
 
+@pytest.mark.parametrize(
+    ('figures', 'verdict', 'margin'),
+    [
+        ((8400.0, 11390.0), 'PASS', '10.3 times'),  # Student's interval of the two reaches below nothing
+        ((1400.0, 1500.0), 'PASS', '+52.0 %'),
+        ((1000.0, 1100.0), 'INCONCLUSIVE', '2 of 2'),
+        ((300.0, 420.0), 'FAIL', '-62.8 %'),
+    ],
+)
+def test_two_allocations_decide_a_clear_margin_and_leave_a_small_one_open(
+    on_site, contract, allocation, figures, verdict, margin
+):
+    for session, figure in zip((FIRST, SECOND), figures, strict=True):
+        allocation(session, '1.2', figure)
+    said = row(on_site('accept', '--judge', '--criterion=1.2'), '1.2')
+    assert (said.split()[1], margin in said) == (verdict, True)
+
+
 def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, allocation):
     allocation(FIRST, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.3').status == 12

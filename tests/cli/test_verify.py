@@ -140,6 +140,23 @@ def test_a_session_is_judged_by_the_references_that_it_was_begun_with(missed, ve
     assert said.status == 0, said.out
 
 
+@pytest.mark.parametrize(
+    'earlier',
+    [
+        lambda key, own: [*key, *own[:9]],  # before it was known of what its bounds are
+        # with the value as it was written, and which is better
+        lambda key, own: [*key, own[0], 0.0, *own[2:5], own[1], 'higher', *own[5:9]],
+    ],
+)
+def test_references_are_read_as_earlier_sessions_have_kept_them(missed, verify, earlier):
+    def as_earlier(said):
+        said['references'] = [earlier(row[:2], row[2:]) for row in said['references']]
+
+    edit(missed.with_name('session.json'), as_earlier)
+    said = verify()
+    assert said.status == 0, said.out
+
+
 def test_references_of_a_session_that_are_damaged_are_refused_with_their_file(missed, verify):
     file = missed.with_name('session.json')
     edit(file, lambda said: said.update(references=[[]]))

@@ -18,6 +18,7 @@ from seatrial.model.units import MIB, in_base
 
 CONTRACT = Reference('read@16MiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
 BASELINE = Reference('read@16MiB', 100.0 * MIB, -0.1, 0.2, 'MiB/s', 'baseline', '2026-11-20', 'ior')
+OF_SESSIONS = replace(BASELINE, of_sessions=True)
 
 fractions = st.none() | st.floats(0.0, 0.9)
 bounded = st.tuples(st.floats(1.0, 1e6), fractions, fractions).filter(lambda each: each[1:] != (None, None))
@@ -54,6 +55,35 @@ def test_the_interval_decides_and_the_mean_stands_beside_it(around, reference, m
     assert (result.point, result.interval) == (point, interval)
     assert result.words.endswith(ends)
     assert 'wanted at least 90 MiB/s' in result.words or reference is BASELINE
+
+
+@pytest.mark.parametrize(
+    ('mean', 'of_sessions', 'by_hand', 'ends'),
+    [
+        (
+            90.2,
+            'inside',
+            'undecided',
+            'is inside, as far as those sessions differ; its 90 % interval 89.594 to 90.81',
+        ),
+        (89.8, 'undecided', 'undecided', 'is not wholly'),
+        (80.0, 'outside', 'outside', ''),
+    ],
+)
+def test_in_the_bounds_of_a_baseline_of_sessions_the_noise_of_repetitions_counts_once(
+    around, mean, of_sessions, by_hand, ends
+):
+    found = judge_reference(OF_SESSIONS, around(mean), 'ior')
+    assert (found.interval, judge_reference(BASELINE, around(mean), 'ior').interval) == (of_sessions, by_hand)
+    assert found.words.endswith(ends)
+
+
+def test_bounds_for_the_mean_of_a_session_decide_no_other_statistic():
+    values = [100.0 * MIB] * 20 + [80.0 * MIB] * 2
+    for reference in (BASELINE, OF_SESSIONS):
+        quantile = replace(reference, statistic='p10')
+        found = judge_reference(quantile, values, 'ior')
+        assert (found.point, found.interval) == ('inside', 'undecided')
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,14 @@ def test_the_file_gives_every_reference_with_its_case_and_origin(read):
     assert (of_any_engine.date, of_any_engine.engine) == ('2026-06-30', '')
 
 
+@pytest.mark.parametrize(('said', 'of_sessions'), [('', False), (', sessions: [20261120T021500-0a1b2c]', True)])
+def test_a_baseline_that_names_its_sessions_has_bounds_of_them(read, said, of_sessions):
+    found = read(FILE.replace('engine: ior}', f'engine: ior{said}}}'))
+    assert {each.of_sessions for (profile, _), own in found.items() if profile == 'nightly' for each in own} == {
+        of_sessions
+    }
+
+
 def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
     (tmp_path / REFERENCES_FILE).symlink_to('nowhere')
     file = references_file(tmp_path)

@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
 def _references(saved: Sequence[Any]) -> References:
     found: dict[tuple[str, Case], tuple[Reference, ...]] = {}
     for profile, case, *own in saved:
-        if len(own) > 9:  # of an older session: also the value as it was written, and which is better
+        if len(own) > 10:  # of an older session: also the value as it was written, and which is better
             metric, _, low, high, unit, value, _, *by = own
             own = [metric, value, low, high, unit, *by]
         key = profile, Case(*case)

@@ -57,6 +57,8 @@ class Reference:
     date: str
     engine: str = ''
     statistic: str = MEAN  # of the samples, that is compared: MEAN, or one of QUANTILES or EXTREMES
+    # whether its bounds are those of a Baseline: how far the mean of one more session may lie, its own noise included
+    of_sessions: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for a reference that nothing can fail."""
@@ -186,6 +188,9 @@ def judge_reference(
     if where == UNDECIDED and not all(map(math.isfinite, ends)):
         why = f'{said}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
         return _result(reference, found, UNDECIDED, why)
+    if where == UNDECIDED and reference.of_sessions and name == MEAN and _point(found, low, high) == INSIDE:
+        # The noise of its repetitions is in the bounds already, and would count twice.
+        return _result(reference, found, INSIDE, f'{said}, as far as those sessions differ; {interval}')
     if where == UNDECIDED:
         return _result(reference, found, where, f'{said}, but {interval} crosses the bound')
     said += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'

@@ -194,7 +194,7 @@ class _ReferencesReading:
                     remedy = 'write 0.3 for at most 30 % more: what is far too good is a cache, or a fault'
                     self.note((check, *path), f'a baseline needs the highest fraction too; {remedy}', 2)
                 statistic = origin.statistic if row.better == HIGHER else STATISTICS[origin.statistic]
-                by = (origin.origin, origin.date, origin.engine or '', statistic)
+                by = (origin.origin, origin.date, origin.engine or '', statistic, bool(origin.sessions))
                 yield (path[0], case), Reference(path[5], value, low, high, unit, *by)
 
     def same_tasks(self, check: str, profile: str, origin: Origin, case: Case, rows: Sequence[Measured]) -> None:

@@ -1,12 +1,18 @@
 """Where tasks are, as they say themselves, and where they were to be. Real srun: tests/integration."""
 
+import os
+
 import pytest
 
+from seatrial.engine.base import Command
 from seatrial.engine.dispatch import RankPlace
+from seatrial.job.directory import rundir
 from seatrial.job.launch import placement
+from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
 from seatrial.model.record import NotTested
+from seatrial.rules.binding import shared_cores
 from stand_in import program
 from transcript import transcripts
 
@@ -38,6 +44,19 @@ PLACES = [
 )
 def test_nodes_whose_tasks_may_use_the_same_cores_are_one_row(places, tasks, found):
     assert placement.bound([RankPlace(*each) for each in places], tasks) == found
+
+
+@pytest.mark.needs('mpiexec')
+@pytest.mark.skipif(not {0, 1} <= os.sched_getaffinity(0), reason='two cores are needed, of which one stays free')
+@pytest.mark.parametrize(('to', 'cores'), [('user:0,0', ('0', '0')), ('user:0,1', ('0', '1'))])
+def test_where_a_real_launcher_binds_two_tasks_to_one_core_both_say_so(tmp_path, to, cores):
+    command = Command('mpi', (('true',),), {}, ())
+    started = processes_of(command, Launcher('hydra', ('-bind-to', to)), point(1, 2), str(tmp_path / 'raw'))
+    with rundir.closed_after(os.open(tmp_path, os.O_RDONLY)) as where:
+        finished = carry_out(command, started, str(tmp_path / 'raw'), where, 60.0, bool)
+    (found,) = placement.bound(finished.places, 2)
+    assert found.cores == cores
+    assert (shared_cores([found], 2) is None) == (cores[0] != cores[1])
 
 
 def test_the_cores_of_each_numa_node_are_listed_by_its_number(tmp_path):

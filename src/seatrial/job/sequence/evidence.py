@@ -92,8 +92,8 @@ class Evidence:
         setup = self._setup
         found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
-        launched = launched._replace(memory=setup.memory, below=setup.below)
-        launched = launched._replace(bound=bound, cores=len(os.sched_getaffinity(0)))
+        cores = len(os.sched_getaffinity(0))
+        launched = launched._replace(memory=setup.memory, below=setup.below, bound=bound, cores=cores)
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
             nothing_shows = fetched is None and self._phase.reads and not setup.counted
