@@ -26,10 +26,11 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 @checks_option
 @site_option
 def report(session: str | None, output: Path | None, checks: Sequence[Path], site_folder: Path) -> int:
-    """Write index.html, junit.xml and summary.md of a session: of the newest, or of SESSION, a name or its beginning.
+    """Write index.html, junit.xml, summary.md and commands.txt of a session: of the newest, or of SESSION.
 
-    The session is judged anew from its records, by the checks and references of today. Where the raw output of its
-    engines contradicts a figure there is no report but a list of these, and exit code 11.
+    SESSION is a name, its beginning or the folder. It is judged anew from its records, by the checks and references
+    of today. Where the raw output of its engines contradicts a figure there is no report but a list of these, and
+    exit code 11.
     """
     site = answering(site_folder)
     folder = session_folder(site, session)

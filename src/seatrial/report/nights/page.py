@@ -85,7 +85,7 @@ def year_page(
         .render(
             watch=watch,
             lines=screen(watch),
-            turning=turning_nights(nights),
+            turning=_turning(nights),
             begun=bool(watch.last or watch.missed or watch.unread),
             last=watch.last.session if watch.last else '',
             reported=set(reported),
@@ -112,7 +112,7 @@ def year_page(
     )
 
 
-def turning_nights(nights: pl.DataFrame) -> list[tuple[str, str, str]]:
+def _turning(nights: pl.DataFrame) -> list[tuple[str, str, str]]:
     """Where the last night is bad, the first bad one of those in a row with it, and the last good one before: what it
     is, what is to be said of it, its session. Nothing where the last night is good. nights: as of Nights.began"""
     rows = [

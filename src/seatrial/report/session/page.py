@@ -50,7 +50,8 @@ def page(evidence: SessionEvidence) -> str:
     template = jinja().get_template('page.html')
     cases = [_case(each, f'case-{number}', evidence.units) for number, each in enumerate(evidence.cases, 1)]
     caveats = words.caveats(evidence.result)
-    alike = _alike([each['rows'] for each in cases])
+    engines = [name for name, _ in words.engines(evidence.result)]
+    alike = _alike([each['rows'] for each in cases if 'host' in each['rows']], engines)
     for each in cases:
         each['rows'] = {name: lines for name, lines in each['rows'].items() if alike.get(name) != lines}
         each['labels'] = _apart(each['evidence'].result, caveats)
@@ -83,16 +84,19 @@ Rows = Mapping[str, Sequence[str]]
 """What was done and with what, by its heading in lines."""
 
 
-def _alike(cases: Sequence[Rows]) -> Rows:
-    """The rows of several cases in which all that have them say the same."""
+def _alike(cases: Sequence[Rows], engines: Sequence[str]) -> Rows:
+    """The rows that several cases share: all that began, or all of an engine."""
     found = by_key(row for each in cases for row in each.items())
-    return {name: said[0] for name, said in found.items() if len(said) > 1 and len(set(said)) == 1}
+    shared = {name: said[0] for name, said in found.items() if len(said) > 1 and len(set(said)) == 1}
+    return {name: said for name, said in shared.items() if name in engines or len(found[name]) == len(cases)}
 
 
 def _apart(result: CaseResult, caveats: Sequence[tuple[str, Collection[str], int]]) -> tuple[list[str], list[str]]:
     """The caveats of a case: those that stand in no other words at the top, and the rules of those that do."""
-    above = [label.partition(':')[0] for label, cases, _ in caveats if result.case.name in cases]
-    return [label for label in result.labels if label.partition(':')[0] not in above], above
+    rules = [label.partition(':')[0] for label in result.labels]
+    found = [label.partition(':')[0] for label, cases, _ in caveats if result.case.name in cases]
+    above = [rule for rule in found if rules.count(rule) == 1]
+    return [label for label, rule in zip(result.labels, rules, strict=True) if rule not in above], above
 
 
 def _rows(evidence: CaseEvidence) -> Rows:
