@@ -1,6 +1,7 @@
 """Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK. Each
 parser returns all that a text said, or raises NotUnderstood. A text that was cut short has fewer counters, unnoticed:
-only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
+only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares, and 2.12 to 2.14 have
+whole seconds in job_stats and (secs.nsecs) in histograms."""
 
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -15,7 +16,7 @@ IDLING = ('CONNECTING', 'IDLE', 'FULL')
 _PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 _PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')
 DECADES_S = 1e9
-_TIME = re.compile(r'(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+)(?: secs[.\w]*)?\s*\Z')
+_TIME = re.compile(r'(snapshot_time|start_time|elapsed_time):?\s+(\d+(?:\.\d+)?)(?: \(?secs[.\w]*\)?)?\s*\Z')
 _COUNTER = re.compile(r'(\S+)\s+(\d+) samples \[(\w+)\]?(?: (\d+) (\d+) (\d+)(?: (\d+))?)?\s*\Z')
 _GAUGE = re.compile(r'([A-Za-z][\w ]*):\s+(-?\d+)\s*\Z')
 _TITLE = re.compile(r'(\S.*?)\s+(\w+)\s+% cum %\s+\|\s+(\w+)\s+% cum %\s*\Z')

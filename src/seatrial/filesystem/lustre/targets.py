@@ -41,7 +41,7 @@ _DF_ROW = re.compile(
 )
 _DF_FAULT = re.compile(r'(?P<uuid>\S+)\s*: (?P<fault>.+)\Z')
 _NAMELESS = re.compile(r'(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})\Z')  # what mntdf in lfs.c prints without a UUID
-_DF_SUM = re.compile(r'filesystem_summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
+_DF_SUM = re.compile(r'filesystem[_ ]summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
 _TARGET = re.compile(r'(\d+): (\S+) (ACTIVE|INACTIVE)\s*\Z')
 _ACTIVE = re.compile(r'(\S+) (in)?active\.\Z')
 _CHECK_ERROR = re.compile(r"lfs check: error: check '([^']+)': (.+) \((\d+)\)\Z")
@@ -109,6 +109,9 @@ class QuotaRow(NamedTuple):
     inodes_soft: int
     inodes_hard: int
     exact: bool = True  # False where lfs marks numbers as inaccurate, because a target did not answer
+    # whether the grace of a soft limit is over, which then is a hard one
+    bytes_expired: bool = False
+    inodes_expired: bool = False
 
 
 class ClientMount(NamedTuple):
@@ -313,13 +316,16 @@ def in_use(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inv
 
 
 def left(rows: Iterable[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
-    """Bytes and inodes that the tightest of these leaves: by the hard limit, or the soft one where that is 0."""
+    """Bytes and inodes that the tightest of these leaves: by the hard limit, or the soft one where that is 0; none
+    where a soft limit is exceeded whose grace is over."""
     of_bytes, of_inodes = [], []
     for row in rows:
         if row.bytes_hard or row.bytes_soft:
-            of_bytes.append(max(0, (row.bytes_hard or row.bytes_soft) - row.bytes_used))
+            limit = 0 if row.bytes_expired else row.bytes_hard or row.bytes_soft
+            of_bytes.append(max(0, limit - row.bytes_used))
         if row.inodes_hard or row.inodes_soft:
-            of_inodes.append(max(0, (row.inodes_hard or row.inodes_soft) - row.inodes_used))
+            limit = 0 if row.inodes_expired else row.inodes_hard or row.inodes_soft
+            of_inodes.append(max(0, limit - row.inodes_used))
     return min(of_bytes) if of_bytes else None, min(of_inodes) if of_inodes else None
 
 
@@ -351,4 +357,5 @@ def _quota_row(title: Tuple[str, str, int], fields: List[str]) -> Optional[Quota
     blocks = [number(value.strip('[]*'), line) * KIB for value in values[:3]]
     inodes = [number(value.strip('[]*'), line) for value in values[4:7]]
     exact = not any(value.startswith('[') for value in values)
-    return QuotaRow(*title, blocks[0], blocks[1], blocks[2], inodes[0], inodes[1], inodes[2], exact)
+    expired = values[3] == 'none', values[7] == 'none'
+    return QuotaRow(*title, blocks[0], blocks[1], blocks[2], inodes[0], inodes[1], inodes[2], exact, *expired)
