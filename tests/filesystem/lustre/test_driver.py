@@ -421,7 +421,7 @@ class TestRoom:
             if argv[1] != 'quota':
                 return known(argv, *rest)
             asked.append(argv[2:-1])
-            return Answer(0, '', '')
+            return Answer(stdout='', stderr='', exit_status=0)
 
         asked, known = [], lustre._ended
         monkeypatch.setattr(lustre, '_ended', ended)
