@@ -154,7 +154,9 @@ def _disks(mounts: Iterable[Mount], taken: set[str]) -> list[FoundFileSystem]:
     found = dict[str, FoundFileSystem]()
     for mount in {mount.point: mount for mount in mounts}.values():
         elsewhere = any(f'{mount.point}/'.startswith(f'{each}/') for each in (*SYSTEMS, *TRANSIENT))
-        if mount.type not in DISKS or mount.point == '/' or elsewhere or not Path(mount.point).is_dir():
+        if mount.type not in DISKS or mount.point == '/' or elsewhere:
+            continue
+        if unresponsive(mount.point) or not Path(mount.point).is_dir():  # a container mounts single files
             continue
         path, room = own_directory(mount) or f'{mount.point}/seatrial', by_type('posix').capacity(mount.point)
         name = _unused(as_name(Path(mount.point).name), {*taken, *found})
