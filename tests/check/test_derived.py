@@ -25,7 +25,7 @@ SITE = """
 version: 1
 state: state
 file_systems:
-  scratch: {type: posix, path: state/trials, limits: {bytes: 1GiB, inodes: 1000}}
+  scratch: {type: posix, path: state/trials, limits: {bytes: 1GiB, inodes: 1000}, records_on_target: true}
 partitions:
   local:default: {launcher: local, tasks_per_node: 2}
 trials:

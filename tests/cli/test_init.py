@@ -1,6 +1,7 @@
 """`seatrial init`: what a machine has becomes a first site, and nothing that is there already is touched."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -152,6 +153,19 @@ def test_a_mount_without_one_is_a_line_that_says_what_to_make(command, machine, 
     )
     assert f'  not used: {line}\n' in said.out
     assert f'  # {line}\n' in (folder / 'trial.yaml').read_text()
+
+
+def test_a_disk_that_could_be_tested_is_a_commented_entry_with_type_and_size(command, machine, tmp_path):
+    folder, disk = machine(), tmp_path / 'disk'
+    disk.mkdir(mode=0o700)
+    with (tmp_path / 'mountinfo').open('a') as mountinfo:
+        mountinfo.write(f'50 22 0:50 / {disk} rw - ext4 /dev/sdb1 rw\n51 22 0:51 / /usr rw - ext4 /dev/sdc1 rw\n')
+    said = command('init', folder)
+    assert re.search(f'  in the comments: ext4 at {disk}, [0-9.]+ [GT]iB free\n', said.out), said.out
+    file = folder / 'trial.yaml'
+    assert '/usr' not in file.read_text()
+    file.write_text(re.sub('^  # (?=(  )?(disk|type|path|mount|limits):)', '  ', file.read_text(), flags=re.M))
+    assert load(folder).file_system('disk').path == str(disk)
 
 
 def test_what_a_container_or_a_lab_has_mounted_is_no_file_system_under_test(command, machine, tmp_path):

@@ -184,7 +184,7 @@ def test_a_fault_of_trial_yaml_is_one_line_with_file_key_and_remedy(on_site, sit
     old, new, expected = TRIAL_FAULTS[fault]
     site.change(old, new)
     if fault == 'state on the target':
-        site.change('path: state/trials', 'path: .')
+        site.change('path: state/trials', f'path: {site.folder}')
     check_refusal(on_site(name), expected, lines=1)
     assert not (site.folder / 'state').exists()
 

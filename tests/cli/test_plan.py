@@ -275,6 +275,13 @@ def test_where_slurm_does_not_answer_its_limits_are_said_to_be_unknown(on_site, 
     assert (said.status, note in said.out) == (0, True)
 
 
+def test_a_queue_limit_of_a_bare_number_says_which_unit_it_took(on_site, site, sinfo):
+    sinfo('')
+    site.change('tasks_per_node: 2', 'tasks_per_node: 2, queue_limit: 45')
+    note = 'a job that has not begun after 45 s, its queue_limit, is cancelled; write 45min or 2h if seconds are not'
+    assert note in on_site('plan').out
+
+
 def test_the_memory_of_the_nodes_decides_what_an_acceptance_needs(planned, site):
     site.change(', bytes_per_task: 1MiB', '')
     site.change('tasks_per_node: 2', 'tasks_per_node: 2, memory: 64GiB')

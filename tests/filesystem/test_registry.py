@@ -156,6 +156,12 @@ def test_the_mounts_of_this_process_agree_with_the_device_of_the_root():
     assert root is not None and root.point == '/' and os.path.ismount('/')
 
 
+@pytest.mark.parametrize('end', ['', ' '], ids=['nothing', 'an empty field'])
+def test_a_mount_without_options_of_its_file_system_is_a_mount(end):
+    mounts = parse_mountinfo(f'50 22 0:50 / / rw - ext4 /dev/sda\n51 22 0:51 / /data rw,noatime - tmpfs none{end}\n')
+    assert mount_of('/data/x', mounts) == Mount('/data', 'tmpfs', 'none', 'rw,noatime')
+
+
 @given(st.text())
 def test_any_text_gives_mounts_or_none(text):
     assert all(isinstance(mount, Mount) for mount in parse_mountinfo(text))

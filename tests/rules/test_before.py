@@ -124,6 +124,11 @@ def test_connections_that_are_not_seen_are_a_label(environment):
     assert said.startswith('not seen whether a connection to a server was lost: osc/*/state: Permission denied; ')
 
 
+def test_room_that_could_not_be_asked_is_a_label(environment):
+    found = findings(BEFORE, environment._replace(room_unseen='the quota (lfs: Connection timed out)'))
+    assert [each.effect for each in found if 'not known: the quota (lfs: Conn' in each.sentence] == ['label']
+
+
 @pytest.mark.parametrize(('unseen', 'told'), [(None, False), ('', True)])
 def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so(environment, unseen, told):
     def on(nodes):

@@ -45,7 +45,7 @@ def written(tmp_path):
 def alone(**changes):
     """A machine without Slurm."""
     own = FoundPartition('default', 1, 2, 8 * GIB)
-    disk = replace(FoundFileSystem('scratch', 'posix', 'state/trials', '', 50 * GIB, 10**7), **changes)
+    disk = replace(FoundFileSystem('scratch', 'posix', '/scratch/trials', '', 50 * GIB, 10**7), **changes)
     return replace(CLUSTER, system='local', partitions=(own,), file_systems=(disk,), modules=(), modules_system='')
 
 

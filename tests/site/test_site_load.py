@@ -39,7 +39,13 @@ ONE_PROBLEM = [
     ('    limits: {bytes: 4GiB, inodes: 1000}\n', '', 'limits: is missing'),
     ('    limits: {bytes: 4GiB', '    limits: {byte: 4GiB, bytes: 4GiB', 'byte: there is no such key'),
     ('{bytes: 4GiB, inodes: 1000}', '4GiB', "limits: '4GiB' stands where a mapping is expected"),
-    ('4GiB', '4GB', "limits.bytes: '4GB' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB: 64KiB"),
+    (
+        '4GiB',
+        '4KB',
+        "limits.bytes: '4KB' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB, kB, MB",
+    ),
+    ('path: /scratch/trials', 'path: “/scratch”', "path: '“/scratch”' is relative and leads into the folder of the"),
+    ('path: /scratch/trials', 'path: C:\\scratch', 'is relative and leads into the folder of the site; write an abs'),
     ('4GiB', '-1', 'limits.bytes: -1 is not a size'),
     ('4GiB', '0', 'limits.bytes: 0 is not a size'),
     ('4GiB', 'true', 'limits.bytes: true is not a size'),
@@ -55,7 +61,11 @@ ONE_PROBLEM = [
     ('limits:', 'recovery_limit: 9000h\n    limits:', 'is not a duration here'),
     ('limits:', 'compresses: maybe\n    limits:', "compresses: 'maybe' is not an answer"),
     ('limits:', 'server_cache_bytes: -1\n    limits:', 'server_cache_bytes: -1 is not a size; write a number from 0'),
-    ('path: /scratch/trials', 'path: .', 'lies on this file system, whose hang would take the records with it'),
+    (
+        'state: state',
+        'state: /scratch/trials/state',
+        'lies on this file system, whose hang would take the records with it',
+    ),
     ('wide:', 'default:', "layouts.default: 'default' is always there and asks for nothing; choose another name"),
     ('{stripe_count: -1, stripe_size: 1MiB}', '{}', "layouts.wide: asks for nothing; take it out and use 'default'"),
     ('type: lustre', 'type: gpfs', 'layouts.wide: no layout can be set on gpfs; take it out'),
@@ -104,7 +114,7 @@ def test_a_wrong_value_is_named_with_its_file_key_and_remedy(
 
 
 def test_all_problems_are_said_at_once(problems_with: Problems) -> None:
-    assert len(problems_with('bytes: 4GiB, inodes: 1000', 'bytes: 4GB, inodes: -1, x: 1')) == 3
+    assert len(problems_with('bytes: 4GiB, inodes: 1000', 'bytes: 4KB, inodes: -1, x: 1')) == 3
 
 
 def test_contradictions_are_all_said_at_once(problems_with: Problems) -> None:

@@ -270,7 +270,7 @@ def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> Non
 
 
 def test_a_relative_path_starts_at_the_folder_of_trial_yaml(site_with: Build, folder: Path) -> None:
-    site = site_with('/home/trials', '../trials')
+    site = site_with('/home/trials', '../trials\n    records_on_target: true')
     assert site.file_system('home').path == str(folder.parent / 'trials')
 
 

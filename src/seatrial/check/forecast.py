@@ -180,12 +180,20 @@ def _seen(site: Site, target: Target) -> Target | None:
     return target._replace(path=str(path)) if fault is None else None
 
 
+SHORT_QUEUE_S = 300.0
+"""A queue_limit below it is hardly meant so: a number without a unit is in seconds."""
+
+
 def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[str]]:
     """What the cases must have and is not there, as problems of the site's files; and what could not be seen. Of each
     bound the case that is furthest beyond it, with the smallest change that makes it fit."""
     worst, notes = dict[tuple[str, str], tuple[int, Forecast, Offer]](), dict[str, None]()
     for each in found:
         partition = each.plan.case.partition
+        limit_s = site.partition(partition).queue_limit
+        if limit_s < SHORT_QUEUE_S and submits(site, partition):
+            said = f'{partition}: a job that has not begun after {limit_s:g} s, its queue_limit, is cancelled'
+            notes[f'{said}; write 45min or 2h if seconds are not meant'] = None
         if memory_is_guessed(site, each.plan):
             notes[f'{partition}: {GUESSED}'] = None
             continue

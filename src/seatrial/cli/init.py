@@ -21,6 +21,7 @@ from seatrial.job.sequence.survey import memory_bytes
 from seatrial.model.ask import unresponsive
 from seatrial.model.owned import open_to, user_name
 from seatrial.model.quoted_value import show as shown
+from seatrial.model.units import approximate_size
 from seatrial.report.terminal import console
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
@@ -31,6 +32,12 @@ from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 from seatrial.site.shipped import OWN_CHECKS, check_folders
 
 VARIABLES = ('SCRATCH', 'WORK')  # of the environment, in which many sites name a user's directory for data
+DISKS = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'zfs', 'bcachefs', 'f2fs', 'jfs', 'tmpfs')
+"""The kernel's types of a machine's own disks and memory, which posix serves."""
+
+SYSTEMS = ('/boot', '/dev', '/etc', '/nix', '/proc', '/snap', '/sys', '/usr', '/var/log', '/var/cache')
+"""Where the system itself lies (hier(7)), which nobody tests."""
+
 TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
 """Where programs mount for themselves, such as containers and labs (hier(7); FHS 3.0, 3.15, 3.18, 5.8 and 5.15)."""
 
@@ -63,6 +70,8 @@ def init(folder: Path, check: str | None) -> int:
         screen.print(f'{home / name} is written', soft_wrap=True)
     for each in found.file_systems:
         screen.print(f'  file system {each.name}: {each.type}, {each.path}', soft_wrap=True)
+    for each in found.proposed:
+        screen.print(f'  in the comments: {each.why}', soft_wrap=True)
     for line in found.unused:
         screen.print(f'  not used: {line}', soft_wrap=True)
     names = ', '.join(each.name for each in found.partitions)
@@ -90,7 +99,8 @@ def _begin_check(home: Path, name: str) -> int:
 
 
 def _found(home: Path) -> FoundMachine:
-    file_systems, unused = _file_systems(home, read_mounts())
+    mounts = list(read_mounts())
+    file_systems, unused = _file_systems(home, mounts)
     engines = {name: engines_called(name)[0] for name in NAMES}
     there = [name for name, engine in engines.items() if any(map(shutil.which, engine.programs))]
     modules_system, modules = available()
@@ -104,6 +114,7 @@ def _found(home: Path) -> FoundMachine:
         engines=there,
         missing={name: engine.how_to_get for name, engine in engines.items() if name not in there},
         unused=unused,
+        proposed=_disks(mounts, {each.name for each in file_systems}),
         no_slurm=no_slurm,
         scheduler=scheduler,
         modules_system=modules_system if modules else '',
@@ -161,6 +172,22 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             same_storage(mount_of(str(home)), mount),
         )
     return list(found.values()), unused
+
+
+def _disks(mounts: Iterable[Mount], taken: set[str]) -> list[FoundFileSystem]:
+    """This machine's disks that a user could test, with type and size."""
+    found = dict[str, FoundFileSystem]()
+    for mount in {mount.point: mount for mount in mounts}.values():
+        elsewhere = any(f'{mount.point}/'.startswith(f'{each}/') for each in (*SYSTEMS, *TRANSIENT))
+        if mount.type not in DISKS or mount.point == '/' or elsewhere:
+            continue
+        if unresponsive(mount.point) or not Path(mount.point).is_dir():  # a container mounts single files
+            continue
+        path, room = own_directory(mount) or f'{mount.point}/seatrial', by_type('posix').capacity(mount.point)
+        name = _unused(as_name(Path(mount.point).name), {*taken, *found})
+        why = f'{mount.type} at {mount.point}, {approximate_size(room.bytes or 0)} free'
+        found[name] = FoundFileSystem(name, 'posix', path, mount.point, room.bytes, room.inodes, why=why)
+    return list(found.values())
 
 
 def _unused(name: str, taken: Container[str]) -> str:

@@ -31,6 +31,7 @@ class Capacity(NamedTuple):
     bytes: Optional[int]
     inodes: Optional[int]
     narrowest: str = ''  # the target that limits it, as a clause; empty where none does
+    unseen: str = ''  # what could not be asked, or is only a bound, as a clause; empty where all is known
 
 
 def tightest(*left: Capacity) -> Capacity:

@@ -40,13 +40,15 @@ def read_mounts() -> Iterable[Mount]:
 
 
 def parse_mountinfo(text: str) -> Iterable[Mount]:
-    """The mounts in this text. A line that has not the form of proc(5) is skipped."""
+    """The mounts in this text. A line that has not the form of proc(5) is skipped; some kernels give no options of
+    the file system itself."""
     found = []
     for line in text.splitlines():
         before, dash, after = line.partition(' - ')
         fields, rest = before.split(' '), after.split(' ')
-        if dash and len(fields) >= 6 and len(rest) >= 3:
-            options = ','.join(dict.fromkeys(fields[5].split(',') + rest[2].split(',')))
+        if dash and len(fields) >= 6 and len(rest) >= 2:
+            own = ''.join(rest[2:3]).split(',')
+            options = ','.join(filter(None, dict.fromkeys(fields[5].split(',') + own)))
             found.append(Mount(_unescaped(fields[4]), rest[0], _unescaped(rest[1]), options))
     return found
 

@@ -121,17 +121,17 @@ def section_of(text: str, mount_point: str) -> str:
 
 
 def traffic(section: str) -> Dict[str, int]:
-    """Bytes by READ and WRITE calls, and how many those were: the first number of a call's own line (nfsiostat(8)).
-    Empty where the bytes are not shown."""
+    """Bytes by READ and WRITE calls, and how many those were: the first number of a call's own line (nfsiostat(8));
+    NFS 4.2 reads by READ_PLUS too. Empty where the bytes are not shown."""
     match = re.search(r'^\s*bytes:((?:\s+\d+){8})\s*$', section, flags=re.MULTILINE)
     if match is None:
         return {}
     moved = match.group(1).split()
     found = {READ: int(moved[SERVER_READ]), WRITTEN: int(moved[SERVER_WRITTEN])}
-    for call, name in (('READ', 'read_rpcs'), ('WRITE', 'write_rpcs')):
-        made = re.search(rf'^\s*{call}:\s+(\d+)\s', section, flags=re.MULTILINE)
+    for call, name in (('READ(?:_PLUS)?', 'read_rpcs'), ('WRITE', 'write_rpcs')):
+        made = re.findall(rf'^\s*{call}:\s+(\d+)\s', section, flags=re.MULTILINE)
         if made:
-            found[name] = int(made.group(1))
+            found[name] = sum(map(int, made))
     return found
 
 

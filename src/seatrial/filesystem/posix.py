@@ -28,6 +28,7 @@ from seatrial.model.telemetry import READ, WRITTEN
 QUOTA_DEADLINE_S = 10.0
 QUOTA_BLOCK = 1024  # quota(1): blocks of 1 KiB
 UNLIMITED = {('user', 0), ('group', 0)}  # a limit that XFS shows of them is the default of all others (xfs_quota(8))
+_QUOTA_OPTION = re.compile(r'\b(?:usr|grp|u|g)j?quota\b')
 _QUOTA_TITLE = re.compile(r'Disk quotas for (user|group) .*\([ug]id ([0-9]+)\):')
 
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
@@ -62,14 +63,16 @@ class Mounted(Driver):
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
-        directory, said = os.stat(path), ''
+        directory, said, unseen = os.stat(path), '', ''
         # New files get the group of a directory with the set-group-ID bit, else this process's (open(2)).
         group = directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
         for kind, whose in (('--user', user), ('--group', group)):
             rows = ['--verbose', '--no-wrap', '--raw-grace', f'--filesystem={mount.point}']
             answer = ask(['quota', kind, *rows, str(whose)], QUOTA_DEADLINE_S)
             said += answer.stdout if answer else ''
-        return parse_quota(said, user, group)
+            if (answer is None or answer.exit_status is None) and _QUOTA_OPTION.search(mount.options):
+                unseen = f'the quota that {mount.point} is mounted with: quota(1) does not answer'
+        return parse_quota(said, user, group)._replace(unseen=unseen)
 
     def state(self, path: str) -> Dict[str, str]:
         """Kernel, mount, read-ahead, block device, write-back settings; what the type adds."""

@@ -10,16 +10,17 @@ MIB = 1024 * KIB
 GIB = 1024 * MIB
 
 _UNITS = (('PiB', GIB * MIB), ('TiB', GIB * KIB), ('GiB', GIB), ('MiB', MIB), ('KiB', KIB), ('B', 1))
+_DECIMAL = {'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12, 'PB': 10**15}
 _SIZE = re.compile(r'([0-9]+)(\.[0-9]+)?\s*([A-Za-z]*)\Z', re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """Bytes meant by '64KiB', '1.5 GiB' or '4096'. Raises ValueError with the accepted form otherwise."""
+    """Bytes meant by '64KiB', '1.5 GiB', '400MB' or '4096'. Raises ValueError with the accepted form otherwise."""
     match = _SIZE.match(text.strip())
-    factors = dict(_UNITS)
-    factors[''] = 1
+    factors = {'': 1, **dict(_UNITS), **_DECIMAL}
     if match is None or match.group(3) not in factors:
-        raise ValueError(f"'{text}' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB: 64KiB")
+        units = 'B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB, PB'
+        raise ValueError(f"'{text}' is not a size; write a number and one of {units}: 64KiB")
     whole, fraction, unit = match.groups()
     factor = factors[unit]
     size = int(whole) * factor

@@ -44,6 +44,7 @@ class Environment(NamedTuple):
     wrong_type: Optional[str]  # why what is mounted is not what the site says, or None
     still_working: Optional[str]  # which process still works in an earlier run directory, or None
     narrowest: str = ''  # the target that limits free_bytes, as a clause, or empty
+    room_unseen: str = ''  # what of room and quota could not be asked, as a clause, or empty
     # why this node's connections to the servers are not seen; empty if they are, None if there are none
     unseen: Optional[str] = None
     preloaded: str = ''  # the LD_PRELOAD that every rank inherits, or empty
@@ -141,6 +142,16 @@ def room_enough(environment: Environment) -> Optional[str]:
                 )
             return f'the case needs {needed} inodes on {environment.plan.target.path}, more than {name}: {offered}'
     return None
+
+
+@_label(
+    'P9d',
+    'Free room and quotas could be asked',
+    'look at the quota by hand, or set limits in trial.yaml that surely fit',
+    'P9',
+)
+def room_is_seen(environment: Environment) -> Optional[str]:
+    return f'not known: {environment.room_unseen}' if environment.room_unseen else None
 
 
 @_refuse(

@@ -91,8 +91,8 @@ class FoundFileSystem:
 @dataclass(frozen=True)
 class FoundMachine:
     """What was found on a machine. missing: engines that are not there, each with how to get it; unused: what of its
-    mounts is no file system under test yet, a sentence each; no_slurm: why there are no partitions of Slurm, or
-    empty"""
+    mounts is no file system under test yet, a sentence each; proposed: its own disks, which could be tested;
+    no_slurm: why there are no partitions of Slurm, or empty"""
 
     name: str
     host: str
@@ -102,6 +102,7 @@ class FoundMachine:
     engines: Sequence[str]
     missing: Mapping[str, str] = field(default_factory=dict)
     unused: Sequence[str] = ()
+    proposed: Sequence[FoundFileSystem] = ()
     no_slurm: str = ''
     scheduler: str = 'slurm'
     modules_system: str = ''

@@ -482,6 +482,16 @@ class FileSystemEntry(Entry):
     prechecks: dict[Text, PrecheckEntry] = {}
     """settings that are to be as you have decided; `seatrial doctor` asks, and exits with 64 where one is not"""
 
+    @model_validator(mode='before')
+    @classmethod
+    def _own_place(cls, entry: Any) -> Any:
+        """Not a relative path, but beside the records: a path in a word processor's quotes became a folder here."""
+        path = entry.get('path') if isinstance(entry, dict) and entry.get('records_on_target') is not True else None
+        if isinstance(path, str) and not path.startswith(('/', '~', '$')):
+            remedy = 'write an absolute one without further quotes, or records_on_target: true beside it'
+            raise ValueError(f'path: {show(path)} is relative and leads into the folder of the site; {remedy}')
+        return entry
+
     def numbers(self, kind: str) -> tuple[int, ...] | None:
         """Of the targets of a kind (TARGETS) that the site declares; None where it declares none."""
         declared = getattr(self, f'{kind.lower()}s')

@@ -443,6 +443,21 @@ class TestRoom:
         stand.now(project=[100, 1024])  # which a directory hands down
         assert DRIVER.quota(str(stand.mount)) == Capacity(1020 * 1024, None)
 
+    def test_a_directory_that_hands_down_its_group_has_the_quota_of_that_group(self, stand, monkeypatch):
+        def ended(argv, *rest):
+            if argv[1] != 'quota':
+                return known(argv, *rest)
+            asked.append(argv[2:-1])
+            return Answer(stdout='', stderr='', exit_status=0)
+
+        asked, known = [], lustre._ended
+        monkeypatch.setattr(lustre, '_ended', ended)
+        monkeypatch.setattr(lustre.os, 'getegid', lambda: 4242)
+        stand.now(root=False)
+        stand.mount.chmod(0o2755)
+        assert DRIVER.quota(str(stand.mount)).unseen.startswith('the quota (no quota is shown')
+        assert asked == [[], ['-g', str(stand.mount.stat().st_gid)]]
+
     def test_a_version_without_projects_has_the_other_quotas(self, stand, monkeypatch):
         def refused(path):
             raise lustre.NoAnswer('unknown command')

@@ -244,6 +244,57 @@ def test_the_default_of_a_directory_with_components_is_read(where):
         parse_getstripe(text.replace('lcm_entry_count:   2\n', ''))
 
 
+COMPOSITE = """/mnt/lustre/f
+  lcm_layout_gen:    2
+  lcm_mirror_count:  1
+  lcm_entry_count:   2
+    lcme_id:             1
+    lcme_mirror_id:      0
+    lcme_flags:          init{nosync}
+    lcme_extent.e_start: 0
+    lcme_extent.e_end:   1048576
+      lmm_stripe_count:  1
+      lmm_stripe_size:   1048576
+      lmm_pattern:       raid0
+      lmm_layout_gen:    0
+      lmm_stripe_offset: 0
+      lmm_objects:
+      - 0: {{ l_ost_idx: 0, l_fid: [0x100000000:0x2:0x0] }}
+
+    lcme_id:             2
+    lcme_mirror_id:      0
+    lcme_flags:          {flags}
+    lcme_extent.e_start: 1048576
+    lcme_extent.e_end:   EOF
+      lmm_stripe_count:  0
+      lmm_{sized}: 67108864
+      lmm_pattern:       raid0
+      lmm_layout_gen:    0
+      lmm_stripe_offset: -1
+"""
+
+
+@pytest.mark.parametrize(
+    ('flags', 'sized', 'nosync'),
+    [
+        ('extension', 'extension_size', ''),
+        ('0', 'stripe_size', ",nosync\n    lcme_timestamp:      'Wed Nov 13 10:20:30 2019'"),
+    ],
+    ids=['a component that extends itself', 'a mirror that is not synchronised'],
+)
+def test_layouts_of_2_13_and_2_14_are_read(flags, sized, nosync):
+    got = parse_getstripe(COMPOSITE.format(flags=flags, sized=sized, nosync=nosync))
+    assert [(piece.end, piece.stripe_size) for piece in got.pieces] == [(1048576, 1048576), (None, 67108864)]
+
+
+def test_a_foreign_layout_is_said_by_its_kind():
+    text = (
+        '/mnt/lustre/f\n  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n'
+    )
+    with pytest.raises(NotUnderstood, match='a foreign layout of the type symlink, whose data no OST holds'):
+        parse_getstripe(text)
+
+
 def test_indices_are_spelled_as_ranges():
     assert spelled([3, 0, 1, 2, 7, 10, 9]) == '0-3, 7, 9-10'
     assert spelled([]) == 'none'

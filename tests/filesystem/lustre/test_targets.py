@@ -5,14 +5,17 @@ import re
 import pytest
 
 from lustre_stand import INSTANCE
+from seatrial.filesystem.lustre.params import parse_histograms, parse_job_stats
 from seatrial.filesystem.lustre.striping import parse_getstripe
 from seatrial.filesystem.lustre.targets import (
     ClientMount,
     Space,
+    left,
     parse_check,
     parse_df,
     parse_mounted,
     parse_project,
+    parse_quota,
 )
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.model.units import KIB
@@ -21,6 +24,39 @@ from transcript import lustre_step
 HEAD = 'UUID                   1K-blocks        Used   Available Use%  Mounted on\n'
 FIRST = 'lustre-OST0000_UUID      5542912        3072     5537792   1%  /mnt/lustre[OST:0]\n'
 SUM = '\nfilesystem_summary:     22171648       12288    22151168   1%  /mnt/lustre\n\n'
+
+
+def test_the_summary_of_2_14_has_a_blank():
+    assert parse_df(HEAD + FIRST + SUM.replace('_summary', ' summary')).complete
+
+
+QUOTA = """Disk quotas for usr tester (uid 1001):
+     Filesystem  kbytes   quota   limit   grace   files   quota   limit   grace
+    /mnt/lustre   {used}   1024    4096   {grace}       5     100     200   {files}
+"""
+
+
+@pytest.mark.parametrize(
+    ('used', 'grace', 'files', 'left_over', 'exact'),
+    [
+        ('2048*', '6d23h59m', '-', (2048 * KIB, 195), True),
+        ('2048*', 'none', '-', (0, 195), True),
+        ('512', '-', 'none', (3584 * KIB, 0), True),
+        ('[512]', '-', '-', (3584 * KIB, 195), False),
+    ],
+    ids=['in its grace', 'past its grace', 'files past theirs', 'with a target away'],
+)
+def test_a_soft_limit_counts_once_its_grace_is_over_and_a_bound_is_said(used, grace, files, left_over, exact):
+    rows = parse_quota(QUOTA.format(used=used, grace=grace, files=files))
+    assert (left(rows), rows[0].exact) == (left_over, exact)
+
+
+@pytest.mark.parametrize(
+    'time', ['1795220834.583034670 secs.nsecs', '1795220834.583034670 (secs.nsecs)', '1795220834']
+)
+def test_the_time_of_counters_has_the_form_of_any_release(time):
+    assert parse_histograms(f'snapshot_time:         {time}\nread RPCs in flight:  0\n') == {}
+    assert list(parse_job_stats(f'job_stats:\n- job_id:          12\n  snapshot_time:   {time}\n')) == ['12']
 
 
 def test_a_target_that_is_not_connected_is_inactive_on_stdout():

@@ -107,22 +107,33 @@ class Lustre(Mounted):
             wished = _wished(path, layout)
             about = wished, files, _spaces(path).of('OST'), _inventory(path, wished)
             room, used = targets.room(*about), targets.in_use(*about)
-        except (NoAnswer, NotUnderstood):
-            return whole
+        except (NoAnswer, NotUnderstood) as error:
+            return whole._replace(unseen=f'what is free for its layout ({error})')
         free = whole.bytes if room is None or whole.bytes is None else min(whole.bytes, room)
         narrowest = f'OST {used[0].number} has {approximate_size(used[0].free)} free' if used else ''
         return whole._replace(bytes=free, narrowest=narrowest)
 
     def quota(self, path: str) -> Capacity:
-        """From `lfs quota` of the user, the primary group and the project of the directory. Root has none."""
+        """From `lfs quota` of the user, the group of new files and the project of the directory. Root has none."""
         if _is_root():
             return Capacity(None, None)
         rows: List[targets.QuotaRow] = []
-        with contextlib.suppress(NoAnswer, NotUnderstood):
+        try:
             rows += targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
+        except (NoAnswer, NotUnderstood) as error:
+            unseen = f'the quota ({error})'
+        else:
+            away = any(not row.exact for row in rows)
+            unseen = 'how much of the quota is used beyond what lfs counts: a target is away' if away else ''
+        with contextlib.suppress(NoAnswer, NotUnderstood, OSError):
+            directory = os.stat(path)
+            if directory.st_mode & stat.S_ISGID and directory.st_gid != os.getegid():
+                rows = [row for row in rows if row.who != 'grp']
+                asked = ['lfs', 'quota', '-g', str(directory.st_gid), _mounted(path).path]
+                rows += targets.parse_quota(_ended(asked).stdout)
         with contextlib.suppress(NoAnswer, NotUnderstood):
             rows += _project_quota(path)
-        return Capacity(*targets.left(rows))
+        return Capacity(*targets.left(rows), unseen=unseen)
 
     def targets(self, path: str) -> Targets:
         """All metadata and object targets, and the servers of this mount's imports, failed over or not."""

@@ -1,7 +1,8 @@
 """Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK; and what
 the counters of a client and of its servers come to: bytes, requests and their sizes, shares of a job. Each
 parser understands every line of a text, or raises NotUnderstood. A text that was cut short has fewer counters,
-unnoticed: only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares."""
+unnoticed: only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares, and 2.12 to
+2.14 have whole seconds in job_stats and (secs.nsecs) in histograms."""
 
 import re
 from typing import Dict, Iterable, List, NamedTuple, Tuple
@@ -35,7 +36,7 @@ IDLING = ('CONNECTING', 'IDLE', 'FULL')
 _PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 _PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')
 DECADES_S = 1e9
-_TIME = re.compile(r'(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+)(?: secs[.\w]*)?\s*\Z')
+_TIME = re.compile(r'(snapshot_time|start_time|elapsed_time):?\s+(\d+(?:\.\d+)?)(?: \(?secs[.\w]*\)?)?\s*\Z')
 _COUNTER = re.compile(r'(\S+)\s+(\d+) samples \[(\w+)\]?(?: \d+ \d+ (\d+)(?: (\d+))?)?\s*\Z')
 _GAUGE = re.compile(r'[A-Za-z][\w ]*:\s+-?\d+\s*\Z')
 _TITLE = re.compile(r'(\S.*?)\s+\w+\s+% cum %\s+\|\s+\w+\s+% cum %\s*\Z')

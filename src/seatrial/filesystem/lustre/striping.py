@@ -9,11 +9,14 @@ from seatrial.filesystem.layout_words import ALL, binary
 from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.text import NotUnderstood, needed, number, whole_lines
 
-_IGNORED = re.compile(r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*)?\s*\Z')
+_IGNORED = re.compile(
+    r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*|lcme_timestamp:.*)?\s*\Z'
+)
 _OBJECT = re.compile(r'\s*-?\s*(?:\d+:\s*\{\s*)?l_(?:ost|mdt)_idx:\s*(\d+)\b')
 _OBJECT_ROW = re.compile(r'\s+(\d+)\s+(?:\d+|N/A)\s+(?:0x[0-9a-f]+|N/A)\s+(?:0x[0-9a-f]+|\d+|N/A)(?: \*)?\s*\Z')
 _MDT_ROW = re.compile(r'\s+(\d+)\s+\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]')
 _KEYS = re.compile(r'\s*(?:-\s+)?((?:[a-z][\w.]*:\s+\S+\s*)+)\Z')
+_FOREIGN = re.compile(r'^\s*lfm_type:\s*(\S+)', re.MULTILINE)
 _PAIR = re.compile(r'([a-z][\w.]*):\s+(\S+)')
 BY_DESIGN = 'the others hold other components of the file'
 RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
@@ -122,8 +125,12 @@ def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
 
 
 def parse_getstripe(text: str) -> Striping:
-    """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood, also for text that
-    was cut short, but for the pool of a layout without objects, which comes last unannounced."""
+    """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood, also for a foreign
+    layout, and for text that was cut short, but for the pool of a layout without objects, which comes last
+    unannounced."""
+    foreign = _FOREIGN.search(text)
+    if foreign is not None:
+        raise NotUnderstood(f'a foreign layout of the type {foreign.group(1)}, whose data no OST holds')
     header: Dict[str, str] = {}
     told: List[Tuple[Dict[str, str], List[int]]] = []
     for place, line in enumerate(whole_lines(text)):
@@ -282,7 +289,9 @@ def _piece(keys: Dict[str, str], osts: List[int]) -> FoundPiece:
     prefix = '' if 'stripe_count' in keys else 'lmm_'  # of a directory's default
     pattern = tuple(needed(keys, f'{prefix}pattern').split(','))
     count = number(needed(keys, f'{prefix}stripe_count'), shown)
-    size = number(needed(keys, f'{prefix}stripe_size'), shown)
+    # Of a component that extends itself (SEL, lfs-setstripe(1)) its granule stands in the place of the stripe size.
+    sized = f'{prefix}extension_size' if f'{prefix}extension_size' in keys else f'{prefix}stripe_size'
+    size = number(needed(keys, sized), shown)
     # Where it lies comes last of all: of a piece on the MDT 2.17 prints mdt_index, 2.12 to 2.16 print stripe_offset.
     if 'mdt' not in pattern or f'{prefix}mdt_index' not in keys:
         needed(keys, f'{prefix}stripe_offset')

@@ -41,11 +41,11 @@ _DF_ROW = re.compile(
 )
 _DF_FAULT = re.compile(r'(?P<uuid>\S+)\s*: (?P<fault>.+)\Z')
 _NAMELESS = re.compile(r'(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})\Z')  # what mntdf in lfs.c prints without a UUID
-_DF_SUM = re.compile(r'filesystem_summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
+_DF_SUM = re.compile(r'filesystem[_ ]summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
 _TARGET = re.compile(r'(\d+): (\S+) (ACTIVE|INACTIVE)\s*\Z')
 _ACTIVE = re.compile(r'(\S+) (in)?active\.\Z')
 _CHECK_ERROR = re.compile(r"lfs check: error: check '([^']+)': (.+) \((\d+)\)\Z")
-_QUOTA_TITLE = re.compile(r'Disk quotas for (?:usr|grp|prj) .+ \([ugp]id \d+\):\Z')
+_QUOTA_TITLE = re.compile(r'Disk quotas for (usr|grp|prj) .+ \([ugp]id \d+\):\Z')
 _QUOTA_FIELDS = 8
 _PROJECT = re.compile(r' *(\d+) ([P-]) /')
 _VERSION = re.compile(r'\b(\d+\.\d+\.\d+(?:\.\d+)?[^\s,]*)')
@@ -90,12 +90,14 @@ class TargetState(NamedTuple):
 
 class QuotaRow(NamedTuple):
     """Usage of one user, group or project, in bytes and inodes, and the limit that holds: hard, or soft without one;
-    a limit of 0 is none."""
+    where its grace is over, what is used. A limit of 0 is none."""
 
+    who: str  # 'usr', 'grp' or 'prj'
     bytes_used: int
     bytes_limit: int
     inodes_used: int
     inodes_limit: int
+    exact: bool = True  # False where lfs marks numbers as inaccurate, because a target did not answer
 
 
 class ClientMount(NamedTuple):
@@ -179,21 +181,25 @@ def parse_pool(text: str) -> Tuple[int, ...]:
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
     """`lfs quota MOUNT`, with -u, -g or -p; lines of -v and titles without a row (nothing to see) are left out."""
     found: List[QuotaRow] = []
-    is_titled = False
+    who = ''  # of the title above
     lines = whole_lines(text)
     for place, line in enumerate(lines):
-        if _QUOTA_TITLE.match(line):
-            is_titled = True
+        title = _QUOTA_TITLE.match(line)
+        if title:
+            who = title.group(1)
             if place + 1 < len(lines) and not re.match(r'\s*Filesystem\s+kbytes\s', lines[place + 1]):
                 raise NotUnderstood('not the heading of a quota in KiB', lines[place + 1])
-        elif is_titled and not re.match(r'\s*Filesystem\s', line):
+        elif who and not re.match(r'\s*Filesystem\s', line):
             values = line.split()[-_QUOTA_FIELDS:]
             if len(values) == _QUOTA_FIELDS:  # not of a long mount point's name, which has a line to itself
                 # In brackets or with a star stands what is not exact, or too much.
                 numbers = [number(value.strip('[]*'), line) for value in (*values[:3], *values[4:7])]
                 blocks, soft, hard, inodes, inodes_soft, inodes_hard = numbers
-                found.append(QuotaRow(blocks * KIB, (hard or soft) * KIB, inodes, inodes_hard or inodes_soft))
-                is_titled = False
+                limit = blocks if values[3] == 'none' else hard or soft
+                inodes_limit = inodes if values[7] == 'none' else inodes_hard or inodes_soft
+                exact = not any(value.startswith('[') for value in values)
+                found.append(QuotaRow(who, blocks * KIB, limit * KIB, inodes, inodes_limit, exact))
+                who = ''
     if not found:
         raise NotUnderstood('no quota is shown', text)
     return tuple(found)

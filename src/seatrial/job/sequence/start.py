@@ -32,7 +32,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     """Write the start record; the engine that measures. Raises Refused with the first rule that forbids the run."""
     found = findings(BEFORE, seen.environment)
     chosen = seen.chosen
-    free, inodes, _ = seen.capacity
+    free, inodes = seen.capacity.bytes, seen.capacity.inodes
     capacity = {'bytes': free, 'inodes': inodes, 'used_percent': seen.environment.used_percent}
     starter = plan.launcher if chosen and (chosen.engine.mpi or plan.case.nodes > 1) else None
     driver = by_type(plan.target.type)

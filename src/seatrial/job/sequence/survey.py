@@ -87,6 +87,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         wrong_type=type_fault(driver, mount),
         still_working=still_working(target.path),
         narrowest=capacity.narrowest if is_short else '',
+        room_unseen='; '.join(filter(None, (capacity.unseen, quota.unseen))),
         unseen=driver.lost(connections, connections).unseen,
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=open_to(target.path),
@@ -161,7 +162,8 @@ def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
     least = tightest(*seen)
-    return least._replace(narrowest=next(each.narrowest for each in seen if each.bytes == least.bytes))
+    unseen = next((each.unseen for each in seen if each.unseen), '')
+    return least._replace(narrowest=next(each.narrowest for each in seen if each.bytes == least.bytes), unseen=unseen)
 
 
 def min_per_task(plan: TrialPlan, memory: int) -> int:
