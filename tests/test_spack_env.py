@@ -83,6 +83,13 @@ def test_a_module_of_mpi_loads_the_right_mpi_first(name):
     assert tcl.index('module load seatrial/mpich/4.0.2') < tcl.index('prepend-path PATH')
 
 
+def test_the_module_of_seatrial_brings_its_commands_and_not_the_python_of_its_environment():
+    text = (MODULES.parent / 'seatrial-0.2.0.lua').read_text()
+    assert 'depends_on("python/3.11.2")' in text
+    (place,) = re.findall(r'prepend_path\("PATH", "([^"]*)"', text)
+    assert place.endswith('/bin') and 'libexec' not in place
+
+
 def test_no_module_decides_where_darshan_writes():
     for file in MODULES.rglob('*'):
         assert file.is_dir() or not re.search(r'setenv.*DARSHAN_LOG', file.read_text())
@@ -156,6 +163,26 @@ def test_a_site_without_a_lock_gets_one_and_is_told_where_to_commit_it(install):
     assert (install.prefix / 'environment' / 'spack.lock').read_text() == install.lock.read_text()
 
 
+def test_what_is_no_lock_from_an_earlier_start_is_not_believed(install):
+    assert install('--site', install.site).returncode == 0
+    (install.prefix / 'environment' / 'spack.lock').write_text('click==8.1 --hash=sha256:0\n')
+    assert install('--site', install.site).returncode == 0
+
+
+def test_a_spack_that_is_there_is_not_written_to_and_brings_no_upstreams(install):
+    install('--site', install.site)
+    config = install.prefix / 'config'
+    assert (config / 'upstreams.yaml').read_text() == 'upstreams:: {}\n'
+    assert f'source_cache: "{install.prefix}/cache/sources"' in (config / 'config.yaml').read_text()
+
+
+def test_a_site_without_externals_is_told_what_finds_them_once_spack_is_there(install):
+    (install.site / 'spack' / 'x86_64' / 'site.yaml').unlink()
+    done = install('--site', install.site)
+    assert done.returncode == 64
+    assert f'{install.core}/bin/spack -C {install.prefix}/config external find\n' in done.stderr
+
+
 def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(install, monkeypatch, tmp_path):
     """Which makes .venv first: here by a python3 that answers yes, and whose pip installs nothing."""
     shutil.copy(REPOSITORY / 'pyproject.toml', install.top)
@@ -226,7 +253,7 @@ def test_a_spack_that_does_not_fit_or_is_none_is_refused_clearly(install):
     [
         (['--sites', 'x'], 'there is no option --sites'),
         (['--site'], '--site needs a value'),
-        (['--site', '/no/such/site'], '/no/such/site/spack/x86_64/site.yaml is not there'),
+        (['--site', '/no/such/site'], '/no/such/site is not there'),
         (['--externals', '/no/such/file'], '/no/such/file is not there'),
     ],
 )
@@ -289,11 +316,11 @@ def mirror(install, tmp_path, monkeypatch):
     told = f'[ "$2" != pip ] || {{ echo "$@" >>{tmp_path}/pip; exit; }}'
     python.write_text(python.read_text().replace('\n', f'\n{told}\n', 1))
 
-    def run():
+    def run(*arguments):
         program = install.top / 'spack-env' / 'mirror'
         argv = [program, '--mirror', tmp_path / 'mirror', '--prefix', install.prefix, '--site', install.site]
         environment = {**os.environ, 'SPACK_CALLS': str(install.calls), 'SPACK_LOCK': str(install.lock)}
-        argv += ['--target', 'x86_64']
+        argv += ['--target', 'x86_64', *arguments]
         return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300)
 
     return run
@@ -315,6 +342,20 @@ def test_a_mirror_has_spack_its_packages_the_solver_and_what_a_build_clones(mirr
     ]
     assert git(tmp_path / 'mirror' / 'git' / 'server.git', 'tag') == 'v3.1.1'
     assert 'fetching server' not in mirror().stderr  # which is complete
+
+
+def test_a_source_that_is_missing_keeps_no_binaries_back(mirror, install):
+    assert mirror().returncode == 0
+    spack = install.prefix / 'spack' / 'bin' / 'spack'
+    spack.write_text(spack.read_text().replace('mirror) ;;', 'mirror) exit 1 ;;'))
+    done = mirror('--binaries')
+    assert (done.returncode, len(install.called('buildcache'))) == (70, 1)
+    assert 'missing are some sources' in done.stderr
+
+
+def test_a_mirror_of_other_programs_needs_nothing_that_elbencho_clones(mirror, tmp_path):
+    assert mirror('ior').returncode == 0
+    assert not (tmp_path / 'mirror' / 'git' / 'server.git').exists()
 
 
 def test_without_internet_all_comes_from_the_mirror_whoever_carried_it_over(mirror, install, tmp_path):
