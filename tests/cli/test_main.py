@@ -243,6 +243,13 @@ def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, 
     assert 'Traceback' in kept.read_text()
 
 
+def test_modules_that_no_module_system_would_load_are_refused(on_site, site):
+    site.change("'environs': [", "'modules': ['seatrial/fio'], 'environs': [", 'settings.py')
+    check_refusal(
+        on_site('run'), "settings.py: local: modules are named, and modules_system is 'nomod'; write lmod", lines=1
+    )
+
+
 @pytest.mark.parametrize('name', COMMANDS)
 def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
     site.change("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings.py')

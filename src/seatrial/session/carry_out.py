@@ -148,16 +148,16 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
     output = session.folder / OUTPUT
     if not output.is_file() or any(each.start for _, each in cases):
         return
+    known = modules_in(session.site.folder / SETTINGS_FILE)
+    for modules in dict.fromkeys(known[plan.case.partition] for plan, _ in cases):
+        try:
+            with loaded(modules):
+                pass
+        except NotLoaded as error:  # of which ReFrame cuts off the reason
+            screen.print(f'modules: {error}', soft_wrap=True)
     if not any(each.job_state or each.end for _, each in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
-        for modules in {modules_in(session.site.folder / SETTINGS_FILE)[plan.case.partition] for plan, _ in cases}:
-            try:
-                with loaded(modules):
-                    pass
-            except NotLoaded as error:
-                # ReFrame cuts off the reason.
-                screen.print(f'modules: {error}', soft_wrap=True)
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
     screen.print(f'  all that ReFrame said: {output}', soft_wrap=True)
 
