@@ -1,4 +1,4 @@
-"""What a wheel has beside the library: what seatrial.site.shipped looks for, and the commit that it is made of."""
+"""What a wheel has beside the library: what seatrial.site.load looks for, and the commit that it is made of."""
 
 import shutil
 import subprocess

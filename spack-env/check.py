@@ -11,8 +11,16 @@ from pathlib import Path
 
 import yaml
 
-from seatrial.job.sequence.provenance import library_of
-from seatrial.site.spack_env import another_mpi, built_without_mpi, core_fault, faults_of_installation, faults_of_lock
+from seatrial.job.sequence.provenance import ANSWER_S, library_of
+from seatrial.model.ask import ask
+from seatrial.site.spack_env import (
+    another_mpi,
+    built_without_mpi,
+    core_fault,
+    faults_of_installation,
+    faults_of_lock,
+    unable,
+)
 
 
 def faults(what: str, *arguments: str) -> list[str]:
@@ -37,7 +45,14 @@ def faults(what: str, *arguments: str) -> list[str]:
         *faults_of_installation(fixed, installed, programs),
         *built_without_mpi(fixed, installed),
         *another_mpi(fixed, installed, library_of),
+        *unable(fixed, installed, said_by),
     ]
+
+
+def said_by(program: str, option: str) -> str:
+    """What a program lists of itself; empty where it does not answer."""
+    answer = ask([program, option], ANSWER_S)
+    return answer.stdout if answer and answer.exit_status == 0 else ''
 
 
 if __name__ == '__main__':

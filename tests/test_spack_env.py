@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from local_site import login
+from seatrial.job.sequence.provenance import build_of, library_of
+from seatrial.site.spack_env import faults_of_installation
+
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -81,6 +85,13 @@ def test_a_module_of_mpi_loads_the_right_mpi_first(name):
     tcl = (MODULES / 'tcl' / 'seatrial' / name).read_text()
     assert lua.index('depends_on("seatrial/mpich/4.0.2")') < lua.index('prepend_path("PATH"')
     assert tcl.index('module load seatrial/mpich/4.0.2') < tcl.index('prepend-path PATH')
+
+
+def test_the_module_of_seatrial_brings_its_commands_and_not_the_python_of_its_environment():
+    text = (MODULES.parent / 'seatrial-0.2.0.lua').read_text()
+    assert 'depends_on("python/3.11.2")' in text
+    (place,) = re.findall(r'prepend_path\("PATH", "([^"]*)"', text)
+    assert place.endswith('/bin') and 'libexec' not in place
 
 
 def test_no_module_decides_where_darshan_writes():
@@ -156,6 +167,26 @@ def test_a_site_without_a_lock_gets_one_and_is_told_where_to_commit_it(install):
     assert (install.prefix / 'environment' / 'spack.lock').read_text() == install.lock.read_text()
 
 
+def test_what_is_no_lock_from_an_earlier_start_is_not_believed(install):
+    assert install('--site', install.site).returncode == 0
+    (install.prefix / 'environment' / 'spack.lock').write_text('click==8.1 --hash=sha256:0\n')
+    assert install('--site', install.site).returncode == 0
+
+
+def test_a_spack_that_is_there_is_not_written_to_and_brings_no_upstreams(install):
+    install('--site', install.site)
+    config = install.prefix / 'config'
+    assert (config / 'upstreams.yaml').read_text() == 'upstreams:: {}\n'
+    assert f'source_cache: "{install.prefix}/cache/sources"' in (config / 'config.yaml').read_text()
+
+
+def test_a_site_without_externals_is_told_what_finds_them_once_spack_is_there(install):
+    (install.site / 'spack' / 'x86_64' / 'site.yaml').unlink()
+    done = install('--site', install.site)
+    assert done.returncode == 64
+    assert f'{install.core}/bin/spack -C {install.prefix}/config external find\n' in done.stderr
+
+
 def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(install, monkeypatch, tmp_path):
     """Which makes .venv first: here by a python3 that answers yes, and whose pip installs nothing."""
     shutil.copy(REPOSITORY / 'pyproject.toml', install.top)
@@ -226,7 +257,7 @@ def test_a_spack_that_does_not_fit_or_is_none_is_refused_clearly(install):
     [
         (['--sites', 'x'], 'there is no option --sites'),
         (['--site'], '--site needs a value'),
-        (['--site', '/no/such/site'], '/no/such/site/spack/x86_64/site.yaml is not there'),
+        (['--site', '/no/such/site'], '/no/such/site is not there'),
         (['--externals', '/no/such/file'], '/no/such/file is not there'),
     ],
 )
@@ -289,11 +320,11 @@ def mirror(install, tmp_path, monkeypatch):
     told = f'[ "$2" != pip ] || {{ echo "$@" >>{tmp_path}/pip; exit; }}'
     python.write_text(python.read_text().replace('\n', f'\n{told}\n', 1))
 
-    def run():
+    def run(*arguments):
         program = install.top / 'spack-env' / 'mirror'
         argv = [program, '--mirror', tmp_path / 'mirror', '--prefix', install.prefix, '--site', install.site]
         environment = {**os.environ, 'SPACK_CALLS': str(install.calls), 'SPACK_LOCK': str(install.lock)}
-        argv += ['--target', 'x86_64']
+        argv += ['--target', 'x86_64', *arguments]
         return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300)
 
     return run
@@ -317,6 +348,20 @@ def test_a_mirror_has_spack_its_packages_the_solver_and_what_a_build_clones(mirr
     assert 'fetching server' not in mirror().stderr  # which is complete
 
 
+def test_a_source_that_is_missing_keeps_no_binaries_back(mirror, install):
+    assert mirror().returncode == 0
+    spack = install.prefix / 'spack' / 'bin' / 'spack'
+    spack.write_text(spack.read_text().replace('mirror) ;;', 'mirror) exit 1 ;;'))
+    done = mirror('--binaries')
+    assert (done.returncode, len(install.called('buildcache'))) == (70, 1)
+    assert 'missing are some sources' in done.stderr
+
+
+def test_a_mirror_of_other_programs_needs_nothing_that_elbencho_clones(mirror, tmp_path):
+    assert mirror('ior').returncode == 0
+    assert not (tmp_path / 'mirror' / 'git' / 'server.git').exists()
+
+
 def test_without_internet_all_comes_from_the_mirror_whoever_carried_it_over(mirror, install, tmp_path):
     assert mirror().returncode == 0
     for name in ('spack', 'packages'):
@@ -333,3 +378,72 @@ def test_without_internet_all_comes_from_the_mirror_whoever_carried_it_over(mirr
     settings = {**os.environ, 'GIT_CONFIG_GLOBAL': str(install.prefix / 'gitconfig')}
     argv = ['git', 'config', '--get', 'user.name']
     assert subprocess.run(argv, cwd=tmp_path, env=settings, capture_output=True, text=True).stdout == 'somebody\n'
+
+
+# A real Spack, whose finished prefix SEATRIAL_SPACK_PREFIX names
+
+
+PREFIX = Path(os.environ.get('SEATRIAL_SPACK_PREFIX', '/no/such/prefix'))
+real = pytest.mark.skipif(
+    not (PREFIX / 'environment' / 'spack.lock').is_file(),
+    reason='needs Spack and sources: run spack-env/install, and name its --prefix in SEATRIAL_SPACK_PREFIX',
+)
+
+
+@pytest.fixture(scope='module')
+def lock():
+    return json.loads((PREFIX / 'environment' / 'spack.lock').read_text())
+
+
+def installed():
+    """The names of the programs that are there."""
+    installs = json.loads((PREFIX / 'opt' / '.spack-db' / 'index.json').read_text())['database']['installs']
+    return [each['spec']['name'] for each in installs.values() if each['explicit'] and each['installed']]
+
+
+@real
+def test_spack_solves_the_environment_as_the_committed_lock_has_it(repository, tmp_path):
+    for file in ('spack.yaml', 'spack.lock', 'externals/debian12-mpich.yaml'):
+        shutil.copy(repository / 'spack-env' / file, tmp_path)
+    committed = json.loads((tmp_path / 'spack.lock').read_text())
+    (tmp_path / 'spack.lock').unlink()
+    (tmp_path / 'debian12-mpich.yaml').rename(tmp_path / 'site.yaml')
+    environment = {
+        **os.environ,
+        'SPACK_DISABLE_LOCAL_CONFIG': '1',
+        'SPACK_USER_CACHE_PATH': str(PREFIX / 'cache'),
+        'SPACK_PYTHON': str(PREFIX / 'python' / 'bin' / 'python'),
+    }
+    argv = [PREFIX / 'spack' / 'bin' / 'spack', '-C', PREFIX / 'config', '-e', tmp_path, 'concretize']
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=3000)
+    assert done.returncode == 0, done.stderr
+    made = json.loads((tmp_path / 'spack.lock').read_text())
+    assert made['concrete_specs'] == committed['concrete_specs']
+
+
+@real
+def test_what_is_installed_is_what_the_lock_fixes(lock):
+    database = json.loads((PREFIX / 'opt' / '.spack-db' / 'index.json').read_text())
+    assert 'ior' in installed()
+    assert faults_of_installation(lock, database, installed()) == []
+
+
+@real
+def test_the_module_of_ior_leads_to_the_installation_of_the_lock(lock):
+    (root,) = [root['hash'] for root in lock['roots'] if root['spec'].startswith('ior@')]
+    lines = f'module use {PREFIX}/environment/modules/lmod/Core && module load seatrial/ior && command -v ior'
+    done = subprocess.run(['bash', '-c', lines], env=login('lmod'), capture_output=True, text=True, timeout=120)
+    program = done.stdout.strip()
+    assert build_of(program) == f'spack:{root}'
+    assert library_of(program).startswith('MPICH ')
+
+
+@pytest.mark.needs('mpiexec')
+@real
+def test_ior_runs_under_the_mpi_that_it_was_built_with(tmp_path):
+    ior = PREFIX / 'environment' / 'view' / 'bin' / 'ior'
+    argv = ['mpiexec', '-n', '2', ior, '-a', 'POSIX', '-w', '-b', '64k', '-t', '64k', '-o', tmp_path / 'data']
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert 'IOR-4.0.0: MPI Coordinated Test of Parallel I/O' in done.stdout
+    assert 'tasks               : 2' in done.stdout

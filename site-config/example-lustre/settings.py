@@ -6,7 +6,7 @@ It has to run by itself as Python, because Seatrial executes it to learn the nam
 
 from pathlib import Path
 
-from seatrial.site.shipped import check_folders
+from seatrial.site.load import check_folders
 
 HERE = Path(__file__).absolute().parent
 # In the state directory of trial.yaml: stage and output folders, performance logs and the results database.

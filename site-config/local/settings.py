@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from seatrial.site.shipped import check_folders
+from seatrial.site.load import check_folders
 
 HERE = Path(__file__).absolute().parent
 REFRAME = f'{HERE}/../../.seatrial/reframe'

@@ -236,6 +236,13 @@ def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, 
     assert 'Traceback' in kept.read_text()
 
 
+def test_modules_that_no_module_system_would_load_are_refused(on_site, site):
+    site.change("'environs': [", "'modules': ['seatrial/fio'], 'environs': [", 'settings.py')
+    check_refusal(
+        on_site('run'), "settings.py: local: modules are named, and modules_system is 'nomod'; write lmod", lines=1
+    )
+
+
 @pytest.mark.parametrize('name', COMMANDS)
 def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
     site.change("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings.py')
@@ -541,3 +548,30 @@ def test_a_state_directory_that_is_hung_keeps_no_command(ended, site):
     assert codes == wanted, said
     for words in wanted:
         assert f'{site.folder}/state: the file system does not answer' in said[words].replace('\n', ' '), words
+
+
+# The state directory of version 0.1: three sessions, an allocation of a contract, a scheduled trial
+
+
+@pytest.mark.parametrize(
+    ('argv', 'status', 'said'),
+    [
+        (['history', 'list'], 0, '20261128T080944-b928a7 .* 20261128T081042-1b4f67 .* 20261128T081139-d2921f'),
+        (['report'], 0, '= MEASURED +session 20261128T081139-d2921f'),
+        (['verify', '20261128T081042-1b4f67'], 0, 'chain of the records ends with cc504b6e'),
+        (['compare', '20261128T080944-b928a7', '20261128T081042-1b4f67'], 0, '3 metrics: 3 undecided'),
+        (['accept', '--judge'], 0, 'PASS +1 met'),
+        (['status', '--profile=nightly'], 13, 'every day at 02:00'),
+        (['clean'], 0, 'Nothing is left behind'),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else '',
+)
+def test_what_version_0_1_has_left_is_read(command, repository, tmp_path, argv, status, said):
+    subprocess.run(
+        ['tar', '-xJf', repository / 'tests/transcripts/seatrial/state-0.1.tar.xz', '--no-same-owner'],
+        cwd=tmp_path,
+        check=True,
+    )
+    done = command(*argv, '--site', tmp_path / 'site')
+    assert done.status == status, done
+    assert re.search(said, ' '.join(done.out.split()))

@@ -13,6 +13,7 @@ from seatrial.site.spack_env import (
     core_fault,
     faults_of_installation,
     faults_of_lock,
+    unable,
 )
 
 PROGRAMS = {'ior', 'fio', 'darshan-runtime', 'darshan-util', 'iozone', 'bonniepp', 'elbencho'}
@@ -186,6 +187,17 @@ def test_a_darshan_that_is_wanted_without_mpi_needs_none(lock, database, tmp_pat
         record['path'] = str(tmp_path)
     spec_of(lock, 'darshan-runtime')['parameters']['mpi'] = False
     assert built_without_mpi(lock, database) == []
+
+
+@pytest.mark.parametrize(('said', 'faults'), [('sync psync libaio', 0), ('', 0), ('sync psync', 1)])
+def test_a_fio_that_was_built_without_libaio_is_told(lock, database, tmp_path, said, faults):
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin' / 'fio').write_bytes(b'')
+    for record in database['database']['installs'].values():
+        record['path'] = str(tmp_path)
+    found = unable(lock, database, lambda program, option: said)
+    assert len(found) == faults
+    assert all('bin/fio was built without libaio; install the headers' in fault for fault in found)
 
 
 @pytest.mark.parametrize(('library', 'faults'), [('MPICH 4.0.2', 0), ('', 0), ('Open MPI 4.1.4', 2)])

@@ -6,6 +6,7 @@ from seatrial.model.quoted_value import choice
 from seatrial.site.error import problem
 from seatrial.site.load import configuration_in
 from seatrial.site.model import SETTINGS_FILE, Site
+from seatrial.site.modules import NO_MODULES, modules_in
 
 SCHEDULERS, LAUNCHERS = ('slurm', 'local'), ('srun', 'mpirun', 'local')
 """Those that trials use: settings.py is ReFrame's, which knows more."""
@@ -22,7 +23,13 @@ def settings_fault(site: Site, system: str) -> str:
     from reframe.core.exceptions import ReframeError
     from reframe.core.systems import System
 
-    configuration = configuration_in(site.folder / SETTINGS_FILE)
+    file = site.folder / SETTINGS_FILE
+    configuration = configuration_in(file)
+    own = [each for name, each in modules_in(file).items() if name.partition(':')[0] == system]
+    if any(each.wanted and each.system == NO_MODULES for each in own):
+        # ReFrame would load none and say nothing.
+        sentence = f"{system}: modules are named, and modules_system is '{NO_MODULES}'; write lmod or envmod"
+        return problem(SETTINGS_FILE, [], sentence)
     config = load_config()
     try:
         config.update_config(configuration, SETTINGS_FILE)

@@ -33,9 +33,8 @@ from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
 from seatrial.site.contract import CONTRACT_FILE, Contract
 from seatrial.site.error import raise_any
-from seatrial.site.load import answering
+from seatrial.site.load import answering, shipped
 from seatrial.site.model import Site
-from seatrial.site.shipped import shipped
 from seatrial.workload.registry import hurts
 from seatrial.workload.words import counted
 

@@ -27,9 +27,8 @@ from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem
 from seatrial.site.first import CHECK, FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
-from seatrial.site.load import load
+from seatrial.site.load import OWN_CHECKS, check_folders, load
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
-from seatrial.site.shipped import OWN_CHECKS, check_folders
 
 VARIABLES = ('SCRATCH', 'WORK')  # of the environment, in which many sites name a user's directory for data
 DISKS = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'zfs', 'bcachefs', 'f2fs', 'jfs', 'tmpfs')

@@ -11,9 +11,9 @@ import click
 from seatrial.check.session import DEFAULT_PROFILE, SessionOptions
 from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
+from seatrial.site.load import check_folders
 from seatrial.site.model import TRIAL_FILE, parse_duration
 from seatrial.site.profile import PROFILES
-from seatrial.site.shipped import check_folders
 
 F = TypeVar('F', bound=Callable[..., Any])
 

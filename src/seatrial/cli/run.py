@@ -20,7 +20,7 @@ from seatrial.session.ab_rounds import in_turn, sides_of
 from seatrial.session.carry_out import carried_out
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
 from seatrial.session.from_options import open_session
-from seatrial.site.shipped import check_folders
+from seatrial.site.load import check_folders
 
 
 def _as_label(context: click.Context, parameter: click.Parameter, label: str) -> str:

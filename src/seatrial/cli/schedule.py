@@ -20,9 +20,8 @@ from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, 
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.successors import Successors, see_to_successors
 from seatrial.session.from_options import installed, no_more_systems, open_session
-from seatrial.site.load import answering
+from seatrial.site.load import answering, check_folders
 from seatrial.site.model import parse_duration
-from seatrial.site.shipped import check_folders
 
 
 @click.command()

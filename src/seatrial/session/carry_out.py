@@ -18,6 +18,7 @@ from seatrial.check.criteria import criteria_of
 from seatrial.check.darshan import keep_darshan_run
 from seatrial.check.declared import Declared
 from seatrial.check.forecast import refuse
+from seatrial.check.job_environment import NotLoaded, loaded
 from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
@@ -40,6 +41,7 @@ from seatrial.session.results import show
 from seatrial.session.stop_request import StopRequest, stop_requests
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
+from seatrial.site.modules import modules_in
 from seatrial.workload.words import counted
 
 POLL_S = 0.5
@@ -149,6 +151,13 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
     output = session.folder / OUTPUT
     if not output.is_file() or any(each.start for _, each in cases):
         return
+    known = modules_in(session.site.folder / SETTINGS_FILE)
+    for modules in dict.fromkeys(known[plan.case.partition] for plan, _ in cases):
+        try:
+            with loaded(modules):
+                pass
+        except NotLoaded as error:  # of which ReFrame cuts off the reason
+            screen.print(f'modules: {error}', soft_wrap=True)
     if not any(each.job_state or each.end for _, each in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]

@@ -11,9 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+import seatrial
 from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import TARGETS
@@ -32,6 +33,10 @@ from seatrial.site.model import (
     TrialFile,
     lies_in,
 )
+
+PACKAGE = Path(seatrial.__file__).parent
+OWN_CHECKS = 'checks'
+"""Where a site has check files of its own if its trial.yaml does not say."""
 
 _Found = tuple[list[str | int], str]
 """Keys, and what is wrong there with its remedy."""
@@ -56,6 +61,28 @@ def answering(folder: str | os.PathLike[str]) -> Site:
     site = load(folder)
     site.check_state()
     return site
+
+
+def shipped(name: str) -> Path:
+    """What came along with the library, by its name at the top of the repository. It lies there in a checkout, and of
+    an installed wheel in the package (ci/wheel.py)."""
+    installed = PACKAGE / 'shipped'
+    return (installed if installed.is_dir() else PACKAGE.parents[1]) / name
+
+
+def check_folders(site: str | os.PathLike[str]) -> list[str]:
+    """The folders of the check files of a site: those that came along, and `checks` of its trial.yaml. settings.py
+    asks this too, so nothing but that key is judged here. Raises SiteError where others may change trial.yaml."""
+    home, along = Path(site).resolve(), str(shipped('checks'))
+    file = home / TRIAL_FILE
+    if not file.exists():
+        return [along]
+    raise_any([refusal_of_code(os.fspath(site), [str(file)])])
+    given = _given(yaml_file.read(file), home)
+    if given is None:
+        own = home / OWN_CHECKS
+        given = (str(own),) if own.is_dir() else ()
+    return [along, *given]
 
 
 def configuration_in(settings: Path) -> dict[Any, Any]:
@@ -91,6 +118,16 @@ def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
 def dictionaries(value: Any) -> list[dict[Any, Any]]:
     """The dictionaries in a list of settings.py; whatever else stands there is left to ReFrame, which refuses it."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _given(data: Any, home: Path) -> tuple[str, ...] | None:
+    """What the key has; None too where it is wrong, which is said when the site is loaded."""
+    field = TrialFile.model_fields['checks']
+    reader: TypeAdapter[tuple[str, ...] | None] = TypeAdapter(field.rebuild_annotation())
+    try:
+        return reader.validate_python(data.get('checks'), context=home) if isinstance(data, dict) else None
+    except ValidationError:
+        return None
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:

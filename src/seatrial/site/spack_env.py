@@ -15,6 +15,12 @@ _API = re.compile(r'^package_api_version = \((\d+), (\d+)\)', re.M)
 _REPOSITORY_API = re.compile(r'^\s*api:\s*v(\d+)\.(\d+)\s*$', re.M)
 
 _MPIS = {'mpich': 'MPICH', 'openmpi': 'Open MPI'}
+_INTERFACES = {
+    'fio': (('bin/fio', '--enghelp', 'libaio', 'install the headers of libaio (Debian: libaio-dev)'),),
+    'ior': (('bin/ior', '-h', 'MPIIO', 'let site.yaml name an MPI with MPI-IO'),),
+}
+"""By the package: a program, what makes it list its interfaces, one that it must have, and the remedy."""
+
 _LINKED = {'ior': ('bin/ior', 'bin/mdtest'), 'darshan-runtime': ('lib/libdarshan.so',)}
 
 Version = tuple[int, int]
@@ -133,6 +139,20 @@ def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], told: Call
                     f'{file} is linked with {library}, and the lock says {providers[0]}; make mpicc that of '
                     f'{providers[0]} (Debian: update-alternatives --config mpi) and install into another --prefix'
                 )
+    return found
+
+
+def unable(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[[str, str], str]) -> list[str]:
+    """A fault for each program that was built without an interface which checks ask for: its configure omits, and
+    does not say so, what it finds no headers of. told: what a program lists with an option, or empty"""
+    found = []
+    for hash_, spec in lock['concrete_specs'].items():
+        record = database['database']['installs'].get(hash_)
+        for name, option, word, remedy in _INTERFACES.get(spec['name'], ()) if record else ():
+            file = Path(record['path'], name)
+            said = told(str(file), option) if file.is_file() else ''
+            if said and word not in said:
+                found.append(f'{file} was built without {word}; {remedy}, and install into another --prefix')
     return found
 
 

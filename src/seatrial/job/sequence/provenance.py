@@ -95,8 +95,8 @@ def package_of(program: str) -> str:
 def beside_module(program: str, environment: Mapping[str, str]) -> str:
     """That a program, found on the PATH, is another one than that of the module loaded for it; or empty."""
     module, root = module_of(program, environment)
-    home = os.path.realpath(root)
-    if not root or os.path.commonpath([os.path.realpath(program), home]) == home:
+    ways = ((os.path.abspath(program), os.path.abspath(root)), (os.path.realpath(program), os.path.realpath(root)))
+    if not root or any(os.path.commonpath(way) == way[1] for way in ways):
         return ''
     return f'the module {module} has its program in {root}, and {program} is found before it'
 

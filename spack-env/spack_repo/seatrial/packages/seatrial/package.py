@@ -17,7 +17,7 @@ class Seatrial(Package):
 
     has_code = False  # it is the checkout that this recipe lies in
     license('Apache-2.0')
-    version('0.2.0')
+    version((TOP / 'src' / 'seatrial' / '__init__.py').read_text().split("'")[1])
     variant('engines', default=True, description='IOR, mdtest and fio, which its module then loads too')
     depends_on('python@3.10:3.13', type=('build', 'run'))
     depends_on('ior', type='run', when='+engines')
