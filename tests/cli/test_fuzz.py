@@ -146,6 +146,7 @@ LAST = "site_configuration['systems'][0]['partitions'][0]['{key}'] = {value}\n"
 
 @pytest.mark.parametrize('wrong', [None, 'odd'], ids=['null', 'unknown word'])
 @pytest.mark.parametrize('column', COLUMNS)
+@pytest.mark.slow
 def test_a_history_with_odd_values_is_skipped_with_a_reason_or_shown(command, site, repository, column, wrong):
     folder = site.folder / 'state' / 'history'
     shutil.copytree(repository / 'tests' / 'history', folder, ignore=shutil.ignore_patterns('*.py', '__pycache__'))
