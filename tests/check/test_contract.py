@@ -261,6 +261,7 @@ def followed(criterion, line):
     [['metric'], ['workload', 'check'], ['workload', 'point'], ['workload'], ['nodes'], ['partition'], ['bound']],
     ids='.'.join,
 )
+@pytest.mark.slow
 def test_whatever_key_is_left_out_the_advice_is_followed_in_one_step(able, tmp_path, keys):
     lacking = [json.loads(json.dumps(each)) for each in able]
     for each in lacking:

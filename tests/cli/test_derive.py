@@ -122,6 +122,7 @@ CONTIGUOUS, COLLECTIVE = 'sfsa-contiguous', 'sfsa-mpiio-collective'
         ),
     ],
 )
+@pytest.mark.slow
 def test_counters_that_contradict_each_other_are_refused_by_their_names(
     derive, tmp_path, source, module, counters, said
 ):

@@ -240,6 +240,7 @@ def test_a_file_where_a_session_should_be_is_named(on_site, folder):
     assert str(folder) in on_site('accept', '--judge').out
 
 
+@pytest.mark.slow
 def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
     arguments = ('verify', OTHER, f'--site={site.folder}', f'--checks={site.checks}')
     honest = peak(*arguments)
@@ -256,6 +257,7 @@ def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
 
 
 @pytest.mark.parametrize('name', ['plan.json', 'session.json', 'protocol.json', 'contract.yaml', 'index.html'])
+@pytest.mark.slow
 def test_a_file_of_a_bundle_that_unpacks_to_much_more_takes_no_memory(bundle, peak, name):
     honest = peak('verify', bundle)
     files = contents(bundle)
@@ -276,6 +278,7 @@ def test_a_file_of_a_bundle_that_unpacks_to_much_more_takes_no_memory(bundle, pe
 
 
 @pytest.mark.parametrize('line', ['a  {}\n', '0' * 64 + '  {}\n', '\n'], ids=['short', 'whole', 'empty'])
+@pytest.mark.slow
 def test_a_manifest_without_end_takes_no_memory(tmp_path, peak, line):
     file = tmp_path / 'bundle.zip'
     with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
@@ -285,6 +288,7 @@ def test_a_manifest_without_end_takes_no_memory(tmp_path, peak, line):
     assert memory < 100 * 1024 + ROOM
 
 
+@pytest.mark.slow
 def test_an_archive_of_files_without_end_takes_no_memory(tmp_path, peak):
     file = tmp_path / 'bundle.zip'
     with zipfile.ZipFile(file, 'w') as archive:

@@ -153,6 +153,7 @@ def rewritten(site, repository):
 
 @pytest.mark.parametrize('wrong', [None, 'odd'], ids=['null', 'unknown word'])
 @pytest.mark.parametrize('column', COLUMNS)
+@pytest.mark.slow
 def test_a_history_with_odd_values_is_skipped_with_a_reason_or_shown(command, site, rewritten, column, wrong):
     rows = rewritten(
         lambda rows: pl.lit(wrong if rows.schema[column] == pl.String else None, rows.schema[column]).alias(column)

@@ -435,6 +435,7 @@ def with_lines(trial, lines):
 
 
 @pytest.mark.parametrize(('profile', 'time_s'), [('nightly', 3 * 3600), ('acceptance', 16 * 3600)])
+@pytest.mark.slow
 def test_the_lines_for_what_was_cut_give_the_plan_that_was_shown(pelagia, profile, time_s):
     first = pelagia(f'--profile={profile}', f'--fit={time_s}')
     assert first['cuts'] and first['trials']

@@ -223,6 +223,7 @@ def test_a_file_that_no_session_has_written_is_not_read_into_memory(tmp_path):
     assert [why for _, why in skipped(tmp_path)] == ['it has more than 256 MiB']
 
 
+@pytest.mark.slow
 def test_a_few_bytes_that_stand_for_millions_of_rows_are_not_unpacked(tmp_path, frame):
     many = pl.concat([frame.head(1)] * 1000).lazy()
     write(tmp_path, SESSION, pl.concat([many] * 1000).collect())

@@ -68,8 +68,7 @@ def schedule(
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
             command = [installed('seatrial'), 'schedule', *choices, '--now']
-            asked = SessionOptions(site.folder, profile, checks)
-            session, cases = open_session(asked, load_checks(*checks))
+            session, cases = open_session(SessionOptions(site.folder, profile, checks), load_checks(*checks))
             plans = [plan_of(session, declared, case) for declared, case in cases]
             notes = refuse(site, plans, beyond_schedule(site, profile, plans))
             order = order_of(site, profile, plans, command, form, at)

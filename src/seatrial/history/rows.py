@@ -175,9 +175,8 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
         'value': launches.filter(usable).group_by('_of').agg(pl.col('value').mean()),
         'launches': launches.group_by('_of').agg(launches=pl.col('started').count().cast(pl.Int64)),
     }
-    for name in figures:
-        if name in columns:
-            found = found.join(figures[name].collect(), on='_of', how='left', maintain_order='left')
+    for name in figures.keys() & set(columns):
+        found = found.join(figures[name].collect(), on='_of', how='left', maintain_order='left')
     return found.select(columns)
 
 

@@ -154,14 +154,14 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
     earlier, later = (_of_sessions([each.logs[side] for each in members]) for side in (0, 1))
     if paired:
         return _of_pairs({name: later[name] - own for name, own in earlier.items() if name in later})
-    before, after = list(earlier.values()), list(later.values())
-    log, sessions = fmean(after) - fmean(before), (len(before), len(after))
+    sides = [(side.values(), fmean(side.values())) for side in (earlier, later)]
+    log, sessions = sides[1][1] - sides[0][1], (len(earlier), len(later))
     df = sum(sessions) - 2
     if not df:
         error, df = _of_repetitions(members)
         return _Difference(log, error, df, sessions)
-    spread = math.fsum(_squares(before) + _squares(after)) / df
-    error = math.sqrt(spread * (1 / len(before) + 1 / len(after)))
+    spread = math.fsum((value - mean) ** 2 for values, mean in sides for value in values) / df
+    error = math.sqrt(spread * (1 / len(earlier) + 1 / len(later)))
     return _Difference(log, error, df, sessions, _drift(earlier, later))
 
 
@@ -171,11 +171,6 @@ def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
         return logs[0]
     found = by_key(pair for own in logs for pair in own.items())
     return {name: _mean(values) for name, values in found.items()}
-
-
-def _squares(values: Sequence[float]) -> list[float]:
-    mean = fmean(values)
-    return [(value - mean) ** 2 for value in values]
 
 
 def _drift(before: Mapping[str, float], after: Mapping[str, float]) -> float:

@@ -148,10 +148,9 @@ def _systems(site: Site, profile: str) -> list[str]:
 
 def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collection[Case]) -> list[str]:
     """Why these cases are not an acceptance of the whole system; nothing under other profiles."""
-    if session.profile.name != ACCEPTANCE.name:
-        return []
+    checks = declared.values() if session.profile.name == ACCEPTANCE.name else ()
     whole = replace(session, only=())
-    missing = [case for each in declared.values() for case in cases_of(whole, each) if case not in chosen]
+    missing = [case for each in checks for case in cases_of(whole, each) if case not in chosen]
     if not missing:
         return []
     referenced = {case for profile, case in session.references if profile == session.profile.name}

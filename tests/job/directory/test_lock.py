@@ -125,18 +125,12 @@ def test_a_stale_lock_is_reported_with_the_remedy_and_not_taken_over(state, ende
     assert Path(path_in(state)).read_bytes() == before
 
 
-@pytest.mark.parametrize('content', ['', '{', '[]', '{"format": 1}', '[' * 50000, None])
+@pytest.mark.parametrize('content', ['', '{', '[]', '{"format": 1}', '[' * 50000, None, 'no end'])
 def test_a_lock_file_that_cannot_be_read_is_held_by_somebody(state, content):
     os.mkdir(os.path.join(state, 'locks'))
     os.mkfifo(path_in(state)) if content is None else Path(path_in(state)).write_text(content)
-    with pytest.raises(LockHeld):
-        acquire(state, STORAGE, 'a')
-
-
-def test_a_lock_file_of_any_size_is_not_read_into_memory(state):
-    os.mkdir(os.path.join(state, 'locks'))
-    Path(path_in(state)).touch()
-    os.truncate(path_in(state), 2**40)
+    if content == 'no end':
+        os.truncate(path_in(state), 2**40)  # more than any memory holds
     with pytest.raises(LockHeld):
         acquire(state, STORAGE, 'a')
 
