@@ -83,11 +83,11 @@ def init(folder: Path, check: str | None) -> int:
 def _begin_check(home: Path, name: str) -> int:
     """Write the file of a check for a site to go on from. Raises UsageError, CheckError."""
     folders = [Path(each) for each in check_folders(home)]
-    if not re.fullmatch('[A-Z][A-Za-z0-9]*', name) or name in load_checks(*folders):
+    if not re.fullmatch('[A-Z][A-Za-z0-9]*', name) or name in load_checks(*filter(Path.is_dir, folders)):
         raise click.UsageError(
             f'{shown(name)} is the name of a check already, or none of a class; write one as ReadBack'
         )
-    own = next((each for each in folders[1:] if each.is_relative_to(home)), home / OWN_CHECKS)
+    own = folders[1] if folders[1:] else home / OWN_CHECKS
     file = own / 'own' / f'{re.sub("(?<!^)(?=[A-Z])", "_", name).lower()}.py'
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open('x', encoding='utf-8') as stream:

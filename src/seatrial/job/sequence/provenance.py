@@ -76,8 +76,8 @@ def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
-    """The loaded module that is called as the package of a program, any case, and the folder of it: as in
-    IOR_ROOT of Spack's modules, or EBROOTIOR of EasyBuild's. Each is empty where it is not known."""
+    """The loaded module whose name is the package of a program (in any case), and where it has that: Spack's
+    modules name it in IOR_ROOT, EasyBuild's in EBROOTIOR. Each is empty where it is not known."""
     package = package_of(program)
     for module in environment.get('LOADEDMODULES', '').split(':'):
         if package in module.lower().split('/'):
