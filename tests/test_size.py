@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 53_450, 62_620, 792
+SOURCE_LINES, TEST_LINES, FILES = 54_590, 63_150, 790
 
 
 def tracked(repository, *paths):

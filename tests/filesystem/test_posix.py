@@ -84,7 +84,7 @@ def test_the_default_quota_of_xfs_is_not_one_of_root():
     assert parse_quota(BOTH.replace('1234', '0').replace('gid 50', 'gid 0'), 0, 0) == Capacity(None, None)
 
 
-@pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])
+@pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'glusterfs'])
 def test_a_type_without_layouts_refuses_them_before_during_and_after_with_its_reason(type, tmp_path):
     driver, wide = by_type(type), striped('wide', stripe_count=-1)
     assert driver.layout_fault(Layout(), str(tmp_path)) is driver.set_layout(str(tmp_path), Layout()) is None

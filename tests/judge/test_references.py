@@ -66,7 +66,7 @@ def test_the_interval_decides_and_the_mean_stands_beside_it(around, reference, m
             'undecided',
             'is inside, as far as those sessions differ; its 90 % interval 89.594 to 90.81',
         ),
-        (89.8, 'undecided', 'undecided', 'is not wholly'),
+        (89.8, 'undecided', 'undecided', 'crosses the bound'),
         (80.0, 'outside', 'outside', ''),
     ],
 )

@@ -149,7 +149,7 @@ def test_no_text_of_metadata_changes_the_structure_of_the_page(make, plain, text
 
 
 def test_the_page_says_how_tasks_were_bound_and_which_cores_a_numa_node_has(plain):
-    assert 'Binding aaz cores of the NUMA nodes of haaz: aaz; 2-3' in plain['data'].said
+    assert 'tasks ran on aaz cores of the NUMA nodes of haaz: aaz; 2-3' in plain['data'].said
 
 
 def test_ids_are_unique_and_every_link_leads_to_one(seen):
