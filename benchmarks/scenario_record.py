@@ -16,14 +16,14 @@ from typing import cast
 
 from harness import machine, run
 
-from seatrial.engine.posixops.scenario_figures import VERIFIED, ScenarioRow, bound_s, figures, line_of_row
+from seatrial.engine.posixops.scenario_figures import ScenarioRow, bound_s, figures, line_of_row
 from seatrial.model.action import Step, line_of_step
 from seatrial.model.codec import to_json
 from seatrial.model.point import Point
 from seatrial.model.units import BINARY
 from seatrial.report.drawing.scenario_course import courses
 from seatrial.report.evidence import CaseEvidence
-from seatrial.workload.scenario import scenario
+from seatrial.workload.scenario import VERIFIED, scenario
 
 ACTIONS, AWAY_S, BEFORE_S = 6, 120.0, 3600.0
 RATE, SIZE = 400, 65536  # acknowledged operations a second, and their bytes

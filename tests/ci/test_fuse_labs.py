@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from fuse_lab import CANNOT, CEPH, GLUSTER, FuseLab
-from slurm_lab import traces_of
+from slurm_lab import traces_of, wait_for
 
 needs_gluster = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 needs_ceph = pytest.mark.needs('ceph-osd', 'ceph-fuse')
@@ -171,7 +171,7 @@ def test_its_own_command_line_changes_the_volume(made):
 @ceph_alone
 def test_its_own_command_line_sees_three_osds_and_one_replica(made):
     made.up()
-    assert '3 osds: 3 up' in made.run('ceph', 'osd', 'stat').stdout
+    wait_for('all OSDs are up', lambda: '3 osds: 3 up' in made.run('ceph', 'osd', 'stat').stdout)
     assert made.run('ceph', 'osd', 'pool', 'get', 'data', 'size').stdout == 'size: 1\n'
     assert made.run('ceph', 'no', 'such', 'command').returncode != 0
 

@@ -94,6 +94,7 @@ def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio):
     LocalSite(tmp_path / 'site', trial(engines=engines, tasks=1, more='bytes_per_task: 1MiB'))
     assert run(gitlab_script()) == 0
     assert {file.name for file in (tmp_path / 'seatrial-report').iterdir()} == {
+        'commands.txt',
         'index.html',
         'junit.xml',
         'summary.md',

@@ -87,7 +87,7 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(site, tmp_path):
     assert waived.returncode == 10, waived.stdout + waived.stderr
     wanted = {'1': 'PASS', '2': 'FAIL', '3': 'INCONCLUSIVE', '4': 'INCONCLUSIVE (waived)'}
     assert verdicts(waived.stdout) == wanted
-    assert 'a second allocation shows the noise' in waived.stdout
+    assert 'a second one shows how allocations differ' in waived.stdout
     page = (tmp_path / 'state' / 'acceptance' / 'protocol.html').read_text()
     assert 'No failover before October.' in page
     # All three are judged by one allocation, of which there is one session.

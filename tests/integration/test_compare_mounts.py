@@ -12,7 +12,7 @@ from local_site import SEATRIAL, LocalSite, trial
 TRIAL = trial(
     'EmptyFiles',
     '[posixops]',
-    'type: posix, path: mount/trials',
+    'type: posix, path: {path}',
     'bytes: 100MiB, inodes: 5000',
     more='files_per_task: 100, budget: 1s',
 )
@@ -90,7 +90,8 @@ def mounted(tmp_path_factory):
     for name, mount in MOUNTS.items():
         folder = home / name
         (folder / 'mount').mkdir(parents=True)
-        sites[name] = LocalSite(folder, TRIAL.replace('state: state', 'state: ../state'))
+        own = TRIAL.replace('state: state', 'state: ../state')
+        sites[name] = LocalSite(folder, own.replace('{path}', f'{folder}/mount/trials'))
         own = mount.replace('-o loop', '-o loop,sync').format(point=folder / 'mount', image=image)
         script += [own, f'mkdir -p {folder}/mount/trials']
     script = '; '.join([*script, 'exec "$@"'])

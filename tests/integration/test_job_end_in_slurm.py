@@ -87,9 +87,9 @@ def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, hangs):
     wait_for('the preempted job has gone', lambda: slurm.jobs() == [urgent.strip()])
 
 
-def test_a_job_that_is_suspended_after_its_begin_does_not_wait_in_the_queue(slurm, fio):
-    order(fio, ('measured', {'seconds': 0.5}))
-    running = slurm.site(fio, queue_limit='5s').begin()
+def test_a_job_that_is_suspended_after_its_begin_does_not_wait_in_the_queue(slurm, hangs):
+    order(hangs, ('measured', {'seconds': 0.5}))
+    running = slurm.site(hangs, queue_limit='5s').begin()
     job = running.measuring()
     slurm.ask('scontrol', 'suspend', job)
     time.sleep(8.0)  # longer than the queue_limit, and for several questions of ReFrame

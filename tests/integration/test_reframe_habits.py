@@ -27,6 +27,7 @@ class Hello(rfm.RunOnlyRegressionTest):
     sanity_patterns = sn.assert_true(True)
 """
 SMOKE, NIGHTLY, FILES = 'Writes 1n/smoke', 'Writes 1n/nightly', 'Files 1n/smoke'
+SITE = 'site-config/site'
 
 
 @pytest.fixture(scope='module')
@@ -36,11 +37,11 @@ def home(tmp_path_factory, make_stub_fio):
     fio = make_stub_fio(home / 'stubs', ('measured', {'seconds': 0.5}))
     text = trial('Writes', engines=f'[{{name: fio, program: {fio}}}, posixops]', more='profiles: [smoke, nightly]')
     more = '  - {checks: [Files], partitions: [local:default], file_systems: [scratch], nodes: [1],'
-    for folder in ('site-config/site', 'checks/access', 'other'):
+    for folder in (f'{SITE}/checks/access', 'other'):
         (home / folder).mkdir(parents=True)
-    LocalSite(home / 'site-config' / 'site', f'{text}{more} profiles: [smoke]}}\n')
-    (home / 'checks' / 'access' / 'data.py').write_text(CHECKS)
-    (home / 'checks' / 'access' / 'metadata.py').write_text(METADATA)
+    LocalSite(home / SITE, f'{text}{more} profiles: [smoke]}}\n')
+    (home / SITE / 'checks' / 'access' / 'data.py').write_text(CHECKS)
+    (home / SITE / 'checks' / 'access' / 'metadata.py').write_text(METADATA)
     (home / 'other' / 'hello.py').write_text(OTHER)
     return home
 
@@ -50,7 +51,7 @@ def reframe(home):
     """A call of ReFrame on the site, which has ended."""
 
     def run(*words):
-        settings = f'--config-file={home / "site-config" / "site" / "settings.py"}'
+        settings = f'--config-file={home / SITE / "settings.py"}'
         argv = [str(Path(sys.executable).with_name('reframe')), settings, '--nocolor', *words]
         return subprocess.run(argv, capture_output=True, text=True, cwd=home, timeout=300)
 
@@ -138,7 +139,7 @@ def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_pat
 def ran(home, reframe):
     """The output of a run beside another suite, each check twice, and ReFrame's entries of it by their class."""
     report = home / 'report.json'
-    paths = [f'--checkpath={home / name}' for name in ('checks', 'other')]
+    paths = [f'--checkpath={home / name}' for name in (f'{SITE}/checks', 'other')]
     values = [
         word for each in ('profile=smoke', 'transfer_size=512KiB', 'bytes_per_task=1MiB') for word in ('-S', each)
     ]

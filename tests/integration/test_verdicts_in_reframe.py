@@ -193,7 +193,10 @@ def test_the_session_is_as_bad_as_its_worst_case_and_all_counts_are_printed_and_
     status, output, folder = session
     assert (status, begun['plain'][0], results_of(folder)['verdict']) == (11, 1, 'INVALID')
     (metric,) = cases['Uneven']['metrics']
-    assert (metric['verdict'], ' until the time budget was exhausted: +-' in metric['why']) == ('MEASURED', True)
+    assert (metric['verdict'], ' until the time budget was exhausted: its interval is +-' in metric['why']) == (
+        'MEASURED',
+        True,
+    )
     counts = Counter(VERDICTS.values())
     assert results_of(folder)['counts'] == counts
     last = next(line for line in output.splitlines() if line.startswith(f'  {counts["MEASURED"]} MEASURED'))
@@ -208,7 +211,9 @@ def test_a_read_that_is_too_short_takes_nothing_from_the_valid_write_of_its_poin
 def test_a_night_ends_when_more_repetitions_would_not_help_it(cases):
     (metric,) = cases['Settled']['metrics']
     assert (metric['verdict'], len(metric['values'])) == ('MEASURED', 3)
-    assert metric['why'].startswith('3 valid repetitions; more would not help, nights differ by 10 %: +-')
+    assert metric['why'].startswith(
+        '3 valid repetitions; more would not help, nights differ by 10 %: its interval is +-'
+    )
 
 
 def test_each_case_is_shown_as_it_ends(session):

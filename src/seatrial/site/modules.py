@@ -48,7 +48,8 @@ def _environment(environments: list[dict[Any, Any]], name: str, partition: str) 
     """The entry of that name for the partition, else for its system, else for all."""
     for wanted in (partition, partition.partition(':')[0], '*'):
         for each in environments:
-            if each.get('name') == name and wanted in each.get('target_systems', ['*']):
+            systems = each.get('target_systems', ['*'])
+            if each.get('name') == name and isinstance(systems, list) and wanted in systems:
                 return each
     return {}
 
