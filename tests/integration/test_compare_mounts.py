@@ -36,8 +36,8 @@ SESSIONS = {
 def compared(tmp_path_factory):
     """What `compare` finds between sessions of two labels, each of which is measured when it is first asked for."""
     home = tmp_path_factory.mktemp('site')
-    site = LocalSite(home, TRIAL)
     point, image = home / 'mount', home / 'image'
+    site = LocalSite(home, TRIAL.replace('{path}', f'{point}/trials'))
     point.mkdir()
     with open(image, 'wb') as stream:
         stream.truncate(256 << 20)

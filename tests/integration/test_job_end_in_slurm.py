@@ -95,7 +95,9 @@ def test_a_job_that_is_suspended_after_its_begin_does_not_wait_in_the_queue(slur
     time.sleep(8.0)  # longer than the queue_limit, and for several questions of ReFrame
     slurm.ask('scontrol', 'resume', job)
     ended = running.ended()
-    assert (ended.case['verdict'] == 'INCOMPLETE', ended.output.count('queue_limit')) == (False, 0), ended.output
+    assert (ended.case['verdict'] == 'INCOMPLETE', ended.output.count('longer than the queue_limit')) == (False, 0), (
+        ended.output
+    )
 
 
 @pytest.fixture

@@ -241,7 +241,7 @@ def adopt(home):
     """`seatrial adopt` of a report, which has ended."""
 
     def run(*reports):
-        argv = [SEATRIAL, 'adopt', f'--site={home / "site-config" / "site"}', f'--checks={home / "checks"}', *reports]
+        argv = [SEATRIAL, 'adopt', f'--site={home / SITE}', *reports]
         return subprocess.run(argv, capture_output=True, text=True)
 
     return run
