@@ -1,4 +1,4 @@
-"""Contention: what tasks want of one file at once, or of the file system with many files open, call by call."""
+"""Contention: many tasks use one file at once, or hold many files open; each call is timed."""
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
@@ -41,7 +41,7 @@ _TITLES = {APPEND: 'appends to a shared log', LOCK: 'lock contention', OPEN: 'ma
 
 
 class Contention(Semantics):
-    """One launch, whose calls are timed one by one. What POSIX guarantees of them is a fact beside the figures."""
+    """One launch, whose calls are timed one by one. POSIX guarantees of these calls are facts beside the figures."""
 
     name = 'contention'
     words = 'contention'
@@ -93,7 +93,7 @@ class Contention(Semantics):
 
 
 def calls_of(point: Point) -> int:
-    """Of each task, in one phase."""
+    """Calls of each task in one phase."""
     if OPEN in point.phases:
         return ROUNDS * point.tree.files_per_directory
     return max(LEAST, point.data.working_set // point.data.transfer_size // max(1, point.tasks))
