@@ -141,8 +141,7 @@ class Access(Kind):
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """A task moves at least one transfer, and only whole ones; MAX_ROUNDED of a written share may be left over.
-        """
+        """At least one transfer a task, and only whole ones; MAX_ROUNDED of a written share may be left over."""
         chosen = (pinned or effort.first_bytes) if point.scales else 0
         share = chosen or point.data.bytes_per_task
         rest = 0 if chosen and not pinned else share % point.data.transfer_size

@@ -12,8 +12,7 @@ STONE_WALL = '_stonewall'  # how the metric ends that does not wait for the last
 
 
 def file_reuse(phases: Sequence[str], bytes_per_task: Union[int, str] = '1GiB', tasks: int = 0, **more: Any) -> Point:
-    """Files used again, one a task; phases: of those of Reuse, in this order, 'write' first. more: as of data_access.
-    """
+    """Files used again, one a task; phases: of Reuse, in this order, 'write' first. more: as of data_access."""
     own = data_access('multiple', operations=phases, bytes_per_task=bytes_per_task, tasks=tasks, **more)
     return own._replace(kind='reuse')
 

@@ -51,8 +51,8 @@ class Sweep(_Sweep):
 
     axis:   a name of AXES
     values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
-    whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the parameters in which it
-    differs; of 'ost', 'mdt', 'brick', 'node', 'action' and 'tunable' none: the site has them
+            whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the parameters in which
+            it differs; of 'ost', 'mdt', 'brick', 'node', 'action' and 'tunable' none: the site has them
     """
 
     __slots__ = ()

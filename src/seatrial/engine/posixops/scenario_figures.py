@@ -1,4 +1,4 @@
-"""What the course of a scenario comes to: pure functions over the tasks' rows and the transcript of the actions.
+"""The figures of a scenario: pure functions over the tasks' rows and the transcript of the actions.
 
 before:   from the beginning to the first start
 during:   from the beginning of each start to the end of its undo
@@ -74,7 +74,7 @@ def file_of(rank: int) -> str:
 
 
 def bound_s(point: Point, at_s: float) -> float:
-    """The end of the row that begins then."""
+    """The end of the row that begins at at_s."""
     if point.time.duration_s <= SHORT_S:
         return at_s + 1.0
     near = [each for each in point.actions if each.at_s - AHEAD_S <= at_s + MINUTE_S]
@@ -84,7 +84,7 @@ def bound_s(point: Point, at_s: float) -> float:
 
 
 def line_of_row(row: ScenarioRow) -> str:
-    """As a task prints it; what is empty at its end is left out."""
+    """The row as a task prints it, without empty values at its end."""
     values = list(row)
     while not values[-1]:
         values.pop()
@@ -92,7 +92,6 @@ def line_of_row(row: ScenarioRow) -> str:
 
 
 def row_of(line: str) -> ScenarioRow:
-    """The row in a line. Raises ValueError."""
     values = json.loads(line)
     empty: Tuple[Any, ...] = (0.0, 0.0, 0, 0, 0.0, {}, {}, ())
     if not isinstance(values, list) or not 1 <= len(values) <= len(empty):
@@ -108,7 +107,7 @@ def row_of(line: str) -> ScenarioRow:
 
 
 def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Totals:
-    """The rows of every task, by rank, added up. Raises EngineError T8 for a line that is none."""
+    """The sum of the rows of all tasks. Raises EngineError T8 for a line that is no row."""
     bytes_at: Dict[int, float] = {}
     latencies: Dict[int, int] = {}
     errors, gaps, longest_s, verified = [], [], 0.0, 0
@@ -136,7 +135,7 @@ def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Tota
 
 
 def windows_of(point: Point, text: Optional[str]) -> List[Window]:
-    """The actions as they took place. Raises EngineError A1 where that is not as planned."""
+    """The actions as they took place. Raises EngineError A1 where they differ from the plan."""
     transcript = transcript_of(text or '')
     if transcript is None:
         raise EngineError('A1', 'nobody carried the actions out')
@@ -173,7 +172,7 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
 def figures(
     point: Point, tasks: Sequence[Iterable[str]], hosts: Sequence[str], transcript: Optional[str]
 ) -> Tuple[Tuple[Metric, ...], Course]:
-    """The metrics, and how it went. hosts: of each task. Raises EngineError: A1 of the actions; T8; T12; F1 an error
+    """The metrics and the course. hosts: of each task. Raises EngineError: A1 of the actions; T8; T12; F1 an error
     that no action explains."""
     windows = windows_of(point, transcript)
     totals = totals_of(tasks, windows)
@@ -233,7 +232,7 @@ def _course(point: Point, totals: Totals, wanted: float, windows: Sequence[Windo
 
 
 def _recovery(windows: Sequence[Window], recovered: Sequence[Optional[float]], ends: Sequence[float]) -> Metric:
-    """The longest; where one was not seen, the longest time in which one did not come."""
+    """The longest recovery; where one was not seen, the longest time for which it was missing."""
     lost = [(end_s - each.end_s, each.name) for each, found, end_s in zip(windows, recovered, ends) if found is None]
     if not lost:
         longest_s = max(found or 0.0 for found in recovered)
@@ -244,7 +243,7 @@ def _recovery(windows: Sequence[Window], recovered: Sequence[Optional[float]], e
 
 
 def _rate(totals: Totals, spans: Sequence[Tuple[float, float]]) -> float:
-    """B/s of the whole seconds inside these; of the second that a span cuts, its part."""
+    """B/s of the whole seconds inside these spans; a second that a span cuts counts in part."""
     moved = seconds = 0.0
     for start, end in spans:
         for second in range(int(start), math.ceil(end)):
@@ -255,7 +254,7 @@ def _rate(totals: Totals, spans: Sequence[Tuple[float, float]]) -> float:
 
 
 def _recovered_s(totals: Totals, undone_s: float, end_s: float, before: float) -> Optional[float]:
-    """Seconds from the end of the undo; None where it did not come back."""
+    """Seconds from the end of the undo until throughput was back; None where it was not."""
     first = undone_s
     while first + SMOOTH_S <= end_s:
         if _rate(totals, [(first, first + SMOOTH_S)]) >= RECOVERED * before:
@@ -290,7 +289,7 @@ def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, 
 
 
 def _p99(totals: Totals) -> float:
-    """Seconds, the upper end of the step; never more than the longest operation."""
+    """The 99th percentile in seconds, by the upper end of its class; never more than the longest operation."""
     left = 0.01 * sum(totals.latencies.values())
     for key in sorted(totals.latencies, reverse=True):
         left -= totals.latencies[key]
