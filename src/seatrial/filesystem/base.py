@@ -149,7 +149,7 @@ class Driver:
     alike: Optional[Layout] = None
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """True if two mounts of the type have one storage, by their sources; a source as that of tmpfs names nothing."""
+        """True if two mounts of the type have one storage, by their sources; one such as tmpfs's names nothing."""
         return one.source == other.source and (one.source.startswith('/') or ':' in one.source)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:

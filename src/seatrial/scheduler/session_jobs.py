@@ -40,29 +40,27 @@ class SessionJob(NamedTuple):
 
     @property
     def words(self) -> str:
-        """'job 12 of session 20261121T020638-9f3a1c, running on n1'."""
         where = f' on {self.nodes}' if self.nodes else ''
         return f'job {self.id} of session {self.session}, {self.state.lower()}{where}'
 
 
 def comment_option(session: str) -> str:
-    """The option of sbatch that marks a job as the session's, so that it can be found when its session is dead."""
     return f'--comment={COMMENT}{session}'
 
 
 def has_queue(site: Site) -> bool:
-    """Whether the site's jobs are Slurm's, and Slurm can be asked from here."""
+    """True if the site's jobs are Slurm's, and Slurm can be asked from here."""
     return shutil.which('squeue') is not None and submits_to_slurm(site)
 
 
 def submits_to_slurm(site: Site) -> bool:
-    """Whether one of the partitions that the site's trials name has jobs of Slurm."""
+    """True if a partition of the site's trials has jobs of Slurm."""
     partitions = partitions_in(site.folder / SETTINGS_FILE)
     return any(partitions.get(name, {}).get('scheduler') in SLURM for name in site.trial_file.partitions)
 
 
 def has_one_queue(site: Site) -> bool:
-    """Whether squeue, asked here, shows the jobs of all partitions: none of them submits to another cluster."""
+    """True if squeue on this host shows the jobs of all partitions: none of them submits to another cluster."""
     partitions = partitions_in(site.folder / SETTINGS_FILE)
     access = [str(option) for name in site.trial_file.partitions for option in partitions[name].get('access', ())]
     return not any(option.startswith(('-M', '--cluster')) for option in access)
@@ -76,7 +74,7 @@ def jobs_of_sessions(site: Site) -> list[SessionJob]:
 
 
 def read_jobs(text: str, user: int, alive: Callable[[str], str | None]) -> list[SessionJob]:
-    """What squeue has printed of jobs in _FORMAT; those of other users and without a session's mark are left out."""
+    """Jobs in squeue's output in _FORMAT; those of other users and without a session's mark are left out."""
     found = []
     for line in text.splitlines():
         fields = line.split('|', 4)
@@ -114,7 +112,7 @@ def cancel(
 
 
 def cancel_all(screen: Console, site: Site, session: str) -> None:
-    """Cancel what the session still has in the queue, as where ReFrame lost sight of it, and wait for its end."""
+    """Cancel the session's jobs in the queue, such as one that ReFrame lost sight of, and wait for their end."""
     if not has_queue(site):
         return
     end = time.monotonic() + ASK_S

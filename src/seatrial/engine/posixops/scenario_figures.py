@@ -42,20 +42,16 @@ AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
 
 
 class ScenarioRow(NamedTuple):
-    """A task from at_s on, seconds since the load began. operations, bytes_moved: acknowledged.
-
-    errors: failed calls by errno. latencies: how many operations took 2 ** (key / LATENCY_STEPS) microseconds or
-    more. gaps: without any that was acknowledged, that ended here.
-    """
+    """A task from at_s on, in seconds since the load began; operations and bytes that were acknowledged."""
 
     at_s: float
     length_s: float
     operations: int
     bytes_moved: int
     longest_s: float
-    errors: Dict[str, int]
-    latencies: Dict[str, int]
-    gaps: Tuple[Tuple[float, float], ...]
+    errors: Dict[str, int]  # failed calls by errno
+    latencies: Dict[str, int]  # operations that took 2 ** (key / LATENCY_STEPS) microseconds or more, by key
+    gaps: Tuple[Tuple[float, float], ...]  # without an acknowledged operation, that ended here
 
 
 class Totals(NamedTuple):
