@@ -59,16 +59,15 @@ class Complaint(NamedTuple):
 
 
 class IorSummary(NamedTuple):
-    """All output of one launch of IOR. machine: the host name of the first rank, the only one that IOR tells;
-    tasks_per_node is that of its node; nodes are counted by shared memory."""
+    """All output of one launch of IOR."""
 
     version: str
     command_line: str
-    machine: str
+    machine: str  # host name of the first rank, the only one that IOR tells
     setup: Dict[str, Any]  # by IOR's own names, as of setup_of
-    nodes: int
+    nodes: int  # counted by shared memory
     tasks: int
-    tasks_per_node: int
+    tasks_per_node: int  # of the first rank's node
     # by IOR's own names the rows of the repetitions, and those over all of them: s, MiB/s, MiB, exactly as printed
     results: Tuple[Dict[str, Any], ...]
     totals: Tuple[Dict[str, Any], ...]

@@ -72,13 +72,12 @@ class MdtestSummary(NamedTuple):
 
 
 class RankRow(NamedTuple):
-    """One row of the per-rank file: the rate (operations a second) and seconds of each operation that ran. rank is
-    None for the row of all ranks, whose seconds include the barrier; in 4.0.0 some of its rates are the first rank's.
-    """
+    """One row of the per-rank file."""
 
+    # None: all ranks, with the barrier in the seconds; in 4.0.0 some of its rates are the first rank's
     rank: Optional[int]
     entries: Optional[int]
-    figures: Dict[str, Tuple[float, float]]
+    figures: Dict[str, Tuple[float, float]]  # rate (op/s) and seconds of each operation that ran
 
 
 class Mdtest(Engine):
@@ -284,7 +283,6 @@ _FIGURE = re.compile(r'-?(?:\d+\.\d{3}|inf|nan)\Z', re.ASCII)
 
 
 def _operation(metric: str) -> str:
-    """'File creation' of 'file_create'."""
     entry, act = metric.split('_')
     return f'{entry.capitalize()} {_ACTS.get(act, act)}'
 

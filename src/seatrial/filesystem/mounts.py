@@ -16,7 +16,6 @@ class Mount(NamedTuple):
     options: str
 
     def said(self) -> str:
-        """One line, as mount(8) prints it."""
         return f'{self.source} on {self.point} type {self.type} ({self.options})'
 
 

@@ -40,7 +40,6 @@ class Nfs(Mounted):
     no_layout = 'no layout: the server decides where a file lies'
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """Compares the servers, whatever they export."""
         return one.source.partition(':/')[0] == other.source.partition(':/')[0]
 
     def targets(self, path: str) -> Targets:

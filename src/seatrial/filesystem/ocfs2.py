@@ -35,6 +35,5 @@ class Ocfs2(Mounted):
         return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> Exchanged:
-        """Bytes that this node has read from the disk and written to it, for all processes."""
         found = self.meter(path).look(ANSWER_S)
         return Exchanged(found.get(READ), found.get(WRITTEN))

@@ -26,7 +26,6 @@ class Layout(NamedTuple):
 
 
 def target_name(kind: str, number: int) -> str:
-    """A target's name in points and records: 'ost0003'."""
     return f'{kind.lower()}{number:04d}'
 
 

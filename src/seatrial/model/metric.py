@@ -133,7 +133,6 @@ class Measurement(NamedTuple):
 
 
 def percentile_name(share: float) -> str:
-    """'p99.9' for 0.999."""
     return f'p{100 * share:.10g}'
 
 

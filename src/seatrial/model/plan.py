@@ -52,12 +52,7 @@ class Monitor(NamedTuple):
 
 class Target(NamedTuple):
     """The file system under test, as one job sees it: keys of trial.yaml (docs/site-config.md) and words of its type.
-
-    Sizes in bytes, times in seconds; None is undeclared or unknown, empty is none.
-    osts, mdts, bricks: how many targets the site has
-    listed:            of these kinds, those that the site lists by their numbers: it leaves the others out
-    no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real
-    """
+    Sizes in bytes, times in seconds; None is undeclared or unknown, empty is none."""
 
     name: str
     type: str
@@ -72,14 +67,14 @@ class Target(NamedTuple):
     compresses: Optional[bool] = None
     server_cache_bytes: Optional[int] = None
     fast_tier_bytes: Optional[int] = None
-    osts: Optional[int] = None
+    osts: Optional[int] = None  # number of the site's targets, as are mdts and bricks
     mdts: Optional[int] = None
-    no_layout: str = ''
-    tried: str = ''
+    no_layout: str = ''  # the reason why no layout can be set; this and `tried` come from the type's driver
+    tried: str = ''  # where the driver was measured for real
     deduplicates: Optional[bool] = None
     telemetry: Tuple[str, ...] = ()
     monitors: Tuple[Monitor, ...] = ()
-    listed: Tuple[str, ...] = ()
+    listed: Tuple[str, ...] = ()  # targets that the site lists by their numbers: it leaves others of their kind out
     bricks: Optional[int] = None
     to_be_filled: str = ''
     targets_may_be_away: bool = False
@@ -107,20 +102,17 @@ class EngineChoice(NamedTuple):
 
 
 class StoppingRule(NamedTuple):
-    """When a point has been repeated enough (Boito et al. 2009, "90 % confidence, 10 % error, 4 runs"): the two-sided
-    t interval at `confidence` is within `max_relative_error` of the mean, after `minimum` to `maximum` repetitions.
-    `extra` fixed ones follow, for intervals at which one stops cover too seldom.
-    budget_s: no launch starts later. fixed: no interval is asked for (smoke tests). between: the relative noise
-    between nights, to which this night's error need add little (rules/stopping.py); 0: precision alone decides.
-    """
+    """Repeat until the two-sided t interval at `confidence` is within `max_relative_error` of the mean, `minimum` to
+    `maximum` times (Boito et al. 2009: "90 % confidence, 10 % error, 4 runs")."""
 
     max_relative_error: float
     minimum: int = 4
     maximum: int = 20
-    extra: int = 2
+    extra: int = 2  # fixed ones follow, since intervals at which one stops cover too seldom
     confidence: float = 0.90
-    budget_s: float = 3600.0
-    fixed: bool = False
+    budget_s: float = 3600.0  # no launch starts later
+    fixed: bool = False  # no interval is asked for (smoke tests)
+    # relative noise between nights, to which this night's own need add little (rules/stopping.py); 0: not used
     between: float = 0.0
 
     @property
@@ -181,7 +173,6 @@ class TrialPlan(NamedTuple):
 
     @property
     def phases(self) -> Tuple[str, ...]:
-        """The launches of one repetition, in their order."""
         return self.points[0].phases
 
     def point(self, label: str) -> Point:

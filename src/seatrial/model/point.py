@@ -148,22 +148,18 @@ class Point(NamedTuple):
 
     @property
     def duration_s(self) -> float:
-        """Seconds after which a launch ends; 0: it ends with its bytes or entries."""
         return self.time.duration_s if self.time else 0.0
 
     @property
     def pauses_s(self) -> Tuple[float, ...]:
-        """Pauses of a listing, in seconds; empty for other kinds."""
         return self.time.pauses_s if self.time else ()
 
     @property
     def actions(self) -> Tuple[Planned, ...]:
-        """Actions of a scenario; empty for other kinds."""
         return self.time.actions if self.time else ()
 
     @property
     def fullness(self) -> float:
-        """The share of the file system's bytes that is to be filled; 0: none is asked for."""
         return self.fill.fullness if self.fill else 0.0
 
     def value(self, name: str) -> Any:

@@ -75,12 +75,10 @@ class Sample(NamedTuple):
 
     @property
     def launch(self) -> str:
-        """The launch as messages name it: 'write@64KiB'."""
         return f'{self.phase}@{self.point.label}'
 
     @property
     def valid(self) -> bool:
-        """True if all figures may be used."""
         return self.measurement is not None and all(f.effect == 'label' for f in self.findings)
 
     def faults(self, metric: str) -> List[Finding]:

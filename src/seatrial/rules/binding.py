@@ -58,5 +58,4 @@ def binding(samples: Sequence[Sample]) -> Tuple[str, ...]:
 
 
 def _ways(sample: Sample) -> Dict[str, List[str]]:
-    """The nodes of a launch by the binding of their tasks."""
     return by_key((binding_words(each.cores), node) for each in sample.bound for node in each.nodes)

@@ -43,8 +43,7 @@ class FileCount(NamedTuple):
 
 
 class Launched(NamedTuple):
-    """One launch as the runner saw it. Sizes in bytes; `memory`, `below`, `kept`, `contradiction`, `warmed` are
-    clauses or empty."""
+    """One launch as the runner saw it. Sizes in bytes. memory, below, kept, contradiction and warmed: clauses."""
 
     plan: TrialPlan
     point: Point
@@ -56,7 +55,7 @@ class Launched(NamedTuple):
     cores: int = 0  # of the job on the runner's node; 0: unknown
     memory: str = ''  # the files lie in memory and nowhere else
     below: str = ''  # a cache that no counter sees may answer reads, and the site says nothing of it
-    # Of data, up to beside_s. before, after: the files then, by name with their size.
+    # Of data, up to beside_s. before, after: files by name with their size.
     before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     storage_read_bytes: Optional[int] = None  # fetched by the block layer for the launch's processes; None: unseen
@@ -81,7 +80,6 @@ class Launched(NamedTuple):
 
 
 def launch_findings(launched: Launched) -> List[Finding]:
-    """The findings of the rules of every launch, and of those for data or metadata."""
     own = DATA_LAUNCH if launched.kind.moves_data else METADATA_LAUNCH
     return findings(LAUNCH, launched) + findings(own, launched)
 

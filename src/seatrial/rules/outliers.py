@@ -121,7 +121,6 @@ class Groups(NamedTuple):
 
     @property
     def effect(self) -> float:
-        """Share by which the slow group is slower."""
         return 1 - self.of_the_slow / self.of_the_fast
 
 

@@ -111,7 +111,6 @@ def kinds(plan: TrialPlan, records: Records) -> Mapping[str, str]:
 
 
 def all_of(by_metric: Dict[str, Tuple[str, ...]]) -> Tuple[str, ...]:
-    """Every suspect once."""
     return tuple(dict.fromkeys(name for names in by_metric.values() for name in names))
 
 

@@ -10,12 +10,11 @@ MIN_TARGETS = 2
 
 
 class Component(NamedTuple):
-    """A slow server with all of its targets that were tested, or one slow target. server: empty where unknown;
-    effect: share that it is slower than its equals; of a server the median of its targets"""
+    """A slow server with all of its targets that were tested, or one slow target."""
 
-    server: str
+    server: str  # empty where unknown
     targets: Tuple[str, ...]
-    effect: float
+    effect: float  # share that it is slower than its equals; of a server the median of its targets
 
     @property
     def is_server(self) -> bool:

@@ -44,7 +44,6 @@ def script_of(series: Path) -> Path:
 
 
 def queue_lock(series: Path) -> Path:
-    """The lock of processes that change the queue."""
     return file_of(series, '.queue.lock')
 
 

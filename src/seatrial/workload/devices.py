@@ -57,10 +57,8 @@ def part_of(point: Point, rank: int) -> Tuple[str, int]:
 
 
 def devices_of(point: Point) -> Tuple[str, ...]:
-    """The raw devices that are read; none of any other kind."""
     return point.data.devices if point.data else ()
 
 
 def bytes_of_each(point: Point) -> int:
-    """Bytes that are read of each device, from its beginning."""
     return point.bytes_moved // len(devices_of(point)) if devices_of(point) else 0

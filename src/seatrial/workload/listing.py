@@ -45,7 +45,6 @@ class Listing(Tree):
         return flat_fault(point, self.words)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A rate of entries for each listing, or for each part of one."""
         return rates(listing_metrics(point.time.pauses_s)) if phase == PHASE else ()
 
     def sentence(self, points: Sequence[Point]) -> str:

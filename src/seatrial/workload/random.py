@@ -54,7 +54,6 @@ def _metrics_called(name: str) -> Tuple[MetricType, ...]:
 
 
 def _metrics_of(phase: str) -> Tuple[MetricType, ...]:
-    """Metrics of each direction, and the share of waiting."""
     waiting = MetricType(phase + WAITING, '', LOWER, steers=False)
     return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), waiting)
 

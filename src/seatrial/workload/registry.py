@@ -122,7 +122,6 @@ def metrics_of(point: Point, phase: str) -> Tuple[MetricType, ...]:
 
 
 def metrics_at(point: Point) -> Tuple[MetricType, ...]:
-    """The metrics of one repetition of a point, phase by phase."""
     return tuple(each for phase in point.phases for each in metrics_of(point, phase))
 
 
@@ -152,7 +151,6 @@ def exact_bytes(point: Point) -> Optional[int]:
 
 
 def entries_after(point: Point, phase: str) -> Entries:
-    """Entries below the data directory after the phase."""
     return Entries(0, 0, 0) if phase_of(point, phase).removes else kind_of(point.kind).entries(point)
 
 

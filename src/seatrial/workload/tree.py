@@ -175,7 +175,6 @@ def operations(point: Point, phase: str, tasks: Optional[int] = None) -> Dict[st
 
 
 def who(points: Sequence[Point]) -> str:
-    """'One task', 'Each of 8 tasks'."""
     tasks = max(point.tasks for point in points)
     return 'One task' if tasks == 1 else f'Each of {tasks} tasks'
 

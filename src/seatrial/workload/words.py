@@ -30,7 +30,6 @@ def grouped(number: int) -> str:
 
 
 def counted(number: int, one: str, many: str = '') -> str:
-    """The number with its noun: '1 file', '18 744 files'."""
     return f'{grouped(number)} {one if number == 1 else many or one + "s"}'
 
 

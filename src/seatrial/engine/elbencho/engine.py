@@ -49,16 +49,15 @@ TASK = 'seatrial.engine.elbencho.task'
 
 
 class ElbenchoPhase(NamedTuple):
-    """One phase in elbencho's JSON. began: in Unix time; config: its settings, by its own names; all other fields are
-    those of the moment when the last task ended. per_second: whole numbers, as it prints them."""
+    """One phase in elbencho's JSON, at the moment when its last task ended."""
 
     name: str
-    began: float
-    config: Dict[str, str]
+    began: float  # in Unix time
+    config: Dict[str, str]  # its settings, by its own names
     elapsed_ms: int
     entries: int
     bytes_moved: int
-    entries_per_second: int
+    entries_per_second: int  # a whole number, as elbencho prints it, like the next
     bytes_per_second: int
 
 

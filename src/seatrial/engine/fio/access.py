@@ -50,11 +50,10 @@ LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of ba
 
 
 class Region(NamedTuple):
-    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer. size:
-    how far it goes before it begins again at its start; where that is too short fio moves some bytes twice without an
-    error (seen with 3.33; rule T18)."""
+    """The bytes that one job moves: io_size from offset on, leaving out skip after every transfer."""
 
     offset: int
+    # after it a job begins again at its start; if too short, some bytes move twice without an error (seen; T18)
     size: int
     io_size: int
     skip: int

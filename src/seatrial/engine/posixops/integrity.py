@@ -65,7 +65,6 @@ class Pattern(Turns):
         return Fact(self._name, *seen)
 
     def data(self, size: int, what: object = '') -> bytes:
-        """Data that follow from the pattern and `what`."""
         return data_of(self._key, f'{self._name} {what}', 0, size)
 
     def write(self, doing: str, step: Step, turn: int = 0) -> None:

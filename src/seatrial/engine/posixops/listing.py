@@ -20,7 +20,6 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def directory_of(point: Point) -> str:
-    """Each point has a directory of its own."""
     return f'listing.{hashlib.sha256(point.label.encode()).hexdigest()[:12]}'
 
 

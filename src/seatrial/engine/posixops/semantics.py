@@ -42,7 +42,6 @@ TRIALS: Dict[str, Attempt] = {}  # by the names of the guarantees, and in their 
 
 
 def _guarantee(words: str, source: str, tasks: int = 1) -> Callable[[Attempt], Attempt]:
-    """The decorator of a trial; see Guarantee, which has the name of the function."""
     return declared(GUARANTEES, TRIALS, words, source, tasks)
 
 

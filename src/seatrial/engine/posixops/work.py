@@ -74,19 +74,15 @@ class Failure(Exception):
 
 
 class Work:
-    """One task's part in a launch.
-
-    barrier, hosts: its barrier, and the hosts of all tasks by rank, or empty where nothing depends on them
-    doing:          the act that was begun last, for the sentence of an error
-    """
+    """One task's part in a launch."""
 
     def __init__(self, rank: int, tasks: int) -> None:
         self.rank, self.tasks = rank, tasks
         self.barrier = TaskBarrier()
-        self.hosts: Tuple[str, ...] = ()
+        self.hosts: Tuple[str, ...] = ()  # of all tasks by rank; empty where nothing depends on them
         self.timed: Dict[str, Timed] = {}
         self.uncertainty_s = 0.0
-        self.doing = ''
+        self.doing = ''  # the act that was begun last, for the sentence of an error
         self.counts: Dict[str, Dict[str, int]] = {}
 
     def together(self, metric: str, act: Optional[Callable[[], int]]) -> None:
@@ -148,7 +144,6 @@ class Data:
         self._pool = memoryview(os.urandom(size * files if fits else POOL_BYTES + size))
 
     def of(self, number: int) -> memoryview:
-        """The bytes of the task's file number `number`."""
         start = number * self._stride % POOL_BYTES
         return self._pool[start : start + self.size]
 

@@ -166,7 +166,6 @@ class Lustre(Mounted):
         return found
 
     def connections(self, path: str) -> Connections:
-        """The states of the imports of this mount with their last changes; before and after a run, to compare."""
         return _connections(path)
 
     def lost(self, before: Connections, after: Connections) -> Lost:
@@ -674,7 +673,6 @@ def _pools(uuid: str, layout: LustreLayout) -> Dict[str, Tuple[int, ...]]:
 
 
 def _options_of(command: str) -> Tuple[str, ...]:
-    """The options in the usage text of a command of lfs, which goes to stderr."""
     answer = _ended(['lfs', 'help', command])
     return targets.parse_usage(answer.stdout + answer.stderr)
 
@@ -832,7 +830,6 @@ def _checked(instance: str) -> str:
 
 
 def _device(name: str) -> str:
-    """The device in a parameter's name: osc.DEVICE.stats, ldlm.namespaces.DEVICE.lru_size."""
     return name.rpartition('.')[0].rpartition('.')[2]
 
 

@@ -65,7 +65,6 @@ class LustreLayout(NamedTuple):
 
     @property
     def places_directory(self) -> bool:
-        """True if it asks for something for the directory of the files."""
         return self.mdt_count is not None or self.mdt_index is not None
 
     @property

@@ -90,7 +90,6 @@ class LfsckRun(NamedTuple):
 
     @property
     def seconds(self) -> Optional[int]:
-        """Seconds from start to end of the longest scan."""
         return self.span and self.span[1] - self.span[0]
 
     @property
@@ -109,7 +108,6 @@ class LfsckRun(NamedTuple):
 
     @property
     def found(self) -> Dict[str, int]:
-        """Inconsistencies and failures over all targets, by name."""
         return _sums(scan.found for scan in self.scans)
 
     @property

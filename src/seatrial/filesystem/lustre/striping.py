@@ -91,7 +91,6 @@ def setstripe_argv(layout: LustreLayout, path: str) -> List[str]:
 
 
 def mkdir_argv(layout: LustreLayout, directory: str) -> List[str]:
-    """The command that makes a directory on the metadata targets that the layout asks for."""
     return ['lfs', 'mkdir', *_directory_options(layout), directory]
 
 

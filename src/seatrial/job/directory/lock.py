@@ -51,7 +51,6 @@ class Held(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        """True if it has been silent for so long that the holder may be gone."""
         return self.heartbeat_age_s > self.patience_s
 
     @property
@@ -62,7 +61,6 @@ class Held(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """True if the holder's process is known to have ended, or its host to have been booted since."""
         return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
     def said(self) -> str:

@@ -37,7 +37,6 @@ def this_owner(session: str) -> Owner:
 
 
 def on_this_machine(owner: Owner) -> bool:
-    """True if it was made in this boot of this host, and in this pid namespace."""
     return (owner.host, owner.machine) == (os.uname().nodename, _machine())
 
 

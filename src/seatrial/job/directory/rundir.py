@@ -149,7 +149,6 @@ class RunDirectory(NamedTuple):
         return removal
 
     def close(self) -> None:
-        """Give the descriptors back; the directory stays."""
         os.close(self.descriptor)
         os.close(self.parent_descriptor)
 
@@ -244,7 +243,6 @@ def inside(path: str, mount: str) -> Optional[str]:
 
 
 def is_named_as_one(path: str) -> bool:
-    """True if the path has the name of a run directory, or has a marker in it."""
     return bool(_RUN_DIRECTORY.match(os.path.basename(path))) or os.path.lexists(os.path.join(path, MARKER))
 
 

@@ -37,12 +37,11 @@ class LaunchGivenUp(Exception):
 
 
 class Finished(NamedTuple):
-    """The outcome of a launch, bytes that the block layer fetched for its processes, and the place of each; no places
-    where not all have reported them."""
+    """The results of a launch."""
 
     outcome: Outcome
-    read_bytes: int
-    places: Tuple[RankPlace, ...] = ()
+    read_bytes: int  # fetched by the block layer for its processes
+    places: Tuple[RankPlace, ...] = ()  # of its processes; empty where not all have reported one
 
 
 def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:

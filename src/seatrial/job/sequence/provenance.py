@@ -135,7 +135,6 @@ def launcher_of(launcher: Launcher) -> str:
 
 
 def linked_library(text: str) -> Optional[str]:
-    """The path of the MPI library in the output of ldd, or None."""
     found = _LIBRARY.search(text)
     return found.group(1) if found else None
 
