@@ -97,9 +97,8 @@ class Io500Engine(Engine):
         return Command('mpi', ((program, f'{raw}.ini'),), {f'{raw}.ini': '\n'.join(lines)}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """Figures in GiB/s or kIOPS. Raises EngineError: E1 it failed; T13 its results are not whole; T9 other tasks
-        than planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its
-        phases."""
+        """Figures in GiB/s or kIOPS. Raises EngineError: E1 failed; T13 results not whole; T9 other tasks; P15
+        another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its phases."""
         if outcome.exit_status:
             # What a call of the storage said stands in the log of its phase alone.
             texts = (*outcome.stdouts, *outcome.stderrs, *filter(None, outcome.outputs[1:]))

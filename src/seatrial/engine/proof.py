@@ -92,8 +92,7 @@ class Proof(Engine):
         return reads_of_next_node(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """Raises EngineError: F2 where a file is not as it was written, E1 where a task failed, T9 where not all have
-        reported."""
+        """Raises EngineError: F2 a file is not as it was written, E1 a task failed, T9 a report is missing."""
         try:
             said = [from_json(ProofReport, json.loads(text)) for text in outcome.stdouts if text.strip()]
         except (ValueError, RecursionError) as error:

@@ -237,8 +237,7 @@ class CephFs(Mounted):
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def _cold(self, path: str, mount: Mount) -> Cold:
-        """drop_caches empties the kernel's caches; ceph-fuse's own need its admin socket, for posix_fadvise leaves
-        them."""
+        """drop_caches empties the kernel's; ceph-fuse's own take its admin socket (posix_fadvise leaves them)."""
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel

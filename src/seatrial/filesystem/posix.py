@@ -58,8 +58,7 @@ class Mounted(Driver):
 
     def quota(self, path: str) -> Capacity:
         """quota(1) of the user and of the group of new files; a directory's project shows in statvfs(3). Root may
-        exceed all (quotactl(2), CAP_SYS_RESOURCE), on XFS only quotas of the ids 0. Unknown if quota(1) does not
-        answer."""
+        exceed all (quotactl(2), CAP_SYS_RESOURCE), on XFS only quotas of the ids 0. Unknown without an answer."""
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)

@@ -47,10 +47,8 @@ MANY = 2**63
 
 
 def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
-    """Run a command in a session of its own, its messages in English; None if it is not installed.
-
-    Past the deadline it is left behind, for a process that waits for a dead target can ignore SIGKILL.
-    """
+    """Run a command in a session of its own, its messages in English; None if it is not installed. Past the deadline
+    it is left behind, for a process that waits for a dead target can ignore SIGKILL."""
     try:
         process = subprocess.Popen(
             argv,

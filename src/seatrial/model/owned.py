@@ -22,10 +22,10 @@ class Shared(NamedTuple):
 
 
 def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[Shared]:
-    """The places on the way to a path that others than the user, root and `trusted` may change. Every directory and
-    link from / on must belong to one of these. Others may write to a directory above the path only with the sticky
-    bit (unlink(2), EPERM), and to the path itself only with is_sticky_enough. An ACL shows as the mode of the group;
-    a group of one user is no other. What does not exist is skipped. Raises OSError."""
+    """The places on the way to a path that others than the user, root and `trusted` may change. Only these may own a
+    directory or link from / on. Others may write to a directory above the path only with the sticky bit (unlink(2),
+    EPERM), and to the path itself only with is_sticky_enough. An ACL shows as the mode of the group; a group of one
+    user is no other. What does not exist is skipped. Raises OSError."""
     found = []
     way, itself = _way_to(os.path.join(os.getcwd(), path))
     for each in way:

@@ -26,9 +26,8 @@ class CaseSeen(NamedTuple):
 
 
 def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
-    """The measured samples of each metric that count, in the order of their repetitions, valid or not. Those count
-    that were taken with the last decided size, and at a point of the plan. A launch with several metrics is a
-    sample of each."""
+    """The measured samples of each metric that count, valid or not, in the order of their repetitions: those at a
+    point of the plan, with the last decided size. A launch with several metrics is a sample of each."""
     labels = {point.label for point in plan.points}
     by_metric: Dict[str, List[Sample]] = {}
     for sample in records.samples:

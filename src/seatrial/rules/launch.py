@@ -616,10 +616,9 @@ def _as_seen(launched: Launched) -> str:
 
 
 def _state_of_data(launched: Launched) -> str:
-    """Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed
-    (rule P2), and at most FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several
-    tasks of one node read is fetched once, so only the first of them reads it cold.
-    """
+    """Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed (rule
+    P2), and at most FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several tasks
+    of one node read is fetched once, so only the first of them reads it cold."""
     if launched.measurement.direct:
         return COLD
     if launched.storage_read_bytes is None:

@@ -31,9 +31,8 @@ class Component(NamedTuple):
 
 
 def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mapping[str, str]) -> Tuple[Component, ...]:
-    """The slow components, the slowest first. slow: the share by which each slow target is slower, by its name;
-    tested: all targets that were measured; servers: of each target, where known. An only server has no equals: it is
-    never named."""
+    """The slow components, the slowest first; an only server has no equals and is never named. slow: the share by
+    which each slow target is slower, by name; tested: all targets measured; servers: of each target, where known."""
     by_server: Dict[str, List[str]] = {}
     for name in tested:
         if servers.get(name):

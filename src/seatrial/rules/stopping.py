@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
-    """What the rule says after these repetitions of a point: to be asked again after each of them.
+    """The rule's decision after these repetitions of a point; it is asked again after each of them.
 
     Every metric has one entry a repetition, in their order: its value, or None where it was not valid. A repetition
     counts once all metrics have their entry; those without a valid value use up `maximum` all the same, so that a

@@ -101,8 +101,8 @@ def seconds_in(span: str) -> float | None:
 
 
 def asked(*argv: str, text: str = '') -> str:
-    """A Slurm program's output, without the line that names its cluster where SLURM_CLUSTERS asks for one. Raises
-    QueueError, also where it shows several."""
+    """A Slurm program's output, without the cluster's line that SLURM_CLUSTERS brings. Raises QueueError, also for
+    several."""
     said = _checked(argv[0], _run(argv, text))
     clusters = _CLUSTER.findall(said)
     if len(clusters) > 1:

@@ -27,11 +27,8 @@ COUNTER = 8  # bytes that are changed under one lock
 
 
 def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_files: int = 0, tasks: int = 0) -> Point:
-    """The workload: one of CALLS.
-
-    calls: of all tasks together, to append or to lock: they follow each other, so that their time grows with them all
-    record: bytes that one call appends or writes; open_files: that each task holds open at once
-    """
+    """The workload: one of CALLS. calls: of all tasks together, to append or to lock, as these follow each other.
+    record: bytes that one call appends or writes; open_files: that each task holds open at once."""
     size = COUNTER if does == LOCK else in_bytes(record)
     data, tree = DataPart(transfer_size=size, working_set=calls * size), TreePart(files_per_directory=open_files)
     return Point('contention', (does,), tasks=tasks, scales=False, data=data, tree=tree)

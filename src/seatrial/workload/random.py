@@ -114,8 +114,7 @@ class Random(Kind):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Bandwidth, IOPS and latencies of each direction; with think time also the share of time waited for
-        transfers."""
+        """Bandwidth, IOPS and latencies of each direction; with think time also the share of waiting."""
         own = self.phase(phase).metrics
         return own if point.time.think_s else own[:-1]
 

@@ -81,8 +81,8 @@ class Dlio(PosixOps):
         return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """Raises EngineError: E1 it failed or its report is not whole, T9 wrong number of ranks, P15 other steps or
-        times than planned, T1 figures that do not agree."""
+        """Raises EngineError: E1 failed or report not whole, T9 number of ranks, P15 other steps or times, T1
+        contradictions."""
         if phase_of(point, phase).makes:
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:

@@ -127,9 +127,7 @@ def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[Tr
 
 class Reader:
     """Threads that read batches ahead, in their order; endless: after the last batch from the first one on again.
-
-    worked: start and end of the accelerator's work on each batch, by this node's CLOCK_MONOTONIC
-    """
+    worked: start and end of the accelerator's work on each batch, by this node's CLOCK_MONOTONIC."""
 
     def __init__(self, point: Point, batches: List[List[TrainingSample]], endless: bool = False) -> None:
         self._point, self._batches, self._next, self._endless = point, batches, 0, endless

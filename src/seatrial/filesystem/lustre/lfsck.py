@@ -150,8 +150,7 @@ def parse_lfsck(text: str) -> LfsckRun:
 
 
 def _apart(text: str) -> Tuple[str, Dict[str, Dict[str, int]], List[str]]:
-    """The parameters; the number of targets by status in lfsck_query, by 'layout_osts', in its last output; the
-    targets of lfs df."""
+    """The parameters; lfsck_query's last number of targets by status, by 'layout_osts'; the targets of lfs df."""
     parameters: List[str] = []
     query: Dict[str, Dict[str, int]] = {}
     names: List[str] = []

@@ -124,8 +124,7 @@ def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
 
 def parse_getstripe(text: str) -> Striping:
     """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood, also for a foreign
-    layout, and for text that was cut short; not for a missing pool of a layout without objects, whose line is the
-    last."""
+    layout or cut text; not for a missing pool of a layout without objects, whose line is the last."""
     foreign = _FOREIGN.search(text)
     if foreign is not None:
         raise NotUnderstood(f'a foreign layout of the type {foreign.group(1)}, whose data no OST holds')

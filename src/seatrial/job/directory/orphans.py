@@ -74,8 +74,7 @@ def leader_of(state: str, session: str) -> str:
 
 
 def become_leader(state: str, session: str) -> Heartbeat:
-    """Name this process as the session's leader, with a heartbeat of its own, for a job keeps the session's alive
-    too. Raises OSError."""
+    """Name this process as the session's leader, with a heartbeat beside the one of its jobs. Raises OSError."""
     file = leader_of(state, session)
     os.makedirs(os.path.dirname(file), exist_ok=True)
     write_whole(Path(file), json.dumps(to_json(this_owner(session))))

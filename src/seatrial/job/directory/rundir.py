@@ -254,8 +254,8 @@ def marker_at(path: str) -> Marker:
 
 
 def found_at(path: str) -> Tuple[int, int]:
-    """Number of files in a run directory, without its marker, and their bytes; RunDirectoryError as for marker_at.
-    Each file is asked for its attributes."""
+    """Files in a run directory, without its marker, and their bytes, by stat(2) of each. RunDirectoryError as
+    marker_at."""
     files = size_bytes = 0
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
@@ -272,11 +272,9 @@ def remove(
 ) -> Removal:
     """Remove the run directory of a session, from any process of its owner; one that is missing is removed already.
     Never raises: remains are in `left` with the reason, and then the marker stays, so that the removal can be
-    repeated. Foreign entries stay: other names than the marker's, owners, mounts, and special files.
-
-    made_by: host and pid that alone may have made it; None for any of the session. part: a number from 0 on, and the
-             number of parts, of the entries of its trees' roots, by name; parts can be removed at once, and a last
-             call without a part removes the rest.
+    repeated. Foreign entries stay: other names than the marker's, owners, mounts, and special files. made_by: host
+    and pid that alone may have made it; None for any of the session. part: the number, from 0 on, and count of equal
+    parts of the entries of its trees' roots, by name; these can be removed at once, and the rest then without a part.
     """
     account = _Account()
     try:

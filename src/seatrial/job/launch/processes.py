@@ -100,11 +100,9 @@ def carry_out(
     command: Command, processes: Processes, raw: str, directory: int, limit_s: float, stopping: Callable[[], bool]
 ) -> Finished:
     """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now. Streams go
-    to raw + '.out' and '.err' (with the rank).
-
-    Raises RunDirectoryError if the directory answers with an error, and LaunchGivenUp after limit_s seconds or when
-    `stopping` says so: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
-    """
+    to raw + '.out' and '.err' (with the rank). Raises RunDirectoryError if the directory answers with an error, and
+    LaunchGivenUp after limit_s seconds or when `stopping` says so: SIGTERM first, SIGKILL after GRACE_S, and a
+    process that survives is left and named."""
     for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)

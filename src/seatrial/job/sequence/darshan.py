@@ -27,8 +27,7 @@ class Left(NamedTuple):
 
 
 def traced_point(plan: TrialPlan, points: Sequence[Point]) -> Optional[Point]:
-    """The point of the Darshan run: most tasks and, of these, most transfers. None where the site has no Darshan, or
-    its log would not show the workload."""
+    """The point with most tasks and, of these, most transfers; None without Darshan or a log of use."""
     if not plan.darshan or not kind_of(plan.kind).by_darshan:
         return None
     return max(points, key=lambda point: (point.tasks, point.data.transfers))

@@ -76,9 +76,8 @@ class Recorder:
 
 
 class RecordReader:
-    """Reads the record of a case as often as it is asked, while a job may still append to it; each line once. A last
-    line without its end is read again; a file that is another one, or was changed and not grown, from its
-    beginning."""
+    """Reads the record of a case again and again while a job may append to it; each line once. A last line without
+    its end is read again; a file that is another one, or was changed and not grown, from its beginning."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory

@@ -98,8 +98,7 @@ def _guarded(job: _Job) -> None:
 
 
 def _of_storage(job: _Job, error: rundir.RunDirectoryError) -> Iterator[Finding]:
-    """Findings if the storage failed a call of the job itself. A file system that is read-only before it has its run
-    directory has perhaps always been so."""
+    """Findings if the storage failed the job itself. A read-only one may always have been so."""
     name = errno.errorcode.get(error.errno or 0, '')
     begun = bool(job.placed)
     if rule_of_errno(name, error.on_descriptor) == 'F1' and (begun or name != 'EROFS'):

@@ -26,8 +26,7 @@ class Interrupted(Exception):
 
 
 class Signals:
-    """Notes SIGTERM and SIGINT until their former handlers are restored: the launch in hand is ended, and no other
-    follows."""
+    """Notes SIGTERM and SIGINT until their former handlers are restored: then no further launch is started."""
 
     def __init__(self) -> None:
         self.caught: Optional[int] = None
