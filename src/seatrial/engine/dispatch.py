@@ -18,8 +18,7 @@ their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two node
 
 NO_RANK, NOT_THERE, NOT_STARTED = 64, 71, 127
 
-PLACE = 'SEATRIAL_PLACE'
-"""Has the inodes of the directory that the launch was given, as in inodes_of; a launcher finds it by its path."""
+PLACE = 'SEATRIAL_PLACE'  # the inodes of the launch's directory, as in inodes_of; a launcher finds it by its path
 
 _MARKER = '../.seatrial-run.json'
 _RANK_HERE = 'seatrial-rank'

@@ -267,7 +267,7 @@ _OPERATIONS = (
     *(f'File {act}' for act in ('creation', 'stat', 'read', 'removal')),
     *('Tree creation', 'Tree removal'),
 )
-"""In the order of the per-rank file."""
+"""The columns of the per-rank file."""
 
 _ACTS = {'create': 'creation', 'remove': 'removal'}
 _TREE = {'create': 'Tree creation', 'remove': 'Tree removal'}

@@ -39,7 +39,7 @@ ENGINES: Tuple[Engine, ...] = (
     Dlio(),
     Io500Engine(),
 )
-"""In the order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
+"""The order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
 
 NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
 """Every engine once, as a site may name it."""

@@ -389,8 +389,7 @@ def _asked_monitors(*words: str) -> Dict[str, Any]:
     return found
 
 
-_UNTOLD: List[str] = []
-"""Why the monitors tell nothing, once they have been asked in vain: a process asks for that no more."""
+_UNTOLD: List[str] = []  # the reason why the monitors do not answer; a process asks them in vain only once
 
 
 def _client(path: str) -> Dict[str, str]:

@@ -33,8 +33,7 @@ POLL_S = 0.05
 SHOWN = ('cluster/', 'performance/', 'features/')
 """The translators whose options are recorded. Those of protocol/client hold a password."""
 
-SETTING = re.compile(r'(^max|size$|timeout$|limit$)')
-"""Which of the values that these translators show of themselves are settings, and no counters."""
+SETTING = re.compile(r'(^max|size$|timeout$|limit$)')  # values of these translators that are settings, no counters
 
 # Each file after a line with its name. Not by `grep -r`: that asks all bricks for free space at every directory.
 _PRINT = 'cd "$0/.meta/graphs/active" && for f in %s; do [ -f "$f" ] && printf "\\n=== %%s\\n" "$f" && cat "$f"; done'

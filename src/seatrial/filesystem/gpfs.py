@@ -28,7 +28,7 @@ ATTRIBUTES = (
     *('storage pool name', 'fileset name', 'metadata replication', 'data replication'),
     *('flags', 'Misc attributes', 'Encrypted'),
 )
-"""Of `mmlsattr -L` of the directory; compression stands among the miscellaneous ones."""
+"""Attributes in `mmlsattr -L` of the directory; compression stands among the miscellaneous ones."""
 KIB = 1024  # mmlsquota counts KB of 1024 B unless it is asked for others
 _QUOTA = re.compile(
     r'^\S+ +(?:(\S+) +)?(?:USR|GRP|FILESET) +(\d+) +(\d+) +(\d+) +(\d+) .*\| +(\d+) +(\d+) +(\d+) +(\d+)\b',

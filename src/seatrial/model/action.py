@@ -9,7 +9,7 @@ START, UNDO, COUNT = 'start', 'undo', 'count'
 MAX_STEPS = 360  # of a course: more than a drawing has room for would be of no use in the record
 
 BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
-"""Behind the name of a launch's raw output: that its load has begun, and the transcript of its actions."""
+"""Suffixes of a launch's raw output: its load has begun; the transcript of its actions."""
 
 
 class Action(NamedTuple):

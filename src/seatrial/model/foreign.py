@@ -14,8 +14,7 @@ CHUNK = 1 << 16
 MAX_VALUES = 1 << 20  # in a JSON text, where a value of three characters can take 70 bytes of memory
 MAX_DEPTH = 64
 MAX_DIGITS = 20  # of an integer: 64 bits
-MAX_NUMBER, MIN_NUMBER = 1e30, 1e-30
-"""Of what is measured nothing is larger or smaller, and its square and its reciprocal are still numbers."""
+MAX_NUMBER, MIN_NUMBER = 1e30, 1e-30  # nothing measured lies beyond; its square and reciprocal stay finite
 
 _LONE_SURROGATE = re.compile(r'\\u[dD][89a-fA-F]')
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}'))

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple, Tuple
 
-TARGETS = ('OST', 'MDT', 'brick')
-"""The kinds of targets. A brick is where GlusterFS keeps a file whole, with its replicas if it has any."""
+TARGETS = ('OST', 'MDT', 'brick')  # kinds of targets; a GlusterFS brick keeps whole files, with their replicas
 
 
 class Layout(NamedTuple):

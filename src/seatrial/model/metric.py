@@ -87,10 +87,8 @@ class Histogram(NamedTuple):
     targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
 
 
-QUANTA = 100
-"""Ticks of the engine's clock in a timed region, at least: one is then 1 %."""
-LONG_S = 0.5
-"""Seconds that are enough for any clock."""
+QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one tick is then 1 %
+LONG_S = 0.5  # seconds that are enough for any clock
 UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and did not name
 
 

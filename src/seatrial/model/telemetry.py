@@ -7,8 +7,7 @@ from seatrial.model import lines
 
 TELEMETRY = 'telemetry.jsonl'
 
-READ, WRITTEN = 'read_bytes', 'write_bytes'
-"""The counters from which a throughput is reckoned; every type that has others gives them names of its own."""
+READ, WRITTEN = 'read_bytes', 'write_bytes'  # the counters of throughput; all other counters have names of their type
 
 BEFORE, AFTER = 'before', 'after'
 

@@ -84,8 +84,7 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
     return found
 
 
-UNITS = _units()
-"""Every unit that a metric can be written in: the base unit of its dimension, and how many of that it is."""
+UNITS = _units()  # the base unit of each unit of metrics, and the factor to it
 
 
 class Quantity(NamedTuple):

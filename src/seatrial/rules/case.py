@@ -233,8 +233,7 @@ def little_background(seen: CaseSeen) -> Optional[str]:
     return f'the servers moved {approximate_size(int(most))}/s while nothing of the case ran'
 
 
-ASKED = ('before', 'after')
-"""When the site's command is asked for the background load: while nothing of the case runs."""
+ASKED = ('before', 'after')  # the site's command is asked for the background load while nothing of the case runs
 
 
 @_incomplete(
@@ -418,8 +417,7 @@ def seconds_of(sample: Sample, name: str) -> Optional[float]:
 
 
 STORAGE_MIN_S = 60.0
-PHASE_MIN_S = 7.5
-"""Seconds of a metadata phase: a quarter of what the profile acceptance sizes the shortest one for."""
+PHASE_MIN_S = 7.5  # seconds of a metadata phase: a quarter of the shortest one in the profile acceptance
 
 
 def files_bytes(point: Point) -> int:

@@ -15,11 +15,9 @@ from seatrial.workload.words import counted, listed
 
 _invalid = partial(rule, WRITTEN, 'invalid')
 
-BLOCK = 4096
-"""Bytes that are looked at in one place."""
+BLOCK = 4096  # bytes that are read in one place
 
-PROOF = 'proof'
-"""The stage of the launches that write data of a known content at the end of a case, and compare what is read."""
+PROOF = 'proof'  # stage of launches that write known data at the end of a case, and compare them
 
 SENT_SHARE = 0.95  # as COLD_SHARE of rules/launch.py
 INCOMPRESSIBLE = 0.78

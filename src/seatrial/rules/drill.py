@@ -17,12 +17,10 @@ from seatrial.rules.servers import Component, components
 from seatrial.rules.stopping import t_interval
 from seatrial.workload.words import counted, listed
 
-REPETITIONS = 4
-"""Of each group in a round: enough to see a difference of twice the smallest effect through 5 % noise."""
+REPETITIONS = 4  # of each group in a round: they show twice the smallest effect through 5 % noise
 
 MAX_PARTS = 8
-MAX_SUSPECTS = 2
-"""Into how many groups a suspect is divided at most, and how many suspects are divided in one round: the slowest."""
+MAX_SUSPECTS = 2  # the most suspects that one round divides (the slowest), and of the parts of one suspect
 
 Members = Tuple[str, ...]
 

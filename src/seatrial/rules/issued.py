@@ -99,8 +99,7 @@ def traced(seen: CaseSeen) -> Optional[str]:
     return next((f'not traced: {each.launch}: {each.why}' for each in compared if each.why), None)
 
 
-DARSHAN = 'darshan'
-"""The stage of samples of the Darshan run, which are no figures."""
+DARSHAN = 'darshan'  # stage of samples of the Darshan run, which are no figures
 
 PARTIAL = 'its log is marked as partial: Darshan had no memory for more records'
 

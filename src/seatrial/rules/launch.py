@@ -24,7 +24,7 @@ CLOCK_MIN_S = LONG_S  # clocks of several nodes that are apart ask for no more
 FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
 MAKING_SHARE = 0.25
 BESIDE_S, BESIDE_TIMES, BESIDE_SHARE = 10.0, 2.0, 0.5
-"""Of the start-up and the timed region. A launch on two busy nodes lived 3.9 s beside its region of 1.7 s (seen)."""
+"""Seconds, times the start-up, share of the region. Seen on two busy nodes: 3.9 s beside a region of 1.7 s."""
 TOGETHER_SHARE = 0.10
 TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own tasks' times, over several launches
 
@@ -438,11 +438,10 @@ def waits_for_storage(launched: Launched) -> Optional[str]:
     return None
 
 
-REACHED = 0.25
-"""Of the time from the start of an action to the end of its undo, which may take longer than a server is away."""
+REACHED = 0.25  # of the time from start to end of the undo, which may outlast the server's absence
 
 MIN_WAITING = 0.1
-"""Of the time: with less, storage that is twice as fast shows as less than the 5 % that a figure is precise to."""
+"""Share of the time: below it storage twice as fast shows as less than the 5 % that figures are precise to."""
 
 
 def _too_short(launched: Launched) -> Optional[str]:

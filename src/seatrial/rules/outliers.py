@@ -26,23 +26,17 @@ from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.rules.stopping import t_quantile
 
-MIN_EFFECT = 0.10
-"""Share. A component that is less slower than its equals is not named, however sure it is."""
+MIN_EFFECT = 0.10  # share; a component that is less slower than its equals is not named, however sure it is
 
-FEW = 32
-"""Fewer components are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5."""
+FEW = 32  # fewer components are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5
 
-CONTROLS = 16
-"""Components beside which suspects are measured again, at least, for a MAD: of few suspects the threshold is low."""
+CONTROLS = 16  # the least number of components beside suspects, for a MAD: few raise no threshold
 
-MIN_GROUP = 10
-"""One in so many components, and at least one, is the smallest group: what is rarer is an outlier, or fast."""
+MIN_GROUP = 10  # the smallest group: one in so many components, and at least one; rarer ones are outliers, or fast
 
-FALSE_SUSPECTS = 0.05
-"""Expected of one comparison of a healthy system with normal scatter, at most, before any effect is asked."""
+FALSE_SUSPECTS = 0.05  # the most that one comparison of a healthy system with normal scatter may be expected to name
 
-CONFIDENCE = 0.90
-"""Of the two-sided interval for a pair: one that is called slower without being so in 5 % of the pairs."""
+CONFIDENCE = 0.90  # of the two-sided interval for a pair: 5 % of equal pairs are called slower
 
 Figures = Mapping[str, Sequence[float]]
 

@@ -17,8 +17,7 @@ from seatrial.workload.base import CACHED, COLD, UNKNOWN
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.sweep import ALL_NODES
 
-CONFIRM = 'confirm'
-"""The stage of samples of the second measurement."""
+CONFIRM = 'confirm'  # stage of samples of the second measurement
 
 TOGETHER_WORDS, ALONE_WORDS = 'all together', 'in groups'
 

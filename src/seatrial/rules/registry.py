@@ -13,7 +13,7 @@ EFFECTS = {
     'storage',
     'never': 'cannot happen: what would break it is not asked for, or is refused before it runs; a test tries',
 }
-"""What breaking a rule does, and what that means."""
+"""The effects of breaking a rule, with their meaning."""
 
 BEFORE, CASE, BY_DESIGN = 'before the run', 'over the case', 'by design'
 LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (

@@ -5,8 +5,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from seatrial.model.layout import target_kind
 
-MIN_TARGETS = 2
-"""Targets of a server that must all be slow before it is named in their place; one alone says nothing of it."""
+MIN_TARGETS = 2  # of a server, all slow, before it is named in their place; one alone says nothing of it
 
 
 class Component(NamedTuple):

@@ -14,8 +14,7 @@ from seatrial.model.plan import StoppingRule
 
 Values = Sequence[Optional[float]]
 
-OWN_SHARE = 0.5
-"""Of the variance that nights show, how much may be a night's own error; half of that takes twice the time."""
+OWN_SHARE = 0.5  # a night's own error in the variance between nights, at most; half of that takes twice the time
 
 
 class Interval(NamedTuple):

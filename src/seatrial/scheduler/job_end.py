@@ -34,8 +34,7 @@ A slurmctld is back, or its backup has taken over, in minutes; a job that works 
 
 END_S = 60.0  # of a job's time limit, for what comes before its first launch and after its removal
 
-GRACE_S = 300.0
-"""How long after its limits a job is waited for: Slurm counts minutes, looks late, and has KillWait and epilogs."""
+GRACE_S = 300.0  # waited after a job's limits: Slurm counts minutes, looks late, has KillWait and epilogs
 
 ENDED = ('PREEMPTED', 'REVOKED')  # states in which a job has ended, and ReFrame 4.10 takes it to wait in the queue
 

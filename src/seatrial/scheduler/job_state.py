@@ -77,7 +77,7 @@ class JobState(NamedTuple):
 
 UNREADABLE = JobState(SlurmState.UNKNOWN)
 NO_ANSWER = (SlurmState.UNKNOWN, SlurmState.NO_SUCH_JOB, SlurmState.SILENT)
-"""In these Slurm has said nothing of the job; their sentences are about Slurm."""
+"""States without any word of Slurm on the job; their sentences are about Slurm."""
 Names = Callable[[int], str]
 
 
@@ -457,7 +457,7 @@ _HELD: Mapping[SlurmState, str] = {
     SlurmState.LAUNCH_FAILED: 'its launch failed',
     SlurmState.RECONFIG_FAIL: 'its nodes could not be configured',
 }
-"""Why a job waits where its state says more than the reason beside it."""
+"""Reasons why a job waits, by states that say more than the reason beside them."""
 _DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'
 _REASONS: Mapping[str, str] = {
     _DOWN: 'the nodes that it needs are down, drained or reserved',

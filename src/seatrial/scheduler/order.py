@@ -24,11 +24,9 @@ from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
 
-LEAD_S = 600.0
-"""Before Slurm ends the job the session is asked to end: time for the launch in hand, the report and the news."""
+LEAD_S = 600.0  # before Slurm ends the job the session must end: the launch in hand, the report, notifications
 
-CASE_S = 60.0
-"""Of a job's time limit, for each case: ReFrame, the queue of an idle partition, the start of the runner."""
+CASE_S = 60.0  # of a job's time limit, for each case: ReFrame, the queue of an idle partition, the runner's start
 
 FORMS = ('scrontab', 'sbatch')
 

@@ -17,10 +17,10 @@ _TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 _JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
 _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
-"""How variables begin that are options of Slurm's programs; in a job, what it has would become those of others."""
+"""Beginnings of variables that are options of Slurm's programs; a job's would become those of others."""
 
 ANSWERS = ('SACCT_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
-"""Those by which a user has changed what Slurm says: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
+"""Variables that change Slurm's answers: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
 
 _WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')  # variables that ReFrame's own questions and jobs go by too
 

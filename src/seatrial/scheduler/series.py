@@ -20,8 +20,7 @@ from seatrial.site.model import Site
 ALONE_S = 300.0  # longer than questions to a Slurm that does not answer, or a notification take in another process
 POLL_S = 0.2
 
-REMOVED = '.removed'
-"""A file as old as the last `seatrial schedule --remove`; --install takes it away."""
+REMOVED = '.removed'  # a file as old as the last `seatrial schedule --remove`; --install takes it away
 
 
 class Scheduled(NamedTuple):

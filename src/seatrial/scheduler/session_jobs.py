@@ -17,11 +17,10 @@ from seatrial.site.model import SETTINGS_FILE, Site
 
 COMMENT = 'seatrial:'  # what the comment of a job of Slurm begins with; the session's id follows
 ASK_S = 60.0  # how long a Slurm is asked that does not answer: as long as slurmctld takes to start again
-END_S = 120.0
-"""How long the end of cancelled jobs is waited for: KillWait (30 s by default), an epilog, the removal of files."""
+END_S = 120.0  # wait for cancelled jobs: KillWait (30 s by default), an epilog, removal of files
 
 LONGEST_S = ASK_S + END_S + 3 * DEADLINE_S
-"""The most that the end of a session waits for Slurm: the last question of each of its waits may be answered late."""
+"""The longest wait for Slurm at a session's end: the last question of each wait may be answered late."""
 
 POLL_S = 1.0
 

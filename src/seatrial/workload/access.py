@@ -18,14 +18,14 @@ ORDERS = ('contiguous', 'strided', 'random')
 OPERATIONS = ('write', 'read')
 INTERFACES = ('posix', 'mpiio', 'hdf5', 'netcdf')
 LIBRARIES = {'mpiio': 'MPI-IO', 'hdf5': 'HDF5', 'netcdf': 'NetCDF'}
-"""What the interfaces are called that are no system calls. HDF5 and PnetCDF move their data through MPI-IO."""
+"""Interfaces above system calls. HDF5 and PnetCDF move their data through MPI-IO."""
 
 METADATA = {'hdf5': 2048, 'netcdf': 512}
 """Bytes before the data of a file with one dataset: H5Pset_meta_block_size's default (seen with HDF5 1.10.8), and
 that of PnetCDF's nc_var_align_size (seen with 1.12.3)."""
 
 OPENING, OF_A_NODE = '_open_share', '_per_node'
-"""Behind the operation: the share of the time in which files were being opened, and the bandwidth over the nodes."""
+"""Suffixes of an operation's metrics: the share of time spent opening files; the bandwidth per node."""
 
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')

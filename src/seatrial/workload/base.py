@@ -7,7 +7,7 @@ from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 
 COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
-"""What a read, a stat or a listing was (rules P2, P2a, T4); what writes is none of them."""
+"""The cache state of a read, stat or listing (rules P2, P2a, T4); writes have none."""
 
 LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has listed the same directory before
 MAX_TASKS = 1_000_000  # that a check can ask for

@@ -16,12 +16,11 @@ CALLS: Dict[str, Tuple[str, ...]] = {
     LOCK: ('lock',),
     OPEN: ('open_create', 'open_write', 'open_close'),
 }
-"""Of each phase, in their order; the engine says what each is."""
+"""The calls of each phase in their order; the engine defines them."""
 
 ROUNDS = 4  # how often a task that holds files open writes to each
 
-LEAST = 100
-"""Calls of each task, however many tasks share the calls between them: of fewer a 99th percentile is the slowest."""
+LEAST = 100  # calls of each task: of fewer a 99th percentile is the slowest
 
 COUNTER = 8  # bytes that are changed under one lock
 

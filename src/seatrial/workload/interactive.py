@@ -16,7 +16,7 @@ STEPS: Dict[str, Tuple[str, ...]] = {
     VENV: ('venv_create', 'pip_install', 'package_import'),
     BUILD: ('compile',),
 }
-"""Of each phase, in their order; the engine says what each does."""
+"""The steps of each phase in their order; the engine defines them."""
 
 TITLES = {TREES: 'interactive use', GIT: 'git clone and git status', VENV: 'pip install', BUILD: 'a build'}
 
@@ -30,7 +30,7 @@ BESIDE = {
 3.11, setuptools included."""
 
 COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}
-"""How often the files are there: in a pack of each repository too, in a wheel and byte-compiled, as objects."""
+"""Copies of the files: in a pack of each repository too, in a wheel and byte-compiled, as objects."""
 
 
 def interactive_use(

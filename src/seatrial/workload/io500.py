@@ -31,8 +31,7 @@ HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a fil
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
 STONE_WALL_S = 300  # that the rules ask for
 
-WALLS = 16
-"""The launch may last so many times its stone wall: four phases that write, with wear-out, and what follows."""
+WALLS = 16  # limit of a launch, in stone walls: four phases that write, with wear-out, and the others
 
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:

@@ -20,7 +20,7 @@ TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
 FLOOR = 0.05  # of bytes and of inodes of a file system that stay free for others, whatever a quota leaves
 
 OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
-"""That all tasks together try to take beyond the limit, before they give up: a limit that does not hold is found."""
+"""All tasks together try this much beyond the limit before they give up: then it does not hold."""
 
 
 def until(limit: str, within_s: float = 600.0) -> Point:

@@ -11,8 +11,7 @@ from seatrial.workload.words import counted
 
 PHASE = 'load'
 MAX_S = 72 * 3600.0
-MIN_BEFORE_S, MIN_AFTER_S = 5.0, 5.0
-"""Of load without an action: what is compared with, and in which the throughput can come back."""
+MIN_BEFORE_S, MIN_AFTER_S = 5.0, 5.0  # load without an action: the reference, and the time for throughput to recover
 
 BEFORE, DURING, AFTER = 'before', 'during', 'after'
 OUTAGE, OUTAGES, RECOVERY, P99 = 'outage', 'outage_of_all_nodes', 'recovery', 'p99_during'

@@ -8,8 +8,7 @@ from seatrial.model.units import MIB
 from seatrial.workload.base import CREATE, READ, REMOVE, WRITE, Footprint, Kind, Phase
 
 PHASE, INTEGRITY = 'probe', 'integrity'
-SPARE_BYTES, SPARE_INODES = {PHASE: 2 * MIB, INTEGRITY: 18 * MIB}, 64
-"""What the trials of the guarantees take at most."""
+SPARE_BYTES, SPARE_INODES = {PHASE: 2 * MIB, INTEGRITY: 18 * MIB}, 64  # the most that trials of the guarantees take
 
 HOLDING = 'holding'
 DOES = (CREATE, WRITE, READ, REMOVE)

@@ -18,7 +18,7 @@ FIRST, NEXT = 'first_epoch', 'next_epoch'
 NAMES = ('write', FIRST, NEXT)
 
 SAMPLES, UTILISATION = '_samples', '_utilisation'
-"""How the metrics of an epoch end that are samples a second, and the utilisation of the accelerators."""
+"""Suffixes of an epoch's metrics: samples a second, and the utilisation of the accelerators."""
 
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')

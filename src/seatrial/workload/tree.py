@@ -13,7 +13,7 @@ from seatrial.workload.words import counted, exact_size, grouped, joined
 SUBTREES = ('shared', 'private')
 PHASES = (CREATE, STAT, READ, REMOVE)
 _ORDER = (CREATE, STAT, FIND, READ, REMOVE)
-"""Each is what it does. FIND, a search through all of the tree by names and sizes, belongs between stat and read."""
+"""The phases in their order, named by what they do. FIND searches the whole tree by names and sizes."""
 
 MAX_DEPTH = 100
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it

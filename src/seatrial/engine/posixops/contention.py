@@ -175,7 +175,7 @@ _SHARED: Dict[str, Tuple[int, Callable[[Work, Point], None], Callable[[int, Poin
     APPEND: (0, _append, _appended),
     LOCK: (COUNTER, _lock, _changed),
 }
-"""Of a phase in which tasks share a file: its bytes for each of them and one more, and who contends and compares."""
+"""Phases in which tasks share a file: its bytes for each of them and one more, who contends, and who compares."""
 
 
 def _planned(phase: str, point: Point) -> Dict[str, int]:

@@ -30,7 +30,7 @@ SEGMENT, SEGMENTS = 65536, 8  # bytes; of each task in the shared file
 ODD = 47_008  # bytes of a transfer: that of IO500's ior-hard, in step with nothing
 ROUNDS = 5  # under a lock, of each task
 REFUSED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
-"""By which a file system says that it has no such call."""
+"""Errors by which a file system says that it has no such call."""
 
 
 class Pattern(Turns):
@@ -113,8 +113,7 @@ class Pattern(Turns):
 
 
 Attempt = Callable[[Pattern], None]
-WAYS_TO_WRITE: List[Guarantee] = []
-"""The facts that are tried here. Data that differ are no fact that does not hold, but a failure (rule F2)."""
+WAYS_TO_WRITE: List[Guarantee] = []  # facts that are tried here; data that differ are a failure (rule F2) and no fact
 
 PATTERNS: Dict[str, Attempt] = {}  # by their names, and in their order, which is that of the functions
 

@@ -40,7 +40,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {GIT: ('git',), BUILD: ('make', 'cc')}
 
 ROOT = 'programs'
 FOREIGN = ('GIT_', 'PIP_', 'PYTHON', 'MAKE', 'MFLAGS', 'XDG_', 'VIRTUAL_ENV')
-"""How variables of the environment begin that would change what a program does."""
+"""Beginnings of environment variables that would change what a program does."""
 
 PACKAGE = 'seatrial_package'
 HEADERS = 20

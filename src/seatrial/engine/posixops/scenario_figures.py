@@ -23,22 +23,20 @@ from seatrial.model.metric import HIGHER, LOWER, Metric
 from seatrial.model.point import Point
 from seatrial.workload import scenario as own
 
-GAP_S = 1.0
-"""A shorter time without an acknowledged operation is no outage: an fdatasync can take as long on a busy disk."""
+GAP_S = 1.0  # shorter gaps between acknowledged operations are no outage: an fdatasync can take as long
 
 RECOVERED = 0.90
 SMOOTH_S = 5
 LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
 SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
 
-GRACE_S = 30.0
-"""After an undo, in which errors still belong to the action: a client gives up a little later than a server."""
+GRACE_S = 30.0  # after an undo errors still belong to the action: clients give up later than servers
 
 LATENCY_STEPS = 4  # of a power of two
 SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 
 AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
-"""Of a longer one those seconds before and after an action have rows of their own, and else each minute."""
+"""A longer scenario has rows of a second only so long before and after an action, and else of a minute."""
 
 
 class ScenarioRow(NamedTuple):

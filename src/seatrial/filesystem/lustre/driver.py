@@ -59,7 +59,7 @@ CLIENT_PARAMETERS = (
 """The settings of this client that bandwidth and metadata rates depend on, per type of device."""
 
 SERVER_PARAMETERS = ('osp.*.active', 'lod.*.qos_threshold_rr', 'lod.*.qos_prio_free')
-"""What an MDS alone knows: which targets are retired there, and how it deals out objects to the others."""
+"""Parameters that only an MDS knows: retired targets, and how it deals out objects to the others."""
 IN_ORDER = ('FULL', 'IDLE')  # states of an import that need no attention: connected, or disconnected for want of work
 NO_CONNECTION = '<none>'  # what an import shows in place of a server (lprocfs_import_seq_show)
 
@@ -565,7 +565,7 @@ def _interfaces() -> str:
 _MOUNTED: Dict[Mount, targets.ClientMount] = {}
 _INSTANCES: Dict[str, str] = {}
 _DEVICES: Dict[targets.ClientMount, List[str]] = {}
-"""What lfs has told of a mount; it is asked once: each call takes up to half a second, and a job holds its mount."""
+"""The devices of each mount by lfs, asked once: a call takes up to 0.5 s, and a job holds its mount."""
 
 
 def _mounted(path: str) -> targets.ClientMount:
@@ -609,7 +609,7 @@ def _standing(path: str) -> FrozenSet[str]:
 
 
 _BLOCKED: Dict[str, Tuple[FrozenSet[str], targets.Spaces]] = {}
-"""Where lfs df has waited for a target that is away: what stood then, and what it had printed."""
+"""Mounts where lfs df waited for a target that is away: the state then, and the output so far."""
 
 
 def _spaces(path: str, option: str = '-v') -> targets.Spaces:

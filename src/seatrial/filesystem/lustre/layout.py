@@ -13,8 +13,7 @@ from seatrial.model.quoted_value import show
 
 NAME = 'lustre'
 MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
-MOST_ON_MDT = 1 << 30
-"""lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
+MOST_ON_MDT = 1 << 30  # above it lfs says "'mdt' layout size is too big"; a server's own limit is not visible here
 
 MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
@@ -262,4 +261,4 @@ _WORDS: Dict[str, Tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     'o': ('osts', lambda osts: '_'.join(map(str, osts)), lambda text: tuple(map(int, text.split('_')))),
     'p': ('pool', _written, str),
 }
-"""Of each letter the field, how its value is written, and how it is read."""
+"""The field of each letter, with the functions that write and read its value."""

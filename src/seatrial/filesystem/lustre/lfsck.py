@@ -14,8 +14,7 @@ COMPLETED = 'completed'
 CLOCKS_S = 5  # that the clocks of two servers may be apart
 
 _PARAM = re.compile(r'(mdd|obdfilter)\.(.+)\.lfsck_(namespace|layout)\Z')
-_SETTING = re.compile(r'mdd\..+\.lfsck_(async_windows|speed_limit)\Z')
-"""What mdd.*.lfsck_* has beside the runs (2.17)."""
+_SETTING = re.compile(r'mdd\..+\.lfsck_(async_windows|speed_limit)\Z')  # mdd.*.lfsck_* beside the runs (2.17)
 _FAULT = re.compile(
     r'(repaired_\w+|\w+_repaired|inconsistent_\w+|\w+_inconsistent|updated_phase[12]|unknown_inconsistency'
     r'|linkea_overflow_cleared|striped_dirs_disabled|local_lost_found_moved|failed_phase[12]|\w+_failed)\Z'
@@ -26,8 +25,7 @@ _HARMLESS = re.compile(
     r'|directories|multiple_linked_checked|\w+_scanned)\Z'
 )
 """Numbers that say when a run was, how far it came, how fast, and what it looked at."""
-_DAMAGED = ('inconsistent', 'crashed_lastid')
-"""Flags of a target that stand for damage (lfsck_flags_names in lfsck_lib.c)."""
+_DAMAGED = ('inconsistent', 'crashed_lastid')  # flags of a target with damage (lfsck_flags_names in lfsck_lib.c)
 _COUNT = re.compile(r'\d+')
 _SECONDS = re.compile(r'(\d+) seconds\Z')
 _QUERY = re.compile(r'(layout|namespace)_(?:(mdts|osts)_([a-z][\w-]*)|repaired): +(\d+)\s*\Z')

@@ -17,21 +17,19 @@ WIRE = {'read_bytes': READ, 'write_bytes': WRITTEN}
 """Of osc.*.stats, and of mdc.*.stats for data on MDTs: what was brought from servers and sent to them."""
 
 REQUESTS = {'ost_read': 'read_rpcs', 'ost_write': 'write_rpcs', 'req_waittime': 'rpcs'}
-"""Of the same: how many requests that were; the last is all of them, also of metadata."""
+"""Numbers of requests in the same files; the last one counts all, also of metadata."""
 
 BULK = {'read_bytes': 'ost_read', 'write_bytes': 'ost_write'}
-"""Of the same: what is counted once for each request that moves data, in bytes and in time."""
+"""Counters of the same files that grow once for each request that moves data, in bytes and in time."""
 
-IN_FLIGHT = 256
-"""Requests that may be between these two counts: the highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)."""
+IN_FLIGHT = 256  # requests that may be between these counts: highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)
 
 CALLS = {'read_bytes': 'called_read_bytes', 'write_bytes': 'called_write_bytes'}
-"""Of llite.*.stats: what programs have read and written, from the cache too."""
+"""Bytes in llite.*.stats that programs have read and written, from the cache too."""
 
 HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')
-IDLING = ('CONNECTING', 'IDLE', 'FULL')
-"""What an import goes through that is not used for idle_timeout seconds, and is used again."""
+IDLING = ('CONNECTING', 'IDLE', 'FULL')  # states of an import that idles for idle_timeout seconds, and is used again
 
 _PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 _PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')

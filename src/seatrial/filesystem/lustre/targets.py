@@ -19,16 +19,13 @@ FLAGS = {
     'f': 'flash',
     'a': 'a sum',
 }
-"""What the letters behind a line of `lfs df` mean (obd_statfs_state_names in lustre_user.h)."""
+"""The letters behind a line of `lfs df` (obd_statfs_state_names in lustre_user.h)."""
 
-TAKES_NO_OBJECTS = frozenset('RNSI')
-"""The flags with which a target takes no new objects; a degraded one takes some where no other is left."""
+TAKES_NO_OBJECTS = frozenset('RNSI')  # flags of a target without new objects; degraded ones may take some
 
-UNEQUAL = 0.17
-"""Where the free space of targets differs by more, the emptier ones are preferred (LOV_QOS_DEF_THRESHOLD_RR_PCT)."""
+UNEQUAL = 0.17  # free space that differs by more has emptier targets preferred (LOV_QOS_DEF_THRESHOLD_RR_PCT)
 
-RARELY = 0.01
-"""A target on which a file of the case comes to lie with no more than this chance does not limit the others."""
+RARELY = 0.01  # a target with no more than this chance of a file of the case does not limit the others
 
 KIB = 1024
 LNET_KEYS = ('credits', 'peer_credits', 'drop_count')

@@ -20,8 +20,7 @@ from seatrial.model.record import BoundTasks, NotTested
 from seatrial.rules.places import short
 from seatrial.workload.words import LISTED, by_key, counted
 
-DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
-"""A launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
+DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05  # srun starts thousands of tasks in seconds (Large Cluster guide)
 
 MARK = 'seatrial-task'
 MAX_COMPLAINT = 200  # characters of what a launcher said

@@ -26,8 +26,7 @@ WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
 GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
 ASKED_TOO_S = 2.0  # after a process was ended by a signal, in which it reaches this one too
 MAX_STREAM = 8 << 20  # bytes of a stream that are read: its two ends
-ENVIRONMENT = {'LC_ALL': 'C'}
-"""Of a launch, beyond what the runner itself has; and the barrier's, which is another one in each launch."""
+ENVIRONMENT = {'LC_ALL': 'C'}  # of every launch, beyond the runner's own and the barrier's
 
 RUSAGE_BLOCK = 512  # getrusage(2): ru_inblock counts blocks of 512 B on Linux
 

@@ -15,7 +15,7 @@ FOLDER = '.darshan'
 PLACE = 'place.json'
 DAY_S = 24 * 3600
 LOG_FOLDERS = ('DARSHAN_LOGPATH', 'DARSHAN_LOGDIR', 'DARSHAN_LOG_DIR_PATH')
-"""By which a Darshan may be built to learn where its logs go: the last ones by --with-log-path-by-env."""
+"""Variables by which a Darshan may find the folder of its logs; the last two by --with-log-path-by-env."""
 
 
 class Left(NamedTuple):

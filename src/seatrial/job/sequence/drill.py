@@ -19,8 +19,7 @@ from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
 DRILL = 'drill'
-LAUNCH_S = 5.0
-"""Seconds that a launch is to last as fast as the case was: enough to tell targets apart, and many fit a budget."""
+LAUNCH_S = 5.0  # seconds of a launch as fast as the case was: long enough to compare, and many fit a budget
 
 
 class DrillBegun(NamedTuple):
@@ -39,7 +38,7 @@ class DrillBegun(NamedTuple):
 MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'
 
 Measure = Callable[[Point, int], Optional[float]]
-"""Given a point and the number of the repetition, the figure of the metric that is too low; None if not valid."""
+"""From a point and a repetition's number the figure of the metric that is too low; None if not valid."""
 
 
 def drill_down(trial: Trial) -> None:

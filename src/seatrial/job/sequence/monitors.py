@@ -18,7 +18,7 @@ from seatrial.model.telemetry import ServerGap, ServerLook
 LOOP = 'while cat /proc/uptime /proc/diskstats /proc/net/dev; do sleep 1; done'
 SECTOR = 512  # bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)
 STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
-"""So long after the beginning a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
+"""Up to each age (s) a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
 
 RETRY_S, MAX_RETRY_S = 2.0, 60.0  # after the end of a connection: the first pause, which doubles while none lasts
 ENDED_S = 3.0

@@ -13,8 +13,7 @@ from seatrial.job.sequence.survey import Survey
 from seatrial.model.plan import TrialPlan
 
 DATA, WARM = 'data', 'warmup'
-ENTRIES = (DATA, WARM)
-"""The directories of a run: for what is measured, and for the warm-up's files, which never are (rule T14)."""
+ENTRIES = (DATA, WARM)  # directories of a run: of measured files, and of the warm-up's, which never are (rule T14)
 
 
 class Refused(Exception):
