@@ -73,7 +73,8 @@ def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[
     return read
 
 
-STRIPE_UNIT = 65536  # stripes are multiples of it, and below 4 GiB: LOV_MIN_STRIPE_SIZE, lfs; CEPH_MIN_STRIPE_UNIT
+STRIPE_UNIT = 65536
+"""Stripes are multiples of it, below 4 GiB: LOV_MIN_STRIPE_SIZE and lfs' own limit; CEPH_MIN_STRIPE_UNIT, 32 bits."""
 
 
 def stripe_size(what: str) -> Callable[[Any], int]:

@@ -30,11 +30,13 @@ MIN_EFFECT = 0.10  # share; a component that is less slower than its equals is n
 
 FEW = 32  # fewer components are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5
 
-CONTROLS = 16  # the least number of components beside suspects, for a MAD: few raise no threshold
+CONTROLS = 16
+"""The least number of components measured again beside suspects: for a MAD, as few suspects lower the threshold."""
 
 MIN_GROUP = 10  # the smallest group: one in so many components, and at least one; rarer ones are outliers, or fast
 
-FALSE_SUSPECTS = 0.05  # the most that one comparison of a healthy system with normal scatter may be expected to name
+FALSE_SUSPECTS = 0.05
+"""Components that one comparison of a healthy system with normal scatter may name by chance, before MIN_EFFECT."""
 
 CONFIDENCE = 0.90  # of the two-sided interval for a pair: 5 % of equal pairs are called slower
 

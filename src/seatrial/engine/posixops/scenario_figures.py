@@ -23,7 +23,7 @@ from seatrial.model.metric import HIGHER, LOWER, Metric
 from seatrial.model.point import Point
 from seatrial.workload import scenario as own
 
-GAP_S = 1.0  # shorter gaps between acknowledged operations are no outage: an fdatasync can take as long
+GAP_S = 1.0  # a shorter gap between acknowledged operations is no outage: an fdatasync on a busy disk takes as long
 
 RECOVERED = 0.90
 SMOOTH_S = 5

@@ -13,7 +13,8 @@ from seatrial.model.quoted_value import show
 
 NAME = 'lustre'
 MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
-MOST_ON_MDT = 1 << 30  # above it lfs says "'mdt' layout size is too big"; a server's own limit is not visible here
+MOST_ON_MDT = 1 << 30
+"""Above it lfs says "'mdt' layout size is too big"; a server's own lod.*.dom_stripesize (default 1 MiB) is unseen."""
 
 MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME

@@ -21,7 +21,8 @@ FLAGS = {
 }
 """The letters behind a line of `lfs df` (obd_statfs_state_names in lustre_user.h)."""
 
-TAKES_NO_OBJECTS = frozenset('RNSI')  # flags of a target without new objects; degraded ones may take some
+TAKES_NO_OBJECTS = frozenset('RNSI')
+"""Flags of a target that takes no new objects; a degraded one takes some where no other is left."""
 
 UNEQUAL = 0.17  # free space that differs by more has emptier targets preferred (LOV_QOS_DEF_THRESHOLD_RR_PCT)
 

@@ -20,7 +20,7 @@ from seatrial.model.owned import user_name
 from seatrial.model.quoted_value import printable
 
 HEARTBEAT_S = 60.0
-MISSED_S = 3 * HEARTBEAT_S  # silence in which a live process would have been heard of, if its state directory answers
+MISSED_S = 3 * HEARTBEAT_S  # s of silence that a live process would break, if its state directory answers
 
 STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target

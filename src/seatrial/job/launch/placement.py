@@ -20,7 +20,8 @@ from seatrial.model.record import BoundTasks, NotTested
 from seatrial.rules.places import short
 from seatrial.workload.words import LISTED, by_key, counted
 
-DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05  # srun starts thousands of tasks in seconds (Large Cluster guide)
+DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
+"""For a launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
 
 MARK = 'seatrial-task'
 MAX_COMPLAINT = 200  # characters of what a launcher said

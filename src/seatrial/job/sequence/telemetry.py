@@ -32,7 +32,8 @@ INTERVAL_S = 1.0
 DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
 COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
-MAX_PAUSE_S = 30.0  # a pause doubles after a gap, up to this: each probe of a dead server may be left behind
+MAX_PAUSE_S = 30.0
+"""After a gap the pause doubles up to this: a probe that waits for a dead server may ignore SIGKILL, and is left."""
 
 LAST_S = 3.0
 SERVERS_S = 30.0
