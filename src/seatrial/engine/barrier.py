@@ -90,8 +90,6 @@ def line_of(message: Dict[str, Any]) -> bytes:
 
 
 class _Connected(TaskBarrier):
-    """The barrier of a task that is not alone."""
-
     def __init__(self, connection: socket.socket, who: Dict[str, Any]) -> None:
         self._connection, self._unread, self._left = connection, b'', False
         connection.settimeout(SILENCE_S)

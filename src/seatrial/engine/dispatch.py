@@ -49,8 +49,6 @@ def only_in(inodes: str, argv: Tuple[str, ...]) -> Tuple[str, ...]:
 
 
 class RankPlace(NamedTuple):
-    """The place where a rank ran."""
-
     rank: int
     host: str
     cores: str  # that it may use, as the kernel lists them ('0-3,8'); empty: not said

@@ -74,8 +74,6 @@ class Granted(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The targets that files can be put on."""
-
     rows: Tuple[TargetRow, ...]  # with room and faults
     servers: Dict[str, str]  # of each by its name (model.layout.target_name), as far as this node sees it
     unseen: str = ''  # why they are not seen, as a sentence; empty where they are, or the type has none
@@ -91,8 +89,6 @@ class Lost(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """The behaviour of I/O on a mount."""
-
     # whether a write that was taken may be refused when the file is closed, as by a server
     close_can_fail: bool = True
     reads_are_counted: bool = False  # whether the kernel counts a process's reads from storage (rule P2)

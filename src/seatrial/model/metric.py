@@ -10,8 +10,6 @@ PERCENTILES = (0.50, 0.95, 0.99)  # of single operations, where nothing else is 
 
 
 class MetricType(NamedTuple):
-    """A metric that a launch gives."""
-
     name: str
     unit: str  # the base unit of its dimension
     better: str = HIGHER  # HIGHER or LOWER

@@ -39,8 +39,6 @@ class Block(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """The data in the files."""
-
     blocks: Tuple[Block, ...]
     sync_s: float  # of the files, right after the launch
     again_s: float  # of one more sync

@@ -25,8 +25,6 @@ LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
 
 
 class Rule(NamedTuple):
-    """A validity rule."""
-
     id: str
     title: str
     # evidence: BEFORE Environment, LAUNCH and its two sorts Launched, WRITTEN Written, CASE CaseSeen, BY_DESIGN none

@@ -155,8 +155,6 @@ class Ageing(Tree):
 
 
 class _Tree(NamedTuple):
-    """The tree of one task."""
-
     entries: Entries
     bytes: int
     blocks: int  # bytes of its files in whole blocks

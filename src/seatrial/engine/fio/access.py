@@ -78,8 +78,6 @@ def region(point: Point, rank: int) -> Region:
 
 
 class Fio(FioProcess):
-    """fio as an engine of data access."""
-
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
     rereads = True  # a job that has reached its size and not its io_size begins again at its start

@@ -62,8 +62,6 @@ class Turns:
 
 
 class Pair(Turns):
-    """The two tasks of a trial."""
-
     def __init__(self, barrier: TaskBarrier, rank: int, hosts: Tuple[str, ...]) -> None:
         super().__init__(barrier, rank)
         self._second = next((other for other, host in enumerate(hosts) if host != hosts[0]), min(1, len(hosts) - 1))

@@ -85,8 +85,6 @@ class Held(NamedTuple):
 
 
 class LockHeld(LockError):
-    """Another session holds the storage system."""
-
     def __init__(self, held: Held) -> None:
         super().__init__(held.sentence())
         self.held = held

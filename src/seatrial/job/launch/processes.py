@@ -36,8 +36,6 @@ class LaunchGivenUp(Exception):
 
 
 class Finished(NamedTuple):
-    """The results of a launch."""
-
     outcome: Outcome
     read_bytes: int  # fetched by the block layer for its processes
     places: Tuple[RankPlace, ...] = ()  # of its processes; empty where not all have reported one

@@ -50,8 +50,6 @@ class Signals:
 
 
 class Trial(NamedTuple):
-    """The values of every step."""
-
     plan: TrialPlan
     recorder: Recorder
     signals: Signals
