@@ -1,1 +1,1 @@
-"""One file a benchmark: what it can express, its command line, its output as typed samples."""
+"""One file a benchmark: the points that it can carry out, its command line, and its output as typed samples."""

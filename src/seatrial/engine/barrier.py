@@ -1,4 +1,4 @@
-"""How the tasks of a launch begin together: their side of a barrier that the runner holds (job/launch/barrier.py).
+"""The common start of a launch's tasks: their side of a barrier that the runner holds (job/launch/barrier.py).
 
 A task connects to the coordinator, shows the launch's token, and waits with the others whenever it wants to go on
 together with them. On several nodes it also learns how its clock stands to the coordinator's: the middle of request
@@ -32,7 +32,7 @@ class BarrierError(Exception):
 
 
 class Release(NamedTuple):
-    """When this task may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's."""
+    """The time at which this task may begin, by its own CLOCK_MONOTONIC, and the coordinator's clock."""
 
     at_s: float
     offset_s: float  # what is to be added to a time here to have the coordinator's
@@ -40,7 +40,7 @@ class Release(NamedTuple):
 
 
 class TaskBarrier:
-    """What a task can do, in a `with` statement, whose failure ends the barrier for all. This one is alone."""
+    """The barrier of a task that is alone. A failure in its `with` statement ends a barrier for all tasks."""
 
     def __enter__(self) -> 'TaskBarrier':
         return self
@@ -53,11 +53,11 @@ class TaskBarrier:
         return Release(time.monotonic(), 0.0, 0.0)
 
     def exchange(self, what: str, says: str = '') -> Dict[int, str]:
-        """Wait until every task has come to `what`; what tasks said, by rank. Raises BarrierError."""
+        """Wait until every task has come to `what`; returns their texts by rank. Raises BarrierError."""
         return {0: says} if says else {}
 
     def leave(self, report: Any = None) -> None:
-        """Go, and give the coordinator a report, in any form that JSON has."""
+        """Leave the barrier; the coordinator gets the report, any value that JSON has."""
 
 
 def join(rank: int, tasks: int, host: str) -> TaskBarrier:
@@ -76,7 +76,7 @@ def join(rank: int, tasks: int, host: str) -> TaskBarrier:
 
 
 def clock_identity() -> str:
-    """The same for two processes whose CLOCK_MONOTONIC is the same clock, and else different (time_namespaces(7))."""
+    """Equal for two processes if and only if they share one CLOCK_MONOTONIC (time_namespaces(7))."""
     with open('/proc/sys/kernel/random/boot_id') as stream:
         boot = stream.read().strip()
     try:
@@ -90,8 +90,6 @@ def line_of(message: Dict[str, Any]) -> bytes:
 
 
 class _Connected(TaskBarrier):
-    """Of a task that is not alone."""
-
     def __init__(self, connection: socket.socket, who: Dict[str, Any]) -> None:
         self._connection, self._unread, self._left = connection, b'', False
         connection.settimeout(SILENCE_S)
@@ -138,7 +136,6 @@ class _Connected(TaskBarrier):
             raise BarrierError(f'the coordinator cannot be reached: {error.strerror or error}') from None
 
     def _answer(self) -> Dict[str, Any]:
-        """The next message that is no heartbeat."""
         while True:
             message: Dict[str, Any] = json.loads(self._line().decode('ascii'))
             if 'over' in message:

@@ -1,4 +1,4 @@
-"""What every engine offers. An engine is a benchmark program; it knows no site and no check."""
+"""The interface of all engines. An engine is a benchmark program; it knows no site and no check."""
 
 import math
 import re
@@ -14,15 +14,14 @@ from seatrial.workload.tree import levels_total
 T = TypeVar('T')
 MAX_BYTES_PER_CALL = 0x7FFFF000  # read(2) and write(2): "at most 2,147,479,552 bytes"
 
-DIRECT_BYTES = 4096
-"""With O_DIRECT every size and offset is a multiple of the logical block size of the storage: this, or 512 B."""
+DIRECT_BYTES = 4096  # a multiple of the logical block size of all storage (this, or 512 B), as O_DIRECT needs
 
 
 LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 
 
 class EngineError(Exception):
-    """An output that is not valid: the validity rule that it breaks, one sentence that says how, and its evidence."""
+    """An invalid output: the validity rule that it breaks, a sentence about it, and its evidence."""
 
     def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
         super().__init__(f'{rule}: {sentence}')
@@ -32,7 +31,7 @@ class EngineError(Exception):
 
 
 class Command(NamedTuple):
-    """How one launch is carried out, in the data directory as working directory."""
+    """The processes of one launch; they run in the data directory."""
 
     # 'node': one process makes all tasks on this node; 'task': one process a task is started, argvs[rank], on as many
     # nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
@@ -49,7 +48,7 @@ class Command(NamedTuple):
 
 
 class ProcessTime(NamedTuple):
-    """When one process of a launch ran, in seconds since the first one's start, and how it ended."""
+    """The life of one process of a launch, in seconds since the first one's start, and its exit status."""
 
     host: str
     start_s: float
@@ -58,7 +57,7 @@ class ProcessTime(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written)."""
+    """The outputs of a launch: the streams of each process, the texts of Command.outputs (None: not written)."""
 
     processes: Tuple[ProcessTime, ...]
     stdouts: Tuple[str, ...]
@@ -73,7 +72,7 @@ class Outcome(NamedTuple):
         return next((p.exit_status for p in self.processes if p.exit_status != 0), 0)
 
     def of(self, rank: int) -> 'Outcome':
-        """Of the process of one task alone, where each has left one output."""
+        """The outcome of the process of one task, where each has left one output."""
         return Outcome((self.processes[rank],), (self.stdouts[rank],), (self.stderrs[rank],), (self.outputs[rank],))
 
 
@@ -104,7 +103,7 @@ class Engine:
     rereads = False  # whether it reads a file several times over in one phase
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Why it cannot carry out a possible point of its kinds exactly, as half a sentence, or None."""
+        """The reason why it cannot carry out a point of its kinds exactly, as half a sentence, or None."""
         raise NotImplementedError
 
     def needs(self, point: Point) -> Tuple[str, ...]:
@@ -133,7 +132,7 @@ class Engine:
         raise NotImplementedError
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the engine said, typed. Raises EngineError where it failed, or where that is not valid."""
+        """The measurement in the output. Raises EngineError where the engine failed or its output is not valid."""
         raise NotImplementedError
 
     def under_darshan(self, command: Command) -> Command:
@@ -141,35 +140,35 @@ class Engine:
         return command
 
     def in_threads(self, point: Point) -> bool:
-        """Whether its tasks are threads of one process, which Darshan does not tell apart (rule P15)."""
+        """True if its tasks are threads of one process, which Darshan does not tell apart (rule P15)."""
         return False
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """Whether every task works on what no task of its node has written, made or seen (rules P2, T4)."""
+        """True if every task works on entries that no task of its node has written, made or seen (rules P2, T4)."""
         return False
 
     def repeats(self, point: Point) -> str:
-        """What of the data that a point writes is there twice, as a clause; empty where nothing is (rule P4a)."""
+        """A clause that names repeated data in a point's files; empty where nothing is there twice (rule P4a)."""
         return ''
 
     def warms(self, point: Point, phase: str) -> str:
-        """What the engine itself looks up before its clock starts, as a clause, or empty: that is cold no more."""
+        """A clause: entries that the engine looks up before its clock starts, which are not cold then; or empty."""
         return ''
 
     def entries(self, point: Point, phase: str) -> Entries:
-        """What is on disk after the phase (T17a): the workload's entries, and directories of its own."""
+        """Entries on disk after the phase (T17a): the workload's, and directories of the engine's own."""
         return entries_after(point, phase)
 
 
 def release_of(version: str) -> Tuple[int, int, int]:
-    """The numbers of '4.0.0', '3.0-37'; what does not begin with two is older than all."""
+    """The numbers of '4.0.0', '3.0-37'; a version that does not begin with two is older than all."""
     match = re.match(r'(\d+)[.-](\d+)(?:[.-](\d+))?', version, re.ASCII)
     return (int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)) if match else (0, 0, 0)
 
 
 def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:
-    """What `read` makes of the process of each rank. Where several raise EngineError, the one with the first priority
-    of its sentence is raised: a launcher ends the others when one fails."""
+    """Calls `read` with each rank. Where several ranks raise EngineError, the one with the first priority of its
+    sentence is raised: a launcher ends the other ranks when one fails."""
     found, failed = [], []
     for rank, process in enumerate(processes):
         try:
@@ -182,31 +181,31 @@ def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority:
 
 
 def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-    """What the engine said, and what its kind of workload derives from that. Raises EngineError."""
+    """The engine's measurement with the metrics that its kind of workload derives. Raises EngineError."""
     own = engine.measure(phase, point, command, outcome)
     return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own)))
 
 
 def beyond_calls(point: Point) -> Optional[str]:
-    """Why read(2) and write(2) are not all of a point, for an engine that times nothing else, or None."""
+    """The reason why an engine that times only read(2) and write(2) cannot measure a point, or None."""
     if point.data.interface in LIBRARIES:
         return f'cannot do {LIBRARIES[point.data.interface]}'
     return 'does not tell how long opening files takes' if point.data.opening else None
 
 
 def reads_of_next_node(point: Point, phase: str) -> bool:
-    """Whether a phase reads what another node has written, by writer_of: where the tasks fill node after node."""
+    """True where a phase reads the data of another node (writer_of); the tasks must fill node after node."""
     return phase_of(point, phase).reads and point.nodes > 1
 
 
 def flat_entries(point: Point, phase: str) -> Entries:
-    """Of an engine that lays the files of a tree flat into directories that it does not remove."""
+    """Entries left by an engine that lays the files of a tree flat into directories which it does not remove."""
     planned = levels_total(point, point.tasks)
     return Entries(planned.directories, 0, 0) if phase_of(point, phase).removes else planned
 
 
 def immovable(point: Point) -> Optional[str]:
-    """Why a point is not moved one transfer after the other, with a call each, as half a sentence, or None."""
+    """The reason why a point cannot be moved transfer by transfer, one call each, as half a sentence, or None."""
     data = point.data
     if data.transfer_size > MAX_BYTES_PER_CALL:
         return f'cannot move {data.transfer_size} bytes in one call'
@@ -216,12 +215,12 @@ def immovable(point: Point) -> Optional[str]:
 
 
 def ending(status: int) -> str:
-    """How a process ended that failed: 'exited with 1', 'died of signal 9'."""
+    """The end of a process that failed: 'exited with 1', 'died of signal 9'."""
     return f'exited with {status}' if status >= 0 else f'died of signal {-status}'
 
 
 def without_mpi(text: str) -> str:
-    """Without what MPI libraries say of their networks among an engine's own lines: Open MPI does between rulers."""
+    """The text without messages of MPI libraries about their networks; Open MPI puts these between rulers."""
     return _OF_MPI.sub('', text)
 
 
@@ -233,9 +232,9 @@ _OF_MPI = re.compile(
 
 
 def cause_in(errs: Sequence[str], others: Sequence[str] = ()) -> str:
-    """The line that says best why a launch failed, by what it says and not by where it stands: an error of any
-    stream; else the first line of stderr that is no warning, note, retry or ruler, and does not follow from an end;
-    else the first that is no ruler. Empty without one. others: further streams, of which only errors count."""
+    """The line that best explains a failed launch, judged by its words and not by its place: an error of any stream;
+    else the first line of stderr that is no warning, note, retry or ruler, and does not follow from an end; else the
+    first that is no ruler. Empty without one. others: further streams, of which only errors count."""
     lines = [line.strip() for text in errs for line in text.splitlines() if re.search(r'\w', line)]
     more = [line.strip() for text in others for line in text.splitlines() if _ERROR.search(line)]
     errors = [line for line in lines if _ERROR.search(line)] + more
@@ -253,14 +252,14 @@ _LESSER = re.compile(
 
 
 def only_process(program: str, outcome: Outcome) -> ProcessTime:
-    """The process of a launch that is one. Raises EngineError T9 for another number."""
+    """The only process of a launch. Raises EngineError T9 for another number."""
     if len(outcome.processes) != 1:
         raise EngineError('T9', f'{program} is one launch, and {len(outcome.processes)} processes were started')
     return outcome.processes[0]
 
 
 def refuse_failure(program: str, status: int, complaint: str) -> None:
-    """Raises EngineError where a program failed, E1, or complained and exited with 0, T8."""
+    """Raises EngineError where a program failed (E1), or complained and exited with 0 (T8)."""
     if status or complaint:
         why = f": '{complaint}'" if complaint else ''
         raise EngineError('E1' if status else 'T8', f'{program} {ending(status)}{why}')

@@ -67,11 +67,11 @@ class BonnieEngine(Engine):
         return None
 
     def version_argv(self, program: str) -> List[str]:
-        """It has no option for its version, and says it with its usage, which it prints on stderr."""
+        """It has no option for its version, and prints it with its usage on stderr."""
         return ['sh', '-c', '"$0" -h 2>&1', program]
 
     def repeats(self, point: Point) -> str:
-        """All of it (rule P4b)."""
+        """All data are repeated (rule P4b)."""
         return 'zeros, with a counter in each transfer'
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
@@ -83,9 +83,9 @@ class BonnieEngine(Engine):
         return Command('node', (tuple(argv),), {}, ())
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What Bonnie++ said. Raises EngineError: E1 it failed; T8 it complained; T13 its line is not whole; P15
-        another file, or other seeks, than planned; T1 more time than its process had. The figure: its number, share
-        of a CPU and longest latency; a bandwidth counts the bytes of the file once, in an update too."""
+        """Raises EngineError: E1 it failed; T8 it complained; T13 its line is not whole; P15 another file, or other
+        seeks, than planned; T1 more time than its process had. The figure: its number, share of a CPU and longest
+        latency; a bandwidth counts the bytes of the file once, in an update too."""
         process = only_process('Bonnie++', outcome)
         refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
         said = parse_run(outcome.stdouts[0])

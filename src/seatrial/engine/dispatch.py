@@ -1,4 +1,4 @@
-"""What a launcher starts on every node in place of processes of their own: it becomes the process of its rank.
+"""A launcher starts this program for every rank; it then becomes the process of that rank.
 Launchers tell a process its rank in the environment, and give all of them the same argv; a file has those by rank."""
 
 import contextlib
@@ -18,8 +18,7 @@ their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two node
 
 NO_RANK, NOT_THERE, NOT_STARTED = 64, 71, 127
 
-PLACE = 'SEATRIAL_PLACE'
-"""Has the inodes of the directory that the launch was given, as in inodes_of; a launcher finds it by its path."""
+PLACE = 'SEATRIAL_PLACE'  # the inodes of the launch's directory, as in inodes_of; a launcher finds it by its path
 
 _MARKER = '../.seatrial-run.json'
 _RANK_HERE = 'seatrial-rank'
@@ -36,7 +35,7 @@ _IF_THE_SAME = (
 
 
 def inodes_of(directory: int) -> str:
-    """Of a data directory, by its descriptor, and of the marker above it: alike on all nodes, and here alone."""
+    """The inodes of an open data directory, and of the marker above it: together they identify it on all nodes."""
     found = [os.fstat(directory).st_ino]
     with contextlib.suppress(FileNotFoundError):
         found.append(os.stat(_MARKER, dir_fd=directory, follow_symlinks=False).st_ino)
@@ -44,33 +43,30 @@ def inodes_of(directory: int) -> str:
 
 
 def only_in(inodes: str, argv: Tuple[str, ...]) -> Tuple[str, ...]:
-    """The argv that becomes `argv` in the directory with these inodes, and nothing in another one. A shell, for it is
-    there in 2 ms and reads no file that nodes share; it says first which rank it is and where (places_said)."""
+    """The argv that runs `argv` in the directory with these inodes, and does nothing in another one. It is a shell,
+    which starts within 2 ms and reads no file that nodes share; it first prints its rank and place (places_said)."""
     return ('sh', '-c', _IF_THE_SAME, 'seatrial', inodes, *argv)
 
 
 class RankPlace(NamedTuple):
-    """Where a rank ran. cores: that it may use, as the kernel lists them ('0-3,8'); empty: not said."""
-
     rank: int
     host: str
-    cores: str
+    cores: str  # that it may use, as the kernel lists them ('0-3,8'); empty: not said
 
     @property
     def line(self) -> str:
-        """As the rank says it."""
         return f'{_RANK_HERE} {self.rank} {self.host} {self.cores}\n'
 
 
 def place_here(rank: int) -> RankPlace:
-    """Of this process, and of those that it starts or becomes."""
+    """The place of this process, and of those that it starts or becomes."""
     with open('/proc/self/status') as stream:
         found = [line.split()[1] for line in stream if line.startswith(_ALLOWED)]
     return RankPlace(rank, os.uname().nodename, ''.join(found))
 
 
 def places_said(stdouts: Sequence[str]) -> Tuple[Tuple[str, ...], Tuple[RankPlace, ...]]:
-    """What the programs printed, and where each rank of them ran; nothing where not every rank has said so once."""
+    """The programs' outputs without places, and the place of each rank; no places unless every rank printed one."""
     found = [words for stdout in stdouts for words in _SAID.findall(stdout)]
     said = sorted(RankPlace(int(rank), host, cores) for rank, host, cores in found)
     whole = [each.rank for each in said] == list(range(len(said)))

@@ -1,4 +1,4 @@
-"""Calls of the file system that failed, in what an engine said of them; what they mean is for rules/launch.py to say.
+"""Reads failed calls of the file system from the messages of engines; rules/launch.py judges them.
 Every launch speaks English (LC_ALL=C), so strerror(3) names the error, in a line whose form is the engine's own.
 Seen: fio 3.33, dd of coreutils 9.1, IOR and mdtest 4.0.0, posixops."""
 
@@ -9,8 +9,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 
 class FailedCall(NamedTuple):
-    """errno: its name, 'EIO', or what failed where none is known; node, file, offset: empty or None where the engine
-    does not say."""
+    """A failed call. node, file, offset: empty or None where the engine does not name them."""
 
     errno: str
     on_descriptor: bool  # a read, write, fsync or close: the file had been opened before
@@ -21,7 +20,7 @@ class FailedCall(NamedTuple):
 
 
 def failed_calls(sentence: str) -> Iterator[FailedCall]:
-    """What failed, in the order in which an engine said it; not fio's EIO of files that end early."""
+    """The failed calls in a sentence, in its order; without fio's EIO of files that end early."""
     sync = bool(_SYNC.search(sentence))
     if not (_FORM.search(sentence) or sync) or 'full resid' in sentence or 'too short' in sentence:
         return

@@ -37,7 +37,7 @@ _NAMES = {name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*B
 
 
 class Section(NamedTuple):
-    """A section of result.txt: what it says, and what it complains of."""
+    """A section of result.txt."""
 
     values: Dict[str, str]
     complaints: Tuple[str, ...]
@@ -69,11 +69,11 @@ class Io500Engine(Engine):
         return version
 
     def version_argv(self, program: str) -> List[str]:
-        """It says its version only when it runs: that in its own text."""
+        """It prints its version only when it runs, so the version is read from its binary."""
         return ['sh', '-c', 'grep -a -o -m 1 "io500-[a-z0-9][A-Za-z0-9._-]*" "$1"', 'sh', program]
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """Its configuration is raw + '.ini', its results lie in raw + '.io500'."""
+        """The configuration is raw + '.ini'; results lie in raw + '.io500'."""
         results = f'{raw}.io500'
         sections: Dict[str, Dict[str, Any]] = {
             'global': {
@@ -97,9 +97,8 @@ class Io500Engine(Engine):
         return Command('mpi', ((program, f'{raw}.ini'),), {f'{raw}.ini': '\n'.join(lines)}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What IO500 said, in GiB/s or kIOPS. Raises EngineError: E1 it failed; T13 its results are not whole; T9
-        other tasks than planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow
-        from its phases."""
+        """Figures in GiB/s or kIOPS. Raises EngineError: E1 failed; T13 results not whole; T9 other tasks; P15
+        another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its phases."""
         if outcome.exit_status:
             # What a call of the storage said stands in the log of its phase alone.
             texts = (*outcome.stdouts, *outcome.stderrs, *filter(None, outcome.outputs[1:]))

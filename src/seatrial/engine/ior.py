@@ -59,16 +59,15 @@ class Complaint(NamedTuple):
 
 
 class IorSummary(NamedTuple):
-    """All that one launch of IOR said. machine: the host name of the first rank, the only one that IOR tells;
-    tasks_per_node is that of its node; nodes are counted by shared memory."""
+    """All output of one launch of IOR."""
 
     version: str
     command_line: str
-    machine: str
+    machine: str  # host name of the first rank, the only one that IOR tells
     setup: Dict[str, Any]  # by IOR's own names, as of setup_of
-    nodes: int
+    nodes: int  # counted by shared memory
     tasks: int
-    tasks_per_node: int
+    tasks_per_node: int  # of the first rank's node
     # by IOR's own names the rows of the repetitions, and those over all of them: s, MiB/s, MiB, exactly as printed
     results: Tuple[Dict[str, Any], ...]
     totals: Tuple[Dict[str, Any], ...]
@@ -125,11 +124,11 @@ class Ior(Engine):
         return immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """What -C does, whether the ranks fill node after node or go round them; see setup_of."""
+        """True with -C, whether the ranks fill node after node or go round them; see setup_of."""
         return phase_of(point, phase).reads and bool(setup_of(point, phase)['reorderTasks'])
 
     def repeats(self, point: Point) -> str:
-        """After how much of a task's data its offsets come to a seed again, of which 27 bits count."""
+        """A clause that says after how many bytes a task's seeds repeat, of which 27 bits count."""
         own = point.data.bytes_per_task
         after = SEEDS // gcd(SEEDS, _step(point)) * point.data.transfer_size
         if own <= after:
@@ -171,9 +170,9 @@ class Ior(Engine):
         return Command('mpi', (tuple(argv),), {}, outputs, _links(point))
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What IOR said. Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish; T13
-        the summary lacks something; T7 its version; T9, T10 other tasks or nodes than planned; P15 it did something
-        else; T1 other bytes than planned, figures that contradict each other, or more time than it had; T12 no time.
+        """Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish; T13 the summary
+        lacks something; T7 its version; T9, T10 other tasks or nodes than planned; P15 it did something else; T1
+        other bytes than planned, figures that contradict each other, or more time than it had; T12 no time.
 
         The figure: bwMiB as printed, with four decimals. The seconds are those of the bandwidth, within the printed
         time: first open to last close by the nodes' own clocks, which IOR does not compare (ReduceIterResults). Where
@@ -263,7 +262,7 @@ def setup_of(point: Point, phase: str) -> Dict[str, Any]:
 
 
 def refuse_exit(program: str, outcome: Outcome, said: Tuple[Complaint, ...]) -> None:
-    """Raises EngineError E1 if the launch failed, for the best reason: an error, a complaint, the launcher's line."""
+    """Raises EngineError E1 if the launch failed, with the best reason: error, complaint or launcher's line."""
     if not outcome.exit_status:
         return
     # Open MPI's account of a crash begins with neither the signal nor the task: srun has both in one line.
@@ -288,13 +287,12 @@ def check_placement(program: str, point: Point, tasks: int, nodes: int, on_first
 
 
 def hashed(seed: int, salt: str, below: int) -> int:
-    """A number of 1 to below - 1: IOR takes 0 for "choose one yourself"."""
+    """A number from 1 to below - 1: IOR takes 0 for "choose one yourself"."""
     return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
 
 
 def parse_summary(json_text: str) -> IorSummary:
-    """What the JSON says. Raises EngineError: T8 not whole, T7 version too old, T13 something is missing, P15 not one
-    test."""
+    """Raises EngineError: T8 not whole, T7 version too old, T13 something is missing, P15 not one test."""
     try:
         data = json.loads(json_text, parse_float=Decimal)
     except ValueError as error:
@@ -332,7 +330,7 @@ def parse_ranks(csv_text: str) -> Tuple[RankTime, ...]:
 
 
 def rank_lines(program: str, csv_text: str, header: str) -> List[str]:
-    """Those behind the header of a file of the ranks' times. Raises EngineError T8 if it is not whole."""
+    """The lines behind the header of a per-rank file. Raises EngineError T8 if it is not whole."""
     lines = csv_text.splitlines()
     if not csv_text.endswith('\n') or lines[0] != header:
         raise EngineError('T8', f"{program}'s file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
@@ -395,12 +393,11 @@ def _path_fault(program: str, raw: str) -> Optional[str]:
 
 
 def _segments(point: Point) -> int:
-    """How often each task has a block in the file (-s)."""
+    """Blocks of each task in the file (-s)."""
     return point.data.transfers if point.data.order == 'strided' else 1
 
 
 def _step(point: Point) -> int:
-    """Bytes from one transfer of a task to its next."""
     return point.data.transfer_size * (point.tasks if point.data.order == 'strided' else 1)
 
 
@@ -424,7 +421,7 @@ def _refuse_failure(outcome: Outcome) -> None:
 
 
 def _row(data: Any, forms: Dict[str, type]) -> Dict[str, Any]:
-    """These fields of it; IOR quotes what JSON has no number for."""
+    """Fields of a row; IOR quotes a number that JSON cannot have."""
     own = data if isinstance(data, dict) else {}
     infinite = {key: Decimal('inf') for key, form in forms.items() if form is Decimal and own.get(key) == 'inf'}
     return {key: _take({**own, **infinite}, key, form) for key, form in forms.items()}
@@ -466,7 +463,7 @@ def _seconds(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> flo
 
 
 def _hosts_of(outcome: Outcome, summary: IorSummary, point: Point) -> Tuple[str, ...]:
-    """Of each rank; none where they are not known, or are not as many as IOR has counted nodes."""
+    """The host of each rank; none where they are unknown, or not as many as the nodes that IOR has counted."""
     if point.nodes == 1:
         return (summary.machine,) * point.tasks
     known = len(outcome.hosts) == point.tasks and len(set(outcome.hosts)) == point.nodes
@@ -482,7 +479,7 @@ def _opening(phase: str, result: Dict[str, Any], seconds: float) -> Metric:
 
 
 def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> None:
-    """What IOR says twice. Raises EngineError T1: printed are four decimals, so products lie between their halves."""
+    """Compares figures that IOR gives twice, to half of the fourth decimal. Raises EngineError T1."""
     half, kib, transfers = PRINTED_S / 2, Decimal(1024), point.tasks * point.data.transfers
     said: Tuple[Tuple[str, Any, Any], ...] = (
         ('tasks', total['numTasks'], point.tasks),
@@ -524,7 +521,7 @@ def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds:
 
 
 def _check_clocks(ranks: Tuple[RankTime, ...], point: Point, seconds: float) -> None:
-    """The ranks of one node have one clock, and the region is what it says. Raises EngineError T1."""
+    """Compares times of ranks of one node, which have one clock, with the region. Raises EngineError T1."""
     longest_s = max(rank.with_open_s for rank in ranks)
     apart_s = seconds - longest_s
     if point.nodes > 1 and apart_s > max(LEFT_APART_S, LEFT_APART_SHARE * longest_s):

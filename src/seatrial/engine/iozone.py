@@ -35,7 +35,7 @@ _WRITERS, _READERS = 'initial writers', 'readers'
 
 
 class IozoneRun(NamedTuple):
-    """What one launch said. children_see, parent_sees, lowest, highest: in B/s; notes: what it says it was told."""
+    """Output of one launch. children_see, parent_sees, lowest, highest: in B/s; notes: options as it prints them."""
 
     notes: Tuple[str, ...]
     command_line: str
@@ -88,11 +88,10 @@ class Iozone(Engine):
         return Command('node', ((*argv, *(file_name(point, rank) for rank in range(point.tasks))),), {}, ())
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What IOzone said. Raises EngineError: E1 it failed; T8 it complained, or its output is not whole; T9 other
-        processes than planned; P15 other options; T18 other bytes of a task; T1 figures that contradict each other,
-        or more time than it had; T12 no time. Every process begins when all are ready, so each window begins at 0;
-        fsync and close lie inside it.
-        """
+        """Raises EngineError: E1 it failed; T8 it complained, or its output is not whole; T9 other processes than
+        planned; P15 other options; T18 other bytes of a task; T1 figures that contradict each other, or more time
+        than it had; T12 no time. Every process begins when all are ready, so each window begins at 0; fsync and close
+        lie inside it."""
         text, process = outcome.stdouts[0], only_process('IOzone', outcome)
         # On stderr stands perror(3) alone.
         complaints = [*filter(None, map(str.strip, outcome.stderrs[0].splitlines())), *_COMPLAINT.findall(text)]
@@ -119,7 +118,7 @@ class Iozone(Engine):
 
 
 def parse_run(text: str) -> IozoneRun:
-    """All that a launch of the throughput mode with -C said. Raises EngineError T8 if it is not whole."""
+    """The output of the throughput mode with -C. Raises EngineError T8 if it is not whole."""
     if not text.rstrip().endswith(_ENDED):
         raise EngineError('T8', f"IOzone's output does not end with '{_ENDED}'")
     found = {name: pattern.search(text) for name, pattern in _PATTERNS.items()}

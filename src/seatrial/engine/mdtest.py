@@ -45,7 +45,7 @@ class MdtestRow(NamedTuple):
 
     @property
     def ran(self) -> bool:
-        """Whether the phase was run at all: one that was not has zeros and no gap."""
+        """False for a phase that was not run: its row has zeros and no gap."""
         return any(figure != 0 for figure in (self.maximum, self.minimum, self.mean))
 
 
@@ -58,7 +58,7 @@ class Table(NamedTuple):
 
 
 class MdtestSummary(NamedTuple):
-    """All that one launch of mdtest said. nodemap has a 1 for every rank on the first rank's node, else a 0."""
+    """The output of one launch of mdtest. nodemap has a 1 for every rank on the first rank's node, else a 0."""
 
     version: str
     tasks: int
@@ -72,13 +72,12 @@ class MdtestSummary(NamedTuple):
 
 
 class RankRow(NamedTuple):
-    """One row of the per-rank file: for each operation that ran, its rate (operations a second) and its seconds. rank
-    is None for the row of all ranks, whose seconds include the barrier; in 4.0.0 some of its rates are the first
-    rank's."""
+    """One row of the per-rank file."""
 
+    # None: all ranks, with the barrier in the seconds; in 4.0.0 some of its rates are the first rank's
     rank: Optional[int]
     entries: Optional[int]
-    figures: Dict[str, Tuple[float, float]]
+    figures: Dict[str, Tuple[float, float]]  # rate (op/s) and seconds of each operation that ran
 
 
 class Mdtest(Engine):
@@ -116,7 +115,7 @@ class Mdtest(Engine):
         return None
 
     def repeats(self, point: Point) -> str:
-        """The seed of a file is its number and its rank together: as many differ as there are sums of the two."""
+        """A file's seed is its number and its rank together, so there are as many seeds as sums of the two."""
         files = levels_total(point, point.tasks).files
         if not point.tree.bytes_per_file or point.tasks == 1 or not files:
             return ''
@@ -140,7 +139,6 @@ class Mdtest(Engine):
         return Command('mpi', (tuple(argv),), {}, (ranks,))
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """What -N does; see options_of."""
         return '-N' in options_of(phase, point)
 
     def entries(self, point: Point, phase: str) -> Entries:
@@ -149,10 +147,10 @@ class Mdtest(Engine):
         return planned if phase_of(point, phase).removes else planned._replace(directories=planned.directories + 1)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What mdtest said. Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish;
-        T17 entries are not there; T13 something is missing; T7 the version's rates are not valid; T9, T10 other tasks
-        or nodes than planned; P15 it did something else, or a phase did not run; T1 a stonewall, figures that
-        contradict each other, or more time than it had; T12 no time.
+        """Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish; T17 entries are
+        not there; T13 something is missing; T7 the version's rates are not valid; T9, T10 other tasks or nodes than
+        planned; P15 it did something else, or a phase did not run; T1 a stonewall, figures that contradict each
+        other, or more time than it had; T12 no time.
 
         The figure: the mean as printed, of one iteration. The seconds: of the row 'all' in the per-rank file, which
         has eleven digits; each time is by one rank's own clock (updateResult). hosts: mdtest counts the nodes and
@@ -205,7 +203,7 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
 
 
 def parse_output(stdout: str) -> MdtestSummary:
-    """What the standard output of 3.3.0, 4.0.0 or 4.1.0+dev says, among lines of launchers and MPI libraries. Raises
+    """The standard output of 3.3.0, 4.0.0 or 4.1.0+dev, among lines of launchers and MPI libraries. Raises
     EngineError: T7 if it is not mdtest's; T8 if it is not whole; T13 if something is missing."""
     banners = re.findall(r'^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)$', stdout, re.M)
     if not banners:
@@ -253,7 +251,7 @@ def parse_ranks(csv_text: str) -> Tuple[RankRow, ...]:
 
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
-    """The lines in which mdtest says that something is wrong. That empty files are only opened is not wrong."""
+    """Lines in which mdtest reports a fault. Empty files that are only opened are none."""
     stonewall = [Complaint('T1', line) for line in re.findall('Continue stonewall hit.*', stdout)]
     found = [said.line for said in complaints_of_ior(stdout) if not said.line.startswith(f'WARNING: {_OPENS_ONLY}')]
     return tuple(stonewall + [Complaint('T17' if _NOT_THERE.search(line) else 'T8', line) for line in found])
@@ -269,7 +267,7 @@ _OPERATIONS = (
     *(f'File {act}' for act in ('creation', 'stat', 'read', 'removal')),
     *('Tree creation', 'Tree removal'),
 )
-"""In the order of the per-rank file."""
+"""The columns of the per-rank file."""
 
 _ACTS = {'create': 'creation', 'remove': 'removal'}
 _TREE = {'create': 'Tree creation', 'remove': 'Tree removal'}
@@ -285,13 +283,12 @@ _FIGURE = re.compile(r'-?(?:\d+\.\d{3}|inf|nan)\Z', re.ASCII)
 
 
 def _operation(metric: str) -> str:
-    """'File creation' of 'file_create'."""
     entry, act = metric.split('_')
     return f'{entry.capitalize()} {_ACTS.get(act, act)}'
 
 
 def _longest_path(point: Point) -> int:
-    """Characters of the longest path that mdtest can come to, its doubled slashes included."""
+    """Characters of the longest path that mdtest can use, its doubled slashes included."""
     own = levels_total(point, 1)
     rank, directory, entry = (len(str(number)) for number in (point.tasks, own.directories, own.inodes))
     level = len('//mdtest_tree..') + rank + directory
@@ -338,7 +335,7 @@ def _row(line: str) -> MdtestRow:
 
 
 def _check_shift(said: MdtestSummary, phase: str, point: Point) -> None:
-    """That a shift by ranks is one by nodes, for which they must be dealt to the nodes in blocks or in turn."""
+    """A shift by ranks is one by nodes only if ranks are dealt to the nodes in blocks or in turn."""
     planned = None
     if '-N' in options_of(phase, point):
         block = '1' * point.tasks_per_node + '0' * (point.tasks - point.tasks_per_node)
@@ -430,12 +427,12 @@ def _seconds(row: RankRow, operation: str) -> float:
 
 
 def _slack(row: MdtestRow) -> float:
-    """How far a printed rate can be from its value, which the file of the ranks has to eleven digits."""
+    """The error of a printed rate, which the per-rank file has to eleven digits."""
     return float(PRINTED) / 2 + 1e-9 * float(row.mean)
 
 
 def _check_tree(row: MdtestRow, of_all: RankRow, seconds: float, point: Point) -> None:
-    """The table has one tree, by the first rank's clock; the file of ranks one for each, even a shared one."""
+    """The table has one tree, by the first rank's clock; the per-rank file one for each rank, even if shared."""
     one_tree = levels_total(point, 1).directories
     if float(row.mean) + _slack(row) < one_tree / seconds:
         raise EngineError('T1', f'{row.operation}: {row.mean} a second for {one_tree} in no more than {seconds} s')

@@ -1,4 +1,4 @@
-"""How a module of this package becomes a program on a node, from a source tree or from the zipapp of a job."""
+"""Starts a module of this package as a program on a node, from a source tree or from the zipapp of a job."""
 
 import os
 from typing import Tuple

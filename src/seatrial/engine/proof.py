@@ -33,7 +33,7 @@ FAILED = 1  # its exit status
 
 
 class ProofSpec(NamedTuple):
-    """What all tasks of a launch are to do."""
+    """The order to all tasks of a launch."""
 
     phase: str
     point: Point
@@ -44,7 +44,7 @@ class ProofSpec(NamedTuple):
 
 
 class Differs(NamedTuple):
-    """Where a file is not as it was written. expected, found: SHOWN bytes from there on, in hexadecimal digits."""
+    """The first difference between a file and its data. expected, found: SHOWN bytes from there on, in hex."""
 
     file: str
     offset: int
@@ -53,7 +53,7 @@ class Differs(NamedTuple):
 
 
 class ProofReport(NamedTuple):
-    """All that a task says: one line of JSON. direct: whether all was read past the cache of its node."""
+    """The report of a task: one line of JSON. direct: all was read past the cache of its node."""
 
     rank: int
     host: str
@@ -64,8 +64,8 @@ class ProofReport(NamedTuple):
 
 
 class Proof(Engine):
-    """Of one case. key, transfers, limit_s: as in Spec; written, hosts: of the launch that wrote, how many transfers
-    each task has written, and on which node; empty before it."""
+    """The proof of one case. key, transfers, limit_s: as in ProofSpec; written, hosts: each task's transfers and node
+    in the launch that wrote; empty before it."""
 
     name = 'proof'
     verifies = True
@@ -77,7 +77,7 @@ class Proof(Engine):
         self._written, self._hosts = written, hosts
 
     def reads_back(self, written: Measurement, point: Point) -> 'Proof':
-        """The same once its data are written."""
+        """The engine that reads back the data of this measurement."""
         counts = tuple(task.bytes_moved // point.data.transfer_size for task in written.tasks)
         hosts = tuple(task.host for task in written.tasks)
         return Proof(self._key, self._transfers, self._limit_s, counts, hosts)
@@ -92,8 +92,7 @@ class Proof(Engine):
         return reads_of_next_node(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the tasks have written or compared. Raises EngineError: F2 where a file is not as it was written, E1
-        where a task failed, T9 where not all have reported."""
+        """Raises EngineError: F2 a file is not as it was written, E1 a task failed, T9 a report is missing."""
         try:
             said = [from_json(ProofReport, json.loads(text)) for text in outcome.stdouts if text.strip()]
         except (ValueError, RecursionError) as error:
@@ -142,7 +141,7 @@ def main(arguments: List[str]) -> int:
 
 
 def write(spec: ProofSpec, rank: int, host: str) -> ProofReport:
-    """Write this task's data and sync them; the file gets its full size, whatever is written. Raises OSError."""
+    """Write this task's data and sync them; the file gets its full size in any case. Raises OSError."""
     point, name, end = spec.point, file_name(spec.point, rank), time.monotonic() + spec.limit_s
     written = 0
     with opened(name, os.O_WRONLY | os.O_CREAT) as descriptor:
@@ -160,7 +159,7 @@ def write(spec: ProofSpec, rank: int, host: str) -> ProofReport:
 
 
 def compare(spec: ProofSpec, rank: int, host: str) -> ProofReport:
-    """Read what another task has written, past the cache where that can be, up to what differs. Raises OSError."""
+    """Compare another task's data, read past the cache where possible, up to the first difference. Raises OSError."""
     point, writer, end = spec.point, writer_of(spec.point, rank), time.monotonic() + spec.limit_s
     name, size, direct = file_name(point, writer), point.data.transfer_size, True
     places, compared = offsets(spec, writer)[: spec.written[writer]], 0
@@ -181,7 +180,7 @@ def compare(spec: ProofSpec, rank: int, host: str) -> ProofReport:
 
 
 def offsets(spec: ProofSpec, rank: int) -> List[int]:
-    """Of the transfers that a task writes: all, or one at random in each of equal parts, and then in random order."""
+    """Offsets of a task's transfers: all, or one at random in each of equal parts, and then in random order."""
     point, total = spec.point, spec.point.data.transfers
     if spec.transfers >= total:
         numbers = list(range(total))
@@ -217,7 +216,7 @@ def _draw(spec: ProofSpec, rank: int, number: int) -> int:
 
 
 def _runs(places: List[int], size: int) -> Iterator[List[int]]:
-    """Transfers that follow each other, as many as are read at a time."""
+    """Consecutive transfers, as many as are read at a time."""
     run: List[int] = []
     for offset in places:
         if run and (offset != run[-1] + size or (len(run) + 1) * size > MIB):
@@ -229,12 +228,12 @@ def _runs(places: List[int], size: int) -> Iterator[List[int]]:
 
 
 def window_of(size: int) -> mmap.mmap:
-    """For what O_DIRECT reads: aligned, and with room for what lies before and behind it in its blocks."""
+    """An aligned buffer for O_DIRECT, with room for the blocks around `size` bytes."""
     return mmap.mmap(-1, -(-size // DIRECT_BYTES) * DIRECT_BYTES + 2 * DIRECT_BYTES)
 
 
 def read_past_cache(descriptor: int, offset: int, window: memoryview) -> Tuple[int, bool]:
-    """Fill an aligned window from there: bytes read, and whether all by O_DIRECT, which may be refused. OSError."""
+    """Fill an aligned window: bytes read, and True if all came by O_DIRECT, which may be refused. Raises OSError."""
     flags, there, past = fcntl(descriptor, F_GETFL), 0, True
     os.lseek(descriptor, offset, os.SEEK_SET)
     try:
@@ -255,7 +254,7 @@ def read_past_cache(descriptor: int, offset: int, window: memoryview) -> Tuple[i
 
 
 def read_there(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tuple[bytes, bool]:
-    """What the file has there, less where it ends before, and whether it was read past the cache."""
+    """The data at an offset, less where the file ends before, and True if they were read past the cache."""
     before = offset % DIRECT_BYTES
     wanted = -(-(before + size) // DIRECT_BYTES) * DIRECT_BYTES
     there, past = read_past_cache(descriptor, offset - before, memoryview(window)[:wanted])
@@ -263,7 +262,7 @@ def read_there(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tu
 
 
 def differs(name: str, start: int, expected: bytes, found: bytes) -> Differs:
-    """Where a file that was read from `start` on first differs."""
+    """The first difference of a file that was read from `start` on."""
     at = next(
         (at for at, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found))
     )
@@ -271,7 +270,7 @@ def differs(name: str, start: int, expected: bytes, found: bytes) -> Differs:
 
 
 def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]]:
-    """What is said of data that differ, and its evidence. writer, reader: the nodes."""
+    """The sentence about data that differ, and its evidence. writer, reader: the nodes."""
     sentence = (
         f'{seen.file} differs from {seen.offset} B on: the {SHOWN} bytes there were written as '
         f'{seen.expected or "nothing"} on {writer} and read as {seen.found or "nothing"} on {reader}'

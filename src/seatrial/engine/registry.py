@@ -1,4 +1,4 @@
-"""The engines in order of preference, and which of them carries a case out."""
+"""The engines in order of preference, and the choice of one for a case."""
 
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -39,7 +39,7 @@ ENGINES: Tuple[Engine, ...] = (
     Dlio(),
     Io500Engine(),
 )
-"""In the order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
+"""The order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
 
 NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
 """Every engine once, as a site may name it."""
@@ -54,7 +54,6 @@ class Choice(NamedTuple):
 
 
 def engines_called(name: str) -> List[Engine]:
-    """The engines of this name. Raises ValueError with the known names."""
     if name not in NAMES:
         raise ValueError(f"'{name}' is not an engine; the engines are {', '.join(NAMES)}")
     return [engine for engine in ENGINES if engine.name == name]
@@ -66,7 +65,7 @@ def by_name(name: str, kind: str) -> Optional[Engine]:
 
 
 def program_of(engine: Engine, choice: EngineChoice) -> str:
-    """The program that is looked for: the site's, or where it names none the engine's own."""
+    """The program to look for: the site's, or where it names none the engine's own."""
     return engine.programs[0] if choice.program == choice.name else choice.program
 
 
@@ -77,7 +76,7 @@ def choose(
     unfit: Callable[[Engine], Optional[str]] = lambda engine: None,
 ) -> Choice:
     """The first candidate that is installed and can carry every point out exactly. `which`: the path of a program or
-    None; `unfit`: why an engine is none for this file system. Raises ValueError for an unknown name."""
+    None; `unfit`: the reason why an engine is unfit for this file system. Raises ValueError for an unknown name."""
     kind = points[0].kind
     skipped: List[str] = []
     for candidate in candidates:
@@ -98,7 +97,7 @@ def choose(
 
 
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
-    """Why no candidate measures: the reason of each, or what they are for where that is something else."""
+    """The reasons why no candidate measures; or the kinds that they measure, where these do not fit."""
     names = dict.fromkeys(each.name for each in candidates)
     return '; '.join(skipped or [f'{name}: measures {joined(_measured_by(name), "and")} alone' for name in names])
 
@@ -108,7 +107,7 @@ def _measured_by(name: str) -> List[str]:
 
 
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
-    """Why an engine cannot carry one of the points out, with its label, or None."""
+    """The reason why an engine cannot carry one of the points out, with its label, or None."""
     for point in points:
         fault = fault_of(point)
         why = f'cannot do what contradicts itself: {fault}' if fault else engine.cannot(point)

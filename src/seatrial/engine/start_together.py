@@ -18,7 +18,7 @@ ALONE, NOT_STARTED = 75, 127  # exit statuses: EX_TEMPFAIL of sysexits.h, and th
 
 
 class Ran(NamedTuple):
-    """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC."""
+    """Start and end of the program of one task, in seconds of the coordinator's CLOCK_MONOTONIC."""
 
     host: str
     # called_s, started_s: before and after the start of the process, in between of which it began
@@ -30,12 +30,11 @@ class Ran(NamedTuple):
 
 
 def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> Tuple[str, ...]:
-    """The argv that starts `argv` as one of so many tasks, under the interpreter `python`."""
     return module_argv(python, __name__, (str(rank), str(tasks), *argv))
 
 
 def main(arguments: List[str]) -> int:
-    """Ends as the program ended; 75 if the barrier failed and it was not started, 127 if it cannot be started."""
+    """Ends as the program ended; 75 if the barrier failed before it started, 127 if it cannot be started."""
     rank, tasks, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
     host = socket.gethostname()
     try:
@@ -58,7 +57,7 @@ def main(arguments: List[str]) -> int:
 
 
 def as_ended(status: int) -> int:
-    """The exit status of a program that this process stands for; a signal that ended it ends this process too."""
+    """The status for a wrapper of a program that ended so; a signal that ended the program ends this process too."""
     if status < 0:
         with contextlib.suppress(OSError):  # SIGKILL, which no process can handle otherwise anyway
             signal.signal(-status, signal.SIG_DFL)

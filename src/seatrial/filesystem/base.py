@@ -1,4 +1,4 @@
-"""What every file-system type offers. Only this room knows `lfs` and its like, and asks it with a deadline."""
+"""The interface of all file-system types. Only this room knows `lfs` and its like, and asks it with a deadline."""
 
 import itertools
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -14,7 +14,7 @@ AS_IT_IS = Layout()
 
 
 class LayoutError(ValueError):
-    """Settings that are no layout of the type: the keys of what is wrong, and a sentence with the remedy."""
+    """Settings that are no layout of the type: the keys of the faulty value, and a sentence with the remedy."""
 
     def __init__(self, keys: Sequence[Union[str, int]], sentence: str) -> None:
         self.keys, self.sentence = tuple(keys), sentence
@@ -26,7 +26,7 @@ class NoAnswer(Exception):
 
 
 class Capacity(NamedTuple):
-    """What an ordinary user may still use: bytes and inodes; None is unknown or unlimited."""
+    """The room left for an ordinary user, in bytes and inodes; None is unknown or unlimited."""
 
     bytes: Optional[int]
     inodes: Optional[int]
@@ -42,15 +42,15 @@ def tightest(*left: Capacity) -> Capacity:
 
 
 class Capability(NamedTuple):
-    """Something that this version or this user may lack. detail: why it is missing, or empty."""
+    """A feature that this version or this user may lack."""
 
     name: str
     available: bool
-    detail: str
+    detail: str  # the reason why it is missing, or empty
 
 
 class Cold(NamedTuple):
-    """Whether this user can empty what this node has cached of the files under a path."""
+    """How this user can empty the caches of this node for files under a path, or why not."""
 
     how: str  # what is emptied, and by what, for the record; empty where nothing can be
     why_not: str = ''  # empty where it is possible; else a sentence with what forbids it
@@ -61,12 +61,12 @@ class Cold(NamedTuple):
 
     @property
     def possible(self) -> bool:
-        """Whether empty_client_cache is worth a call. Whether a read was cold then, only counters tell (rule P2)."""
+        """True if empty_client_cache can help. Only counters show that a read was cold after it (rule P2)."""
         return not self.why_not
 
 
 class Granted(NamedTuple):
-    """What a file was given of the layout that was asked for."""
+    """The layout that a file was given, beside the one that was asked for."""
 
     said: str = ''  # of all targets how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
     everywhere: bool = True  # whether every target holds a part of it all the same, be it of another component
@@ -74,15 +74,13 @@ class Granted(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The targets that files can be put on."""
-
     rows: Tuple[TargetRow, ...]  # with room and faults
     servers: Dict[str, str]  # of each by its name (model.layout.target_name), as far as this node sees it
     unseen: str = ''  # why they are not seen, as a sentence; empty where they are, or the type has none
 
 
 class Lost(NamedTuple):
-    """Between two readings of connections."""
+    """Connections that were lost between two readings."""
 
     said: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
     # why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
@@ -91,8 +89,6 @@ class Lost(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """How I/O behaves on a mount."""
-
     # whether a write that was taken may be refused when the file is closed, as by a server
     close_can_fail: bool = True
     reads_are_counted: bool = False  # whether the kernel counts a process's reads from storage (rule P2)
@@ -125,7 +121,7 @@ class Meter(NamedTuple):
 
 
 class Driver:
-    """What a type can do. It has no state; each method says what it does on a type that lacks it."""
+    """The interface of a type. It has no state; each method has the answer of a type that lacks the feature."""
 
     name = ''  # as a site writes it
     # what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory, unless it
@@ -149,49 +145,47 @@ class Driver:
     alike: Optional[Layout] = None
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """Whether two mounts of the type have one storage, by their sources; that of tmpfs and its like names
-        nothing."""
+        """True if two mounts of the type have one storage, by their sources; one such as tmpfs's names nothing."""
         return one.source == other.source and (one.source.startswith('/') or ':' in one.source)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """Free bytes and inodes, before the quota; less, where so many files of a layout find less. OSError."""
+        """Free bytes and inodes, before the quota, for `files` files of a layout if given. Raises OSError."""
         raise NotImplementedError
 
     def targets(self, path: str) -> Targets:
-        """All of them with what is wrong with each, by a deadline. Empty where the type has none. Never raises."""
+        """All targets with their faults, by a deadline. Empty where the type has none. Never raises."""
         return Targets((), {})
 
     def placed(self, directory: str) -> str:
-        """Where a directory lies and what new files in it get; empty where the type has no choice. Never raises."""
+        """Place of a directory, and layout of new files in it; empty where the type has no choice. Never raises."""
         return ''
 
     def connections(self, path: str) -> Any:
-        """How this node is connected to its servers, for `lost` to compare with a later reading; None: it cannot be
-        seen around every launch. Never raises."""
+        """The connections of this node to the servers, for `lost` to compare with a later reading; None: they cannot
+        be seen around every launch. Never raises."""
         return self.targets(path).rows if self.watches else None
 
     def lost(self, before: Any, after: Any) -> Lost:
         return worsened(before or (), after or ())
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
-        """The target behind an error: where this file lies at this offset (None: everywhere), and what this node is
-        not connected to, as a clause; empty where nothing is known. Never raises."""
+        """The target behind an error, as a clause: where this file lies at this offset (None: everywhere), and
+        servers that this node has lost; empty where nothing is known. Never raises."""
         return ''
 
     def behaviour(self, path: str) -> Behaviour:
-        """How I/O behaves there; what cannot be seen is as it is by default. Never raises."""
+        """The behaviour of I/O there; the defaults stand for what cannot be seen. Never raises."""
         return Behaviour()
 
     def quota(self, path: str) -> Capacity:
-        """What the quotas of the user leave; None where there is none or it cannot be asked."""
+        """The room that the user's quotas leave; None where there is none or it cannot be asked."""
         raise NotImplementedError
 
     def state(self, path: str) -> Dict[str, str]:
         """The settings that a figure depends on: versions, mount options, volume options, tunables. Never raises.
-
-        Recorded at the start and the end of a session: changes() compares the two. What this user cannot read has
-        the value 'unknown: ' with the reason; what moves by itself (free space, counters of traffic) is not in it.
-        """
+        They are recorded at the start and the end of a session: changes() compares the two. A setting that this user
+        cannot read has the value 'unknown: ' with the reason; values that change by themselves (free space, counters
+        of traffic) are left out."""
         raise NotImplementedError
 
     def layout(self, name: str, settings: Any) -> Layout:
@@ -207,49 +201,48 @@ class Driver:
         raise ValueError(self.no_layout)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        """Why the layout cannot be set and proved on this directory, as a sentence, or None. Nothing is written."""
+        """A sentence that says why the layout cannot be set and proved on this directory, or None. Writes nothing."""
         if layout.is_default:
             return None
         why = self.no_layout or f'it is one of {layout.type}'
         return f"the layout '{layout.name}' cannot be set on a file system of type {self.name}: {why}"
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """Give an empty directory the layout that new files in it are to have. What went wrong, or None."""
+        """Give an empty directory the layout for new files in it. Returns the fault, or None."""
         return self.layout_fault(layout, directory)
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
-        """The OSTs that the end of a file of this size may lie on; None where all of them, () if it is not known."""
+        """The OSTs that the end of a file of this size may lie on; None: all of them, (): unknown."""
         return None
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """What a file has of the layout that it was made under."""
+        """Compare the layout of a file with the one that it was made under."""
         return Granted(differs=self.layout_fault(layout, file))
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """Make an empty file with the layout in the directory `inside`, or below. What went wrong, or None."""
+        """Make an empty file with the layout in the directory `inside`, or below. Returns the fault, or None."""
         return self.layout_fault(layout, file)
 
     def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:
-        """Make these files, empty, where a directory hands no layout down to them. What went wrong, or None."""
+        """Make these files, empty, where a directory hands no layout down to them. Returns the fault, or None."""
         return None
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
-        """What this version and this user can do of what Seatrial makes use of. Never raises."""
+        """The features that Seatrial uses, as this version and this user have them. Never raises."""
         cold = self.cold(path)
         return (Capability('emptying the cache of this client', cold.possible, cold.why_not),)
 
     def cold(self, path: str) -> Cold:
-        """Whether and how this user, by permission alone, can empty this node's caches of files under the path."""
+        """How this user, by permission alone, can empty this node's caches of files under the path, or why not."""
         return Cold('', f'it is not known how a client of type {self.name} empties its caches')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """Write what is dirty, then empty what this node has cached of files under the path, within about deadline_s.
-        Returns None, or a sentence on what could not be done: the next read is then labelled as of unknown
-        temperature."""
+        """Write dirty data, then empty this node's caches of files under the path, within about deadline_s. Returns
+        None, or a sentence with the fault: the next read is then labelled as of unknown temperature."""
         return self.cold(path).why_not or None
 
     def exchanged(self, path: str) -> Exchanged:
-        """What the counters of this node say of the traffic with its servers. Never raises."""
+        """The traffic with the servers by the counters of this node. Never raises."""
         return Exchanged()
 
     def meter(self, path: str) -> Meter:
@@ -257,16 +250,16 @@ class Driver:
         return no_meter(f'it is not known what a client of type {self.name} counts')
 
     def rpc_sizes(self, path: str, when: str) -> RpcSizes:
-        """How large all requests of this node have been so far; when: 'before' or 'after' the case. Never raises."""
+        """The sizes of all requests of this node so far; when: 'before' or 'after' the case. Never raises."""
         return RpcSizes(when, (), f'a client of type {self.name} shows no sizes of its requests')
 
     def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
-        """What servers count of a Slurm job, by the output of a site's command; and why that is not understood."""
+        """Counters of a Slurm job in the output of a site's command to the servers; and the fault of that output."""
         return (), ''
 
 
 def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
-    """Why what is mounted cannot be a file system of the driver's type, as a sentence, or None."""
+    """The reason why a mount cannot be a file system of the driver's type, as a sentence, or None."""
     if driver.any_mount or (mount is not None and mount.type in driver.kernel_types):
         return None
     what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
@@ -274,7 +267,7 @@ def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
 
 
 def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
-    """What the targets of the later reading have that those of the earlier one had not."""
+    """Faults of targets that the later reading has and the earlier one had not."""
     known = {row.name: row for row in before}
     both = [(known[row.name], row) for row in after if row.name in known]
     lost = [f'{row.name}: {row.fault}' for then, row in both if row.fault and not then.fault]
@@ -283,8 +276,8 @@ def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
 
 
 def conditions(targets: Targets) -> Dict[str, str]:
-    """As settings of the file system (Driver.state): by kind the numbers of its targets, and of which something is
-    wrong; the routes that lead to them."""
+    """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes to
+    them."""
     found: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
     for kind in dict.fromkeys(row.kind for row in targets.rows):
         rows = [row for row in targets.rows if row.kind == kind]

@@ -57,7 +57,7 @@ _CTL_POOL = re.compile(r'^\+ Storage Pool: (\d+) ', flags=re.MULTILINE)
 
 
 class BeeGfsLayout(NamedTuple):
-    """What is asked, or found; a field that is None is left open, or is not shown of a file."""
+    """A layout that is asked for, or found; a field that is None is left open, or is not shown of a file."""
 
     stripe_count: Optional[int] = None  # storage targets that a file is spread over
     stripe_size: Optional[int] = None  # bytes on one target before the next: its chunk size
@@ -65,7 +65,7 @@ class BeeGfsLayout(NamedTuple):
 
     @property
     def words(self) -> Tuple[str, ...]:
-        """As plans and records carry it, stripes as every type writes them: ('c4', 'S1M', 'p2')."""
+        """The words of plans and records, stripes as every type writes them: ('c4', 'S1M', 'p2')."""
         chunk = binary(self.stripe_size) if self.stripe_size else ''
         values = (str(self.stripe_count or ''), chunk, str(self.pool or ''))
         return tuple(letter + value for letter, value in zip('cSp', values) if value)
@@ -92,7 +92,7 @@ class BeeGfs(Mounted):
     watches = True
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """By the uuid of the file system: all mounts have one source, beegfs_nodev. A mount is one with itself."""
+        """Compares the uuid of the file system: all mounts have one source, beegfs_nodev. A mount equals itself."""
         try:
             return one == other or _read(_client(one), 'fs_uuid') == _read(_client(other), 'fs_uuid')
         except NoAnswer:
@@ -111,12 +111,12 @@ class BeeGfs(Mounted):
         return {**found, **{f'beegfs {key}': value for key, value in config.items()}}
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """With all storage away statvfs(3) gives 0 B and succeeds (8.3.1, seen): that is unknown, not full."""
+        """With all storage away statvfs(3) gives 0 B and succeeds (8.3.1, seen): then bytes are unknown."""
         found = super().capacity(path, layout, files)
         return found if os.statvfs(path).f_blocks else found._replace(bytes=None)
 
     def behaviour(self, path: str) -> Behaviour:
-        """It gives up after connCommRetrySecs; where that is at least its default, a failover is over by then."""
+        """The client gives up after connCommRetrySecs; its default is longer than a failover."""
         found, retries = super().behaviour(path), self._setting(path, 'connCommRetrySecs')
         if not retries.isdigit() or int(retries) >= RETRIES_S:
             return found
@@ -150,7 +150,7 @@ class BeeGfs(Mounted):
         return None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """For root, or who owns the directory where the metadata servers allow it (tuneAllowUserSetPattern)."""
+        """Root may, or the directory's owner where the metadata servers allow it (tuneAllowUserSetPattern)."""
         if layout.is_default:
             return None
         wanted = asked(layout)
@@ -165,7 +165,7 @@ class BeeGfs(Mounted):
         return f'{layout.canonical} was asked for, and {directory} has {".".join(found.words)}: {said}'
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """By the targets that the file lies on, and its chunk size; of its pool a file tells nothing."""
+        """Compares the targets that the file lies on, and its chunk size; a file does not show its pool."""
         if layout.type != self.name:
             return super().granted(file, layout)
         try:
@@ -177,7 +177,7 @@ class BeeGfs(Mounted):
         return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(found.words)}')
 
     def targets(self, path: str) -> Targets:
-        """As the client was last told by the management service, every 30 s (sysUpdateTargetStatesSecs)."""
+        """The states that the client gets from the management service every 30 s (sysUpdateTargetStatesSecs)."""
         mount, why_not = look(path)
         if mount is None:
             return Targets((), {}, why_not)
@@ -209,8 +209,8 @@ class BeeGfs(Mounted):
 
 
 def entry_of(text: str) -> BeeGfsLayout:
-    """`beegfs entry info --output json --raw`, behind which a warning may stand: of a file the targets that it lies
-    on, of a directory those that it asks for. Raises NoAnswer."""
+    """`beegfs entry info --output json --raw`, behind which a warning may stand: for a file the targets that it lies
+    on, for a directory those that it asks for. Raises NoAnswer."""
     try:
         (entry,) = json.loads(text[text.index('[') : text.rindex(']') + 1])
         ((count, chunk),) = _PATTERN.findall(entry['stripe_pattern'])
@@ -222,7 +222,7 @@ def entry_of(text: str) -> BeeGfsLayout:
 
 
 def ctl_entry_of(text: str) -> BeeGfsLayout:
-    """The same of `beegfs-ctl --getentryinfo`. Raises NoAnswer."""
+    """As entry_of, of `beegfs-ctl --getentryinfo`. Raises NoAnswer."""
     chunk, targets, pool = (each.search(text) for each in (_CTL_CHUNK, _CTL_TARGETS, _CTL_POOL))
     if chunk is None or targets is None:
         raise NoAnswer(f'beegfs-ctl says {show(text.strip()[:80])}')
@@ -247,7 +247,7 @@ def rows_of(text: str, kind: str, routes: Dict[str, str]) -> Iterator[TargetRow]
 
 
 def routes_of(text: str) -> Dict[str, str]:
-    """Of each server in storage_nodes or meta_nodes the kinds of its connections: 'RDMA', 'TCP [fallback route]'."""
+    """The kinds of connections of each server in storage_nodes or meta_nodes: 'RDMA', 'TCP [fallback route]'."""
     found: Dict[str, str] = {}
     server = ''
     for line in text.splitlines():
@@ -306,7 +306,7 @@ _KEYS: Dict[str, Callable[[Any], Any]] = {
 
 
 def _set_argvs(wanted: BeeGfsLayout, directory: str) -> Tuple[List[str], List[str]]:
-    """Of 8, and of 7."""
+    """The commands of release 8, and of 7."""
     count, chunk, pool = wanted
     new, old = ['beegfs', 'entry', 'set'], ['beegfs-ctl', '--setpattern']
     if count is not None:
@@ -325,7 +325,7 @@ def _layout_of(path: str) -> BeeGfsLayout:
 
 
 def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
-    """The first program of these that is installed, and all that it said. Raises NoAnswer."""
+    """The output of the first installed program of these, with its name. Raises NoAnswer."""
     for argv in argvs:
         answer = ask(argv, ANSWER_S)
         if answer is not None and answer.exit_status is None:

@@ -13,7 +13,7 @@ HOW = 'sync of the file system, then 3 to /proc/sys/vm/drop_caches: pages, dentr
 
 
 def why_not() -> str:
-    """Why this user cannot have the kernel's caches dropped, as a sentence, or ''. Only opening the file tells."""
+    """The reason why this user cannot drop the kernel's caches, as a sentence, or ''. Only opening the file tells."""
     try:
         os.close(os.open(DROP_CACHES, os.O_WRONLY))
     except OSError as error:
@@ -23,7 +23,7 @@ def why_not() -> str:
 
 
 def forget(path: str) -> None:
-    """Have this node drop a synced file from its cache (POSIX_FADV_DONTNEED). Only counters tell whether it did."""
+    """Have this node drop a synced file from its cache (POSIX_FADV_DONTNEED). Only counters tell if it did."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -32,7 +32,7 @@ def forget(path: str) -> None:
 
 
 def empty(path: str, deadline_s: float) -> Optional[str]:
-    """Write what is dirty, then drop, in processes that can be left behind. What went wrong, or None."""
+    """Write dirty data, then drop, in processes that can be left behind. Returns the fault, or None."""
     end = time.monotonic() + deadline_s
     for argv in (['sync', '--file-system', '--', path], ['sh', '-c', f'echo 3 > {DROP_CACHES}']):
         answer = ask(argv, max(0.0, end - time.monotonic()))

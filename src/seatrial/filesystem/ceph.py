@@ -97,7 +97,7 @@ _POOL = re.compile(r'[A-Za-z0-9_-]+\Z', re.ASCII)
 
 
 class CephLayout(NamedTuple):
-    """What is asked; a field that is None stays as the directory has it."""
+    """A layout that is asked for; a field that is None stays as the directory has it."""
 
     # objects that a file is spread over at a time; the next come when these are full
     stripe_count: Optional[int] = None
@@ -107,7 +107,7 @@ class CephLayout(NamedTuple):
 
     @property
     def words(self) -> Tuple[str, ...]:
-        """As plans and records carry it, stripes as every type writes them: ('c4', 'S1M', 'O8M', 'pflash')."""
+        """The words of plans and records, stripes as every type writes them: ('c4', 'S1M', 'O8M', 'pflash')."""
         sizes = ('' if each is None else binary(each) for each in (self.stripe_unit, self.object_size))
         values = (str(self.stripe_count or ''), *sizes, self.pool or '')
         return tuple(letter + value for letter, value in zip('cSOp', values) if value)
@@ -139,7 +139,7 @@ def from_settings(settings: Any) -> CephLayout:
 
 
 class CephFs(Mounted):
-    """Both clients; what one of them alone has is said so."""
+    """Both clients; comments name facts that hold for one of them alone."""
 
     name = NAME
     kernel_types = (FUSE, 'ceph')
@@ -156,11 +156,11 @@ class CephFs(Mounted):
     no_pinning = 'no target of choice: CephFS puts each object on the OSDs that its name leads to (CRUSH)'
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """One cluster, by its fsid or any of its monitors; ceph-fuse calls every source by its own name."""
+        """Compares the cluster, by its fsid or any of its monitors; ceph-fuse calls every source by its own name."""
         return bool(_cluster(one.source) & _cluster(other.source))
 
     def quota(self, path: str) -> Capacity:
-        """By ceph.quota of the directory and of all above it; root has them too. What is used is counted late."""
+        """Reads ceph.quota of the directory and of all above it; root has them too. Usage is counted late."""
         mount, _ = look(path)
         if mount is None:
             return Capacity(None, None)
@@ -202,7 +202,7 @@ class CephFs(Mounted):
         return from_settings(settings).named(name)
 
     def adopted(self, layout: Layout) -> Optional[Layout]:
-        """Plain stripes of any type, but not over all targets, of which CephFS knows no number."""
+        """Plain stripes of any type, but not over all targets: CephFS has no such number."""
         if layout.is_default or layout.type == self.name:
             return layout
         stripes = plain_stripes(layout)
@@ -212,7 +212,7 @@ class CephFs(Mounted):
         return CephLayout(count, unit, unit if unit and OBJECT_SIZE % unit else None).named(layout.name)
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """By ceph.dir.layout; it takes the capability 'p' of the client's key."""
+        """Sets ceph.dir.layout, for which the client's key needs the capability 'p'."""
         fault = self.layout_fault(layout, directory)
         if fault is not None or layout.is_default:
             return fault
@@ -223,7 +223,7 @@ class CephFs(Mounted):
         return f'{wanted}: {answer.stderr.strip()}' if answer.exit_status else None
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        """By the type alone: a user sees no list of the pools, and a wrong one is refused when it is set."""
+        """Compares types alone: a user sees no list of the pools, and a wrong one is refused when it is set."""
         return None if layout.type == self.name else super().layout_fault(layout, path)
 
     def granted(self, file: str, layout: Layout) -> Granted:
@@ -237,8 +237,7 @@ class CephFs(Mounted):
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def _cold(self, path: str, mount: Mount) -> Cold:
-        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers: posix_fadvise
-        leaves that."""
+        """drop_caches empties the kernel's; ceph-fuse's own take its admin socket (posix_fadvise leaves them)."""
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel
@@ -249,7 +248,7 @@ class CephFs(Mounted):
         return kernel._replace(how=f'{kernel.how}; then {CACHE_SIZE} 0 in ceph-fuse until it has forgotten')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """drop_caches, then ceph-fuse forgets what the kernel has forgotten; its setting is as before in the end."""
+        """drop_caches, then ceph-fuse forgets what the kernel has forgotten; its setting is restored."""
         mount, _ = look(path)
         fault = self.cold(path).why_not or caches.empty(path, deadline_s)
         if fault is not None or mount is None or mount.type != FUSE:
@@ -260,16 +259,14 @@ class CephFs(Mounted):
             return str(error)
 
     def exchanged(self, path: str) -> Exchanged:
-        """What the client has received from all servers, names and attributes included; the kernel's: from OSDs.
-
-        What ceph-fuse has sent to OSDs; that of the kernel's client is untried.
-        """
+        """Bytes from all servers, names and attributes included; the kernel's client: from OSDs. Bytes that ceph-fuse
+        has sent to OSDs; those of the kernel's client are untried."""
         mount, _ = look(path)
         found = self.meter(path).look(ANSWER_S)
         return Exchanged(found.get(READ), found.get(WRITTEN) if mount and mount.type == FUSE else None)
 
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""
+        """Counters of this mount: ceph-fuse's messages, or bytes that the kernel's client has read and written."""
         try:
             if mount.type == FUSE:
                 place = _socket_of(path)
@@ -286,7 +283,7 @@ class CephFs(Mounted):
 
 
 def rows_of(osds: Dict[str, Any], health: Dict[str, Any]) -> Tuple[TargetRow, ...]:
-    """Of `ceph osd dump` and `ceph health`. An OSD that is out was taken out; one that is in and down is away."""
+    """Rows of `ceph osd dump` and `ceph health`. An OSD that is out was taken out; one in and down is away."""
     rows = []
     for each in osds.get('osds', ()):
         states = each.get('state', ())
@@ -299,14 +296,14 @@ def rows_of(osds: Dict[str, Any], health: Dict[str, Any]) -> Tuple[TargetRow, ..
 
 
 def difference(wanted: CephLayout, seen: str) -> Optional[str]:
-    """How ceph.file.layout differs from what was asked for, both said; or None."""
+    """The difference of ceph.file.layout from the layout that was asked for, with both; or None."""
     has = dict(word.partition('=')[::2] for word in seen.split())
     keys = [key for key, value in wanted._asdict().items() if value is not None and str(value) != has.get(key)]
     return f'{wanted.attribute} was asked for, and the file has {seen}' if keys else None
 
 
 def left(seen: List[Dict[str, str]]) -> Capacity:
-    """What the quotas of some directories leave, the tightest of them. A directory counts as an entry of its own."""
+    """The room that the quotas of some directories leave, by the tightest. A directory is an entry of its own."""
     rows = [{key: int(value) for key, value in each.items() if value.isdigit()} for each in seen]
 
     def tightest(limit: str, used: str) -> Optional[int]:
@@ -323,8 +320,8 @@ def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]
 
 
 def traffic_of(counters: Dict[str, Any]) -> Dict[str, int]:
-    """Of `perf dump` the bytes of all messages received, and of what was sent to OSDs; empty if it has another form.
-    The messages' own counter of bytes sent misses what waits for a full socket (seen)."""
+    """The bytes of all messages received, and of data sent to OSDs, in `perf dump`; empty if it has another form. The
+    messages' own counter of bytes sent leaves out data that wait for a full socket (seen)."""
     workers = [each for name, each in counters.items() if name.startswith('AsyncMessenger::Worker')]
     try:
         received = sum(int(each['msgr_recv_bytes']) for each in workers)
@@ -359,7 +356,7 @@ _WORDS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
 
 
 def _cluster(source: str) -> FrozenSet[str]:
-    """What names a cluster in a source of the kernel's client: 'user@FSID.fs=/path', or '10.0.0.1:6789,...:/path'."""
+    """Names of a cluster in a source of the kernel's client: 'user@FSID.fs=/path', '10.0.0.1:6789,...:/path'."""
     before, equals, _ = source.partition('=/')
     if equals:
         return frozenset([before.partition('@')[2].rpartition('.')[0]])
@@ -392,8 +389,7 @@ def _asked_monitors(*words: str) -> Dict[str, Any]:
     return found
 
 
-_UNTOLD: List[str] = []
-"""Why the monitors tell nothing, once they have been asked in vain: a process asks for that no more."""
+_UNTOLD: List[str] = []  # the reason why the monitors do not answer; a process asks them in vain only once
 
 
 def _client(path: str) -> Dict[str, str]:
@@ -429,7 +425,7 @@ def _socket_of(path: str) -> str:
 
 
 def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
-    """What an admin socket answers: a length of four bytes, then JSON."""
+    """The answer of an admin socket: a length of four bytes, then JSON."""
     end = time.monotonic() + deadline_s
     said = b''
     try:
@@ -467,7 +463,7 @@ def _kernel_counters(file: str) -> Dict[str, int]:
 
 
 def _forgotten(place: str) -> Optional[str]:
-    """Have ceph-fuse forget names, then inodes with objects, as the kernel has. What went wrong, or None."""
+    """Have ceph-fuse forget names, then inodes with objects, as the kernel has. Returns the fault, or None."""
     before = str(_told(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))
     end = time.monotonic() + FORGOTTEN_S
     _told(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=['0'])
@@ -492,7 +488,7 @@ def _forgotten(place: str) -> Optional[str]:
 
 
 def _kept(place: str) -> Tuple[int, int, int]:
-    """How many names ceph-fuse keeps, how many of them because they are in use, and how many inodes."""
+    """Numbers of names that ceph-fuse keeps, of those of them that are in use, and of inodes."""
     seen = _told(place, 'status', ANSWER_S)
     try:
         return int(seen['dentry_count']), int(seen['dentry_pinned_count']), int(seen['inode_count'])

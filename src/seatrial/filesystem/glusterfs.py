@@ -33,8 +33,7 @@ POLL_S = 0.05
 SHOWN = ('cluster/', 'performance/', 'features/')
 """The translators whose options are recorded. Those of protocol/client hold a password."""
 
-SETTING = re.compile(r'(^max|size$|timeout$|limit$)')
-"""Which of the values that these translators show of themselves are settings, and no counters."""
+SETTING = re.compile(r'(^max|size$|timeout$|limit$)')  # values of these translators that are settings, no counters
 
 # Each file after a line with its name. Not by `grep -r`: that asks all bricks for free space at every directory.
 _PRINT = 'cd "$0/.meta/graphs/active" && for f in %s; do [ -f "$f" ] && printf "\\n=== %%s\\n" "$f" && cat "$f"; done'
@@ -62,7 +61,7 @@ _MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
 
 
 class Subvolume(NamedTuple):
-    """What the distribution puts a file on: a brick, or a set of them that holds it together."""
+    """A unit of the distribution: a brick, or a set of bricks that together hold a file."""
 
     key: str  # what a name ends in that is to be created on it
     bricks: Tuple[Tuple[str, str], ...]  # the host and directory of each
@@ -70,7 +69,7 @@ class Subvolume(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As `gluster volume info` has its bricks: 'node2:/data/brick1'."""
+        """The bricks as `gluster volume info` names them: 'node2:/data/brick1'."""
         return ' + '.join(':'.join(brick) for brick in self.bricks)
 
 
@@ -94,7 +93,7 @@ class GlusterFS(Mounted):
         return state_of(files) if files else {'client': unknown('it shows no .meta in the root of the mount')}
 
     def _cold(self, path: str, mount: Mount) -> Cold:
-        """The kernel's caches, and with them what the client keeps with each inode."""
+        """The kernel's caches, and with them the data that the client keeps with each inode."""
         seen = inodes_of(_meta(mount, _INODES)) is not None
         return kernel_cold('' if seen else 'what the client has not yet forgotten: it shows no .meta to see it by')
 
@@ -128,7 +127,7 @@ class GlusterFS(Mounted):
         return self.place_files([file], layout)
 
     def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:
-        """By their names, as the module says. They must not be there yet."""
+        """The names place the files; see above. They must not exist yet."""
         if layout.is_default or not files:
             return None
         wanted, fault = _asked(layout, _subvolumes(os.path.dirname(files[0])))
@@ -142,12 +141,12 @@ class GlusterFS(Mounted):
         return f'{names}: {answer.stderr.strip()}' if answer.exit_status else None
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
-        """By glusterfs.pathinfo of the file, and by the connections of the client to its bricks."""
+        """Reads glusterfs.pathinfo of the file, and the connections of the client to its bricks."""
         said = [f'brick {host}:{place}' for place, host in (_lies_on(file) if file else ())]
         return '; '.join(said + [row.fault for row in self.targets(path).rows if row.fault])
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """Read from glusterfs.pathinfo of the file, which any user may read."""
+        """Reads glusterfs.pathinfo of the file, which any user may read."""
         if layout.type != self.name:
             return super().granted(file, layout)
         lies_on = _lies_on(file)
@@ -163,13 +162,13 @@ class GlusterFS(Mounted):
         return Granted(differs=f'{layout.name} ({names}) was asked for, and {file} lies on {found}')
 
     def exchanged(self, path: str) -> Exchanged:
-        """What all bricks and the client have exchanged; a connection that is made anew begins at 0."""
+        """Traffic between all bricks and the client; the counters of a new connection begin at 0."""
         mount, _ = look(path)
         found = _traffic(mount, ANSWER_S) if mount else {}
         return Exchanged(found.get(READ), found.get(WRITTEN))
 
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """What the client has exchanged with all bricks; a connection that is made anew begins at 0."""
+        """As `exchanged`."""
         if not _traffic(mount, ANSWER_S):
             return no_meter(f'the client shows no counters below {mount.point}/.meta')
         whose = f"this node's GlusterFS client of {mount.source}, names and attributes included"
@@ -195,7 +194,7 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
 
 
 def connections_of(files: Dict[str, str]) -> Dict[str, bool]:
-    """Whether the client reaches each brick, by what its protocol/client shows of itself, by the name of that."""
+    """True for each brick that the client reaches, by the name of the brick's protocol/client translator."""
     found = {}
     for name, text in files.items():
         values = dict(_values(text))
@@ -205,7 +204,7 @@ def connections_of(files: Dict[str, str]) -> Dict[str, bool]:
 
 
 def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
-    """What the volume distributes files over, in its order; none where these files show no distribution."""
+    """The bricks or sets over which the volume distributes files, in its order; empty where these files show none."""
     below: Dict[str, Dict[int, str]] = {}
     for name, text in files.items():
         match = re.match(r'(.+)/subvolumes/(\d+)/name\Z', name)
@@ -235,7 +234,7 @@ def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
 
 
 def traffic_of(text: str) -> Dict[str, int]:
-    """The bytes in what the protocol/client translators show of themselves, summed; empty where none shows any."""
+    """The bytes in the counters of all protocol/client translators; empty where none has any."""
     moved: Dict[str, int] = {}
     for way, number in _MOVED.findall(text):
         name = READ if way == 'read' else WRITTEN
@@ -244,7 +243,7 @@ def traffic_of(text: str) -> Dict[str, int]:
 
 
 def inodes_of(files: Dict[str, str]) -> Optional[int]:
-    """How many inodes the client keeps, by the memory of the distribution: a note for each. None if unseen."""
+    """Number of inodes that the client keeps, by the memory of the distribution: a note for each. None if unseen."""
     if not files:
         return None
     kept = re.compile(r'gf_dht_mt_inode_ctx_t memusage\]\nnum_allocs = (\d+)')
@@ -252,13 +251,13 @@ def inodes_of(files: Dict[str, str]) -> Optional[int]:
 
 
 def parse_files(text: str) -> Dict[str, str]:
-    """The files by their names, each after a line '=== name'."""
+    """The files by name in a text that has them after lines '=== name'."""
     pieces = re.split(r'^=== (.+)\n', text, flags=re.MULTILINE)
     return dict(zip(pieces[1::2], pieces[2::2]))
 
 
 def _meta(mount: Mount, script: str) -> Dict[str, str]:
-    """What the script prints of the client's files; empty if it shows none, or not in time."""
+    """The client's files that the script prints; empty if it prints none, or not in time."""
     answer = ask(['sh', '-c', script, mount.point], ANSWER_S)
     return {} if answer is None or answer.exit_status is None else parse_files(answer.stdout)
 
@@ -274,13 +273,13 @@ def _subvolumes(path: str) -> Tuple[Subvolume, ...]:
 
 
 def _lies_on(file: str) -> List[Tuple[str, str]]:
-    """The directory of each brick that a file lies on, and its host; none where the file does not tell."""
+    """The directory and host of each brick that a file lies on; none where the file does not tell."""
     answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
     return _LIES_ON.findall(answer.stdout) if answer else []
 
 
 def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume], Optional[str]]:
-    """What a layout of this type asks for, and why it is not among those that are known, or None."""
+    """The subvolumes that a layout asks for, and the reason if one of them is unknown, or None."""
     numbers = [int(number) for number in layout.asks[0][len('brick') :].split('_')]
     if max(numbers) < len(known):
         return [known[number] for number in numbers], None
@@ -288,7 +287,7 @@ def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume],
 
 
 def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolume]) -> bool:
-    """Whether a brick's directory, and host as it names itself, is one of the wanted; another name is no matter."""
+    """True if a brick's directory and host are among the wanted ones; the host may have another name there."""
     hosts = [own for own, directory in wanted.bricks if directory == place]
     if not any(directory == place for each in known if each != wanted for _, directory in each.bricks):
         return bool(hosts)
@@ -304,7 +303,7 @@ def _addresses(host: str) -> Set[str]:
 
 
 def _wait_until_forgotten(mount: Mount) -> Optional[str]:
-    """Until the number of its inodes falls no more: those that are left are in use."""
+    """Waits until the number of its inodes falls no more: the remaining ones are in use."""
     end = time.monotonic() + FORGOTTEN_S
     before, now = None, inodes_of(_meta(mount, _INODES))
     while now is not None and now != before:
@@ -318,7 +317,7 @@ def _wait_until_forgotten(mount: Mount) -> Optional[str]:
 
 
 def _options(files: Dict[str, str], name: str) -> Iterator[Tuple[str, str]]:
-    """What the volume sets for a translator, and what the translator shows as its settings."""
+    """The options that the volume sets for a translator, and those that the translator shows."""
     for key, value in _values(files.get(f'{name}/private', '')):
         if SETTING.search(key):
             yield key, value

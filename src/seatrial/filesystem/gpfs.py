@@ -28,7 +28,7 @@ ATTRIBUTES = (
     *('storage pool name', 'fileset name', 'metadata replication', 'data replication'),
     *('flags', 'Misc attributes', 'Encrypted'),
 )
-"""Of `mmlsattr -L` of the directory; compression stands among the miscellaneous ones."""
+"""Attributes in `mmlsattr -L` of the directory; compression stands among the miscellaneous ones."""
 KIB = 1024  # mmlsquota counts KB of 1024 B unless it is asked for others
 _QUOTA = re.compile(
     r'^\S+ +(?:(\S+) +)?(?:USR|GRP|FILESET) +(\d+) +(\d+) +(\d+) +(\d+) .*\| +(\d+) +(\d+) +(\d+) +(\d+)\b',
@@ -46,12 +46,12 @@ class Gpfs(Mounted):
     no_layout = 'no layout: policies of the file system place files in storage pools, and its administrator sets them'
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """One device, whichever filesets of it are mounted where."""
+        """Compares devices; several filesets of one device can be mounted."""
         return os.path.basename(one.source) == os.path.basename(other.source)
 
     def quota(self, path: str) -> Capacity:
-        """By mmlsquota of the user, the group of this process and the fileset of the directory, which quota(1) does
-        not know. None of root (uid 0)."""
+        """The quotas of the user, the group of this process and the directory's fileset by mmlsquota, for quota(1)
+        knows no filesets. Root (uid 0) has none."""
         mount, _ = look(path)
         if mount is None or os.geteuid() == 0:
             return Capacity(None, None)
@@ -71,7 +71,7 @@ class Gpfs(Mounted):
         return {**found, 'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
 
     def targets(self, path: str) -> Targets:
-        """Its disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
+        """The disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
         mount, why_not = look(path)
         if mount is None:
             return Targets((), {}, why_not)
@@ -87,8 +87,8 @@ class Gpfs(Mounted):
 
 
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
-    """What each row of `mmlsquota` leaves to this fileset: what is used or in doubt against the hard limit, or the
-    soft one where there is no other."""
+    """The room that each row of `mmlsquota` leaves to this fileset: the hard limit, or the soft one where there is no
+    other, less the blocks in use or in doubt."""
     for own, *row in _QUOTA.findall(text):
         if own not in ('', fileset):
             continue
@@ -138,14 +138,14 @@ def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
 
 
 def _attributes(path: str) -> Dict[str, str]:
-    """Of the directory, by `mmlsattr -L`, which any user may ask; empty where it does not tell."""
+    """The attributes of the directory by `mmlsattr -L`, which any user may ask; empty without an answer."""
     answer = ask([os.path.join(MM, 'mmlsattr'), '-L', path], ANSWER_S)
     pairs = [line.partition(':') for line in (answer.stdout if answer else '').splitlines()]
     return {key.strip(): value.strip() for key, colon, value in pairs if colon and value.strip()}
 
 
 def _told(program: str, *words: str) -> str:
-    """What it printed; NoAnswer unless that has the form of -Y."""
+    """A tool's output; NoAnswer unless it has the form of -Y."""
     answer = ask([os.path.join(MM, program), *words], MM_S)
     if answer is None:
         raise NoAnswer(f'{MM}/{program} is not installed on this node')

@@ -10,7 +10,7 @@ from seatrial.model.layout import Layout
 
 
 class Hdfs(Mounted):
-    """A mount of type fuse.rclone: that its remote is HDFS, the site says."""
+    """A mount of type fuse.rclone; the site says that its remote is HDFS."""
 
     name = 'hdfs'
     kernel_types = ('fuse.rclone',)

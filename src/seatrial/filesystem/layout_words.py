@@ -1,4 +1,4 @@
-"""What all types with layouts share: reading settings, and the words of plain stripes ('c4', 'S1M')."""
+"""Reads the settings of layouts, and the words of plain stripes ('c4', 'S1M'), for all types that have them."""
 
 import re
 from typing import Any, Callable, Dict, NamedTuple, Optional
@@ -14,14 +14,14 @@ _STRIPES = re.compile(r'c(-?\d+)\Z|S(\d+[kMG]?)\Z')
 
 
 class Stripes(NamedTuple):
-    """Over how many targets at a time (ALL: every one), and bytes on one before the next; None is left open."""
+    """The number of targets in a stripe (ALL: every one), and bytes on one before the next; None is left open."""
 
     stripe_count: Optional[int] = None
     stripe_size: Optional[int] = None
 
 
 def plain_stripes(layout: Layout) -> Optional[Stripes]:
-    """What a layout asks for, of whatever type, if it is plain stripes and nothing else."""
+    """The plain stripes that a layout of any type asks for; None if it asks for anything else."""
     found = Stripes()
     for word in layout.asks:
         match = _STRIPES.match(word)

@@ -1,4 +1,4 @@
-"""What is mounted where (proc(5), mountinfo)."""
+"""The mounts of this node (proc(5), mountinfo)."""
 
 import re
 from typing import Iterable, NamedTuple, Optional
@@ -8,7 +8,7 @@ _ESCAPE = re.compile(r'\\([0-7]{3})')
 
 
 class Mount(NamedTuple):
-    """One mount: where, the kernel's name of its type, its source ('10.0.0.1@tcp:/lustre') and its options."""
+    """One mount: its place, the kernel's name of its type, its source ('10.0.0.1@tcp:/lustre') and its options."""
 
     point: str
     type: str
@@ -16,7 +16,6 @@ class Mount(NamedTuple):
     options: str
 
     def said(self) -> str:
-        """In one line, as mount(8) prints it."""
         return f'{self.source} on {self.point} type {self.type} ({self.options})'
 
 
@@ -40,8 +39,8 @@ def read_mounts() -> Iterable[Mount]:
 
 
 def parse_mountinfo(text: str) -> Iterable[Mount]:
-    """The mounts in this text. A line that has not the form of proc(5) is skipped; some kernels give no options of
-    the file system itself."""
+    """The mounts in this text. Other lines than those of proc(5) are skipped; some kernels give no file-system
+    options."""
     found = []
     for line in text.splitlines():
         before, dash, after = line.partition(' - ')

@@ -21,7 +21,7 @@ RPC_SETTINGS = ('tcp_slot_table_entries', 'tcp_max_slot_table_entries')
 
 
 class Trouble(NamedTuple):
-    """What the mount has gone through so far: calls that were sent again, and attempts to connect its transports."""
+    """The troubles of a mount so far: calls that were sent again, and attempts to connect its transports."""
 
     sent_again: int
     attempts: int
@@ -40,11 +40,10 @@ class Nfs(Mounted):
     no_layout = 'no layout: the server decides where a file lies'
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """One server, whatever it exports."""
         return one.source.partition(':/')[0] == other.source.partition(':/')[0]
 
     def targets(self, path: str) -> Targets:
-        """The one server, with the kind of its transport: whether it is there is whether the mount answers."""
+        """The one server, with the kind of its transport: it is there if the mount answers."""
         mount, why_not = look(path)
         if mount is None:
             return Targets((), {}, why_not)
@@ -84,13 +83,13 @@ class Nfs(Mounted):
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
     def exchanged(self, path: str) -> Exchanged:
-        """Of all mounts of this export, which are one client, with pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
+        """All mounts of this export are counted as one client, with pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
         mount, _ = look(path)
         found = traffic(section_of(_mountstats(), mount.point)) if mount else {}
         return Exchanged(found.get(READ), found.get(WRITTEN))
 
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """Of all mounts of this export, by mountstats, which asks no server."""
+        """Counters of all mounts of this export in mountstats, which asks no server."""
         point = mount.point
         if not traffic(section_of(_mountstats(), point)):
             return no_meter(f'{MOUNTSTATS} has no counters of {point}')
@@ -99,7 +98,7 @@ class Nfs(Mounted):
 
 
 def gives_up(mount: Mount) -> str:
-    """How I/O fails on a soft mount, as a clause; empty where it waits."""
+    """The options of a soft mount, on which I/O fails, as a clause; empty where I/O waits."""
     options = mount.options.split(',')
     how = [each for each in options if each in ('soft', 'softerr')]
     after = [each for each in options if each.startswith(('timeo=', 'retrans='))]
@@ -114,15 +113,15 @@ def trouble_of(section: str) -> Trouble:
 
 
 def section_of(text: str, mount_point: str) -> str:
-    """What mountstats says of this mount; '' if nothing. Its escapes are those of mountinfo."""
+    """The section of this mount in mountstats; '' without one. Escapes are those of mountinfo."""
     place = re.sub(r'[ \t\n\\]', lambda match: f'\\{ord(match.group()):03o}', mount_point)
     sections = ('\n' + text).split('\ndevice ')
     return next((each for each in reversed(sections) if f' mounted on {place} with fstype nfs' in each), '')
 
 
 def traffic(section: str) -> Dict[str, int]:
-    """Bytes by READ and WRITE calls, and how many those were: the first number of a call's own line (nfsiostat(8));
-    NFS 4.2 reads by READ_PLUS too. Empty where the bytes are not shown."""
+    """Bytes of READ and WRITE calls, and the number of these calls: the first number of a call's own line
+    (nfsiostat(8)); NFS 4.2 reads by READ_PLUS too. Empty where the bytes are not shown."""
     match = re.search(r'^\s*bytes:((?:\s+\d+){8})\s*$', section, flags=re.MULTILINE)
     if match is None:
         return {}

@@ -31,10 +31,9 @@ class Ocfs2(Mounted):
         return kernel_cold()
 
     def behaviour(self, path: str) -> Behaviour:
-        """Reads are not counted of a process, which srun may have started, but of the disk: exchanged()."""
+        """Reads are not counted for a process, which srun may have started, but for the disk: exchanged()."""
         return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> Exchanged:
-        """What this node has read of the disk and written to it, for whatever process."""
         found = self.meter(path).look(ANSWER_S)
         return Exchanged(found.get(READ), found.get(WRITTEN))

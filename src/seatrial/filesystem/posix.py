@@ -48,18 +48,17 @@ DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_byt
 
 
 class Mounted(Driver):
-    """What the kernel tells of any mount."""
+    """A mount as the kernel describes it."""
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """From statvfs(3): f_bavail and f_favail; no limit where it counts no inodes, or all ones are free."""
+        """statvfs(3) gives f_bavail and f_favail; no limit where it counts no inodes, or all ones are free."""
         seen = os.statvfs(path)
         counted = seen.f_files and seen.f_favail not in ALL_ONES
         return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)
 
     def quota(self, path: str) -> Capacity:
-        """From quota(1): of the user, and of the group of new files; of a directory's project statvfs(3) tells. Root
-        may exceed all (quotactl(2), CAP_SYS_RESOURCE), on XFS those of the ids 0 alone. Unknown if quota(1) does not
-        answer."""
+        """quota(1) of the user and of the group of new files; a directory's project shows in statvfs(3). Root may
+        exceed all (quotactl(2), CAP_SYS_RESOURCE), on XFS only quotas of the ids 0. Unknown without an answer."""
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
@@ -75,7 +74,7 @@ class Mounted(Driver):
         return parse_quota(said, user, group)._replace(unseen=unseen)
 
     def state(self, path: str) -> Dict[str, str]:
-        """Kernel, mount, read-ahead, block device, write-back settings; what the type adds."""
+        """Kernel, mount, read-ahead, block device, write-back settings; and the type's own."""
         mount, why_not = look(path)
         if mount is None:
             return {'mounted': unknown(why_not)}
@@ -98,7 +97,7 @@ class Mounted(Driver):
         return self._cold(path, mount) if mount else Cold('', why_not)
 
     def _cold(self, path: str, mount: Mount) -> Cold:
-        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not known."""
+        """Depends on the kernel's type of the mount: caches outside the kernel are unknown."""
         if mount.type in IN_MEMORY:
             return Cold('', f'{mount.type} keeps its files in memory and nowhere else: no read of them is ever cold')
         if mount.type == 'zfs':
@@ -108,12 +107,11 @@ class Mounted(Driver):
         return kernel_cold()
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """Empties the caches by drop_caches, where cold() says that this is enough."""
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
     def behaviour(self, path: str) -> Behaviour:
-        """By the kernel's type of the mount. Reads are counted on a block device (getrusage(2), ru_inblock); network
-        file systems have an anonymous one, major 0."""
+        """Depends on the kernel's type of the mount. Reads are counted on a block device (getrusage(2), ru_inblock);
+        network file systems have an anonymous one, major 0."""
         mount, _ = look(path)
         type_ = mount.type if mount else ''
         try:
@@ -130,7 +128,7 @@ class Mounted(Driver):
         return self._meter(path, mount) if mount else no_meter(why_not)
 
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """Of the block device that the files lie on, by sysfs: reading it asks no file system."""
+        """Counters of the files' block device in sysfs: reading them asks no file system."""
         if mount.type in IN_MEMORY:
             return no_meter(f'{mount.type} keeps its files in memory, and no counter sees them move')
         try:
@@ -156,7 +154,7 @@ class Posix(Mounted):
     no_layout = 'no layout: this file-system type has no layouts to set'
 
     def exchanged(self, path: str) -> Exchanged:
-        """Where all data go to the one device of the mount: others have several, and XFS perhaps a real-time one."""
+        """Known where all data go to the mount's one device: others have several, and XFS perhaps a real-time one."""
         mount, _ = look(path)
         one = mount is not None and mount.type in ONE_DEVICE and 'rtdev=' not in mount.options
         return Exchanged(sent=self.meter(path).look(ANSWER_S).get(WRITTEN)) if one else Exchanged()
@@ -169,13 +167,13 @@ class Posix(Mounted):
 
 
 def kernel_cold(kept: str = '') -> Cold:
-    """Where drop_caches is the means, if this user may; kept: what it does not reach."""
+    """drop_caches, if this user may use it; kept: caches that it does not reach."""
     why_not = caches.why_not()
     return Cold('', why_not) if why_not else Cold(caches.HOW, '', kept)
 
 
 def look(path: str) -> Tuple[Optional[Mount], str]:
-    """The mount of the path, or None and why, as a sentence. What does not answer is not looked into."""
+    """The mount of the path, or None and a sentence with the reason. A path that does not answer is left alone."""
     silence = unresponsive(path)
     if silence is not None:
         return None, silence
@@ -188,7 +186,7 @@ def unknown(why: str) -> str:
 
 
 def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str, str]:
-    """The values by 'prefix name'. A name that this kernel does not have is left out."""
+    """The values by 'prefix name'. A name that this kernel lacks is left out."""
     found = {}
     for name in names:
         try:
@@ -202,9 +200,9 @@ def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str
 
 
 def parse_quota(text: str, user: int, group: int) -> Capacity:
-    """What the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones. A row
-    is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit, an asterisk an exceeded
-    one. Past its grace, seconds since 1970, a soft limit is a hard one (quotactl(2), dqb_btime)."""
+    """The room that the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones.
+    A row is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit, an asterisk an
+    exceeded one. Past its grace, seconds since 1970, a soft limit is a hard one (quotactl(2), dqb_btime)."""
     wanted, of, now = {('user', user), ('group', group)} - UNLIMITED, ('', -1), time.time()
     found = []
     for line in text.splitlines():
@@ -243,7 +241,7 @@ def _device_counters(place: str) -> Dict[str, int]:
 
 
 def _block_device(path: str, mount: Mount) -> Optional[str]:
-    """The folder of the files' device in sysfs, or where that is an anonymous one (btrfs), of the mount's source."""
+    """The sysfs folder of the files' device, or where that is anonymous (btrfs), of the mount's source."""
     device = os.stat(path).st_dev
     if os.major(device) == 0:
         source = os.stat(mount.source) if mount.source.startswith('/dev/') else None
@@ -254,10 +252,8 @@ def _block_device(path: str, mount: Mount) -> Optional[str]:
 
 
 def below_device(place: str) -> str:
-    """What may answer the reads of a block device, by its folder in sysfs, beside a storage of its own; or empty.
-
-    A device made of others (dm, md) is as they are. Whether a host caches the disk that it offers, no guest sees.
-    """
+    """Parts below a block device, by its folder in sysfs, that may answer its reads from a cache; or empty. A device
+    made of others (dm, md) is as they are. No guest sees if the host caches the disk that it offers."""
     disk = os.path.realpath(place)
     disk = disk if os.path.isdir(os.path.join(disk, 'queue')) else os.path.dirname(disk)
     name, slaves = os.path.basename(disk), os.path.join(disk, 'slaves')
@@ -280,7 +276,7 @@ _VIRTUAL_MODELS = ('QEMU', 'VBOX', 'Virtual', 'VMware')
 
 
 def _device_state(path: str, mount: Mount) -> Dict[str, str]:
-    """Read-ahead, and of the disk that the file system lies on, if it is one; a partition's queue is its disk's."""
+    """Read-ahead, and settings of the disk below the file system, if it is one; a partition's queue is its disk's."""
     try:
         seen = os.stat(path).st_dev
         source = os.stat(mount.source) if mount.source.startswith('/dev/') else None

@@ -1,4 +1,4 @@
-"""The file-system types, each in its own file with all that depends on it. What is not here is refused."""
+"""The file-system types, each in its own file with all that depends on it. Other types are refused."""
 
 from typing import Optional, Tuple
 
@@ -43,7 +43,6 @@ def type_of(mount: Mount) -> Optional[str]:
 
 
 def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
-    """Whether two mounts have one source: a device, for NFS a server, for Lustre a file system."""
     if one is None or other is None or one.type != other.type:
         return False
     return by_type(type_of(one) or 'posix').same_storage(one, other)

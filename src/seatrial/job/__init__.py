@@ -1,1 +1,1 @@
-"""What runs inside the allocation: runner, launches, records, the run directory and its safe removal."""
+"""The work inside the allocation: runner, launches, records, the run directory and its safe removal."""

@@ -23,7 +23,7 @@ EXITS = {runner.FINISHED: 0, runner.REFUSED: UNFINISHED, runner.INTERRUPTED: UNF
 
 
 def main(arguments: List[str]) -> int:
-    """Carry out one step. 0: done; 13: not all of it ran, the end record says why; 64: no plan that can be."""
+    """Carry out one step. 0: done; 13: not all of it ran, the end record says why; 64: no valid plan."""
     if len(arguments) != 2 or arguments[0] not in ('run', 'remove'):
         return _refuse('usage: runner.pyz run|remove PLAN')
     try:
@@ -38,7 +38,7 @@ def main(arguments: List[str]) -> int:
 
 
 def check_names(plan: TrialPlan) -> None:
-    """Raises ValueError, with the key, where the plan names what is not registered here: nothing is guessed at."""
+    """Raises ValueError, with the key, for a name in the plan that is not registered here: nothing is guessed."""
     if not plan.points:
         raise ValueError('points: there are none')
     names: List[Tuple[str, Callable[[str], object], str]] = [
@@ -54,7 +54,7 @@ def check_names(plan: TrialPlan) -> None:
 
 
 def _watched(plan: TrialPlan) -> int:
-    """Run it in a process that is left behind where a call of the target never returns."""
+    """Run it in a process that is left behind if a call of the target never returns."""
     blocked, limit_s = Blocked(), patience_s(plan.target.recovery_limit_s)
     ended = watched(lambda: _kept(plan, lambda plan: _say_end(plan, runner.run(plan, blocked))), blocked, limit_s)
     if not isinstance(ended, LeftBehind):
@@ -73,7 +73,7 @@ def _ended(plan: TrialPlan, end: End) -> int:
 
 
 def _kept(plan: TrialPlan, step: Callable[[TrialPlan], int]) -> int:
-    """The exit code of a step, or of what kept its records from being written."""
+    """The exit code of a step, or of a failure to write its records."""
     try:
         with contextlib.suppress(OSError):  # without a state directory the lock refuses the run, and says why
             keep_from_others(plan.state)
@@ -91,7 +91,7 @@ def _say_end(plan: TrialPlan, end: End) -> int:
 
 
 def _remove(plan: TrialPlan) -> int:
-    """Remove what a finished run made. What an interrupted one left stays for `seatrial clean` to show first."""
+    """Remove the files of a finished run. Those of an interrupted one stay for `seatrial clean` to show first."""
     records = records_in(plan.records)
     if records.end is None or records.end.reason == runner.INTERRUPTED:
         _say('the run did not end by itself; `seatrial clean` shows and removes what it left')

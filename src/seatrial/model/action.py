@@ -1,4 +1,4 @@
-"""Commands of the site that take servers away and back (Action), when (Planned), and what came of it (Step)."""
+"""Site commands that take servers away and back (Action), when they run (Planned), and their outcome (Step)."""
 
 import json
 from typing import NamedTuple, Optional, Tuple
@@ -9,11 +9,11 @@ START, UNDO, COUNT = 'start', 'undo', 'count'
 MAX_STEPS = 360  # of a course: more than a drawing has room for would be of no use in the record
 
 BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
-"""Behind the name of a launch's raw output: that its load has begun, and the transcript of its actions."""
+"""Suffixes of a launch's raw output: its load has begun; the transcript of its actions."""
 
 
 class Action(NamedTuple):
-    """What the site has under `actions` in trial.yaml."""
+    """An entry of `actions` in trial.yaml."""
 
     name: str
     # start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
@@ -27,7 +27,7 @@ class Action(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """An action in the course of a scenario, in seconds since the load began. name: empty: every one of the site."""
+    """A planned action, in seconds since the load began. An empty name stands for every action of the site."""
 
     name: str
     at_s: float
@@ -35,14 +35,14 @@ class Planned(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """The load of a launch has begun. time: in Unix time; host: whose clock that is."""
+    """The load of a launch has begun."""
 
-    time: float
-    host: str
+    time: float  # in Unix time
+    host: str  # whose clock that is
 
 
 class Step(NamedTuple):
-    """A start, an undo or a count that has ended, in seconds since the load began, by the clock that conducts."""
+    """A start, an undo or a count that has ended, in seconds since the load began, by the clock of the login side."""
 
     action: str
     step: str
@@ -53,15 +53,15 @@ class Step(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart"""
+    """The steps of a launch's actions, as far as they are known."""
 
-    skew_s: float
+    skew_s: float  # how far the clocks of node and login side can be apart
     steps: Tuple[Step, ...]
     complete: bool  # whether whoever conducts has said that all of them are over
 
 
 class Window(NamedTuple):
-    """An action as it took place: from the beginning of its start to the end of its undo."""
+    """An action as it took place, from the beginning of its start to the end of its undo."""
 
     name: str
     start_s: float
@@ -90,7 +90,7 @@ def line_of_step(step: Step) -> str:
 
 
 def transcript_of(text: str) -> Optional[Transcript]:
-    """What a transcript says, as far as its lines are whole; None where it does not even begin."""
+    """The transcript in a text, up to its first damaged line; None where even its first line is damaged."""
     skew_s: Optional[float] = None
     steps, complete = [], False
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""Programs that are asked something with a deadline, and must not hang with a file system or a scheduler."""
+"""Asks programs with a deadline, so that nobody hangs with a file system or a scheduler."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ READ_BYTES = 65536
 
 
 class Answer(NamedTuple):
-    """Of a probe. exit_status is None if it had not ended by the deadline; this is what it had said by then."""
+    """A probe's answer. exit_status is None if it had not ended by the deadline; its output until then is kept."""
 
     stdout: str
     exit_status: Optional[int]
@@ -27,7 +27,7 @@ _OPENED = 'stat --file-system -- "$1"; for each; do true <"$each/."; done'
 
 
 def unresponsive(path: str, *below: str) -> Optional[str]:
-    """Why nothing should be asked of this path, or of the directories `below`: no answer within ANSWER_S; or None."""
+    """The reason not to touch this path or the directories `below` (no answer within ANSWER_S), or None."""
     answer = ask(['sh', '-c', _OPENED, 'sh', path, *below], ANSWER_S)
     if answer is not None and answer.exit_status is None:
         return f'{path}: the file system does not answer within {ANSWER_S:.0f} s; is a server down?'
@@ -35,7 +35,7 @@ def unresponsive(path: str, *below: str) -> Optional[str]:
 
 
 def free_room(path: str) -> Optional[Tuple[int, int]]:
-    """Bytes and inodes that an ordinary user may still use there; None: no answer, or inodes are not counted."""
+    """Bytes and inodes that an ordinary user may still use; MANY where inodes are not counted; None: no answer."""
     answer = ask(['stat', '--file-system', '--format=%S %a %c %d', '--', path], ANSWER_S)
     if answer is None or answer.exit_status != 0:
         return None
@@ -47,10 +47,8 @@ MANY = 2**63
 
 
 def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
-    """Run a command in a session of its own, its messages in English; None if it is not installed.
-
-    Past the deadline it is left behind, for a process that waits for a dead target can ignore SIGKILL.
-    """
+    """Run a command in a session of its own, its messages in English; None if it is not installed. Past the deadline
+    it is left behind, for a process that waits for a dead target can ignore SIGKILL."""
     try:
         process = subprocess.Popen(
             argv,
@@ -77,7 +75,7 @@ def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
 def _listen(
     process: 'subprocess.Popen[bytes]', streams: 'Tuple[IO[bytes], IO[bytes]]', end: float
 ) -> Tuple[Optional[int], List[str]]:
-    """Its exit status, or None at the end, and what the streams gave: read as it comes, or a pipe is full."""
+    """The exit status (None: still running) and both outputs, read as they come, lest a full pipe block."""
     for stream in streams:
         os.set_blocking(stream.fileno(), False)
     said = [bytearray() for _ in streams]
@@ -93,7 +91,6 @@ def _listen(
 
 
 def _there(stream: 'IO[bytes]') -> bytes:
-    """What the pipe holds now."""
     found = b''
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Files that people and programs read while others are written."""
+"""Writes files that people and programs may read at the same time."""
 
 import contextlib
 import os
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def keep_from_others(directory: str) -> None:
-    """From now on others may do no more with what this process makes than with this directory. Raises OSError."""
+    """Set the umask so that others may do no more with new files than with this directory. Raises OSError."""
     os.umask(os.umask(0o077) | (~os.stat(directory).st_mode & 0o007) | 0o022)
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file under another name and rename it into place: it is there whole, or as before. Raises OSError."""
+    """Write a file under another name, then rename it: readers see all of it or the old one. Raises OSError."""
     temporary = file.with_name(f'.{file.name}.{os.getpid()}.tmp')
     try:
         temporary.write_text(text, encoding='utf-8')

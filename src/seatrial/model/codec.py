@@ -1,5 +1,5 @@
 """The JSON form of the plain values: a NamedTuple is an object of its fields, without those that have their default.
-A class of an earlier form has `from_earlier`, which makes JSON of that form into today's."""
+A class that had another form earlier has `from_earlier`, which converts JSON of that form."""
 
 from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
@@ -8,11 +8,10 @@ T = TypeVar('T')
 
 
 class FormError(ValueError):
-    """JSON that does not have the form of the value it should be; the message names the key."""
+    """JSON that does not have the form of its value; the message names the key."""
 
 
 def to_json(value: Any) -> Any:
-    """The value for json.dumps: a NamedTuple as a dict without the fields that have their default."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -27,7 +26,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Type[T], data: Any) -> T:
-    """The value of type `kind` written in `data`. Unknown or missing keys and wrong types raise FormError."""
+    """Read JSON data as a value of type `kind`. Raises FormError for unknown or missing keys and wrong types."""
     wanted: Any = kind
     value: T = _reader_of(wanted)(data, ())
     return value
@@ -38,7 +37,7 @@ _NO_DEFAULT = object()
 
 
 class _Form(NamedTuple):
-    """What of a class is asked for by every line of a record."""
+    """Facts about a class that are needed for every line of a record."""
 
     readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # of each field its type, and what reads it
     defaults: Tuple[Any, ...]  # of each field, in their order
@@ -61,7 +60,7 @@ def _form_of(kind: Any) -> _Form:
 
 @lru_cache(maxsize=None)
 def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
-    """What reads data of a type, given them and their place: (outer place, key), or () at the top."""
+    """The function that reads data of a type; its arguments are the data and (outer place, key), or () at the top."""
     if kind is Any:
         return lambda data, where: data
     if hasattr(kind, '_fields'):

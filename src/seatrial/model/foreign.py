@@ -14,19 +14,18 @@ CHUNK = 1 << 16
 MAX_VALUES = 1 << 20  # in a JSON text, where a value of three characters can take 70 bytes of memory
 MAX_DEPTH = 64
 MAX_DIGITS = 20  # of an integer: 64 bits
-MAX_NUMBER, MIN_NUMBER = 1e30, 1e-30
-"""Of what is measured nothing is larger or smaller, and its square and its reciprocal are still numbers."""
+MAX_NUMBER, MIN_NUMBER = 1e30, 1e-30  # nothing measured lies beyond; its square and reciprocal stay finite
 
 _LONE_SURROGATE = re.compile(r'\\u[dD][89a-fA-F]')
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}'))
 
 
 class NotReadable(ValueError):
-    """A file that is not what it should be, with its name and why; or a text, with why."""
+    """A file or a text cannot be read; the message names the file, if there is one, and the reason."""
 
 
 class Impossible(NotReadable):
-    """Whole JSON that no program of ours writes."""
+    """Valid JSON that no Seatrial program writes."""
 
 
 def open_regular(path: Any) -> IO[bytes]:
@@ -39,7 +38,7 @@ def open_regular(path: Any) -> IO[bytes]:
 
 
 def read_bytes(path: Any, limit: int = LARGEST) -> bytes:
-    """What a file holds. Raises NotReadable where that is more than `limit` bytes, OSError."""
+    """The content of a file. Raises NotReadable where it has more than `limit` bytes, OSError."""
     with open_regular(path) as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:
@@ -48,7 +47,7 @@ def read_bytes(path: Any, limit: int = LARGEST) -> bytes:
 
 
 def read_text(path: Any) -> str:
-    """The same, of text. Raises NotReadable, OSError."""
+    """The UTF-8 text of a file. Raises NotReadable, OSError."""
     try:
         return read_bytes(path).decode('utf-8')
     except UnicodeDecodeError as error:
@@ -56,7 +55,7 @@ def read_text(path: Any) -> str:
 
 
 def read_json(path: Any) -> Any:
-    """The JSON in a file. Raises NotReadable, OSError."""
+    """The value of a JSON file. Raises NotReadable, OSError."""
     content = read_bytes(path)
     try:
         return parsed(content)
@@ -65,7 +64,7 @@ def read_json(path: Any) -> Any:
 
 
 def lines_in(stream: IO[bytes]) -> Iterator[str]:
-    """The lines of a file. One of more than LARGEST bytes comes in parts, none of which is JSON."""
+    """The lines of a file. A line of more than LARGEST bytes comes in parts, none of which is JSON."""
     while True:
         line = stream.readline(LARGEST)
         if not line:
@@ -74,7 +73,7 @@ def lines_in(stream: IO[bytes]) -> Iterator[str]:
 
 
 def unpacked(packed: bytes) -> bytes:
-    """What one gzip member holds. Raises NotReadable."""
+    """The content of one gzip member. Raises NotReadable."""
     limit = max(LARGEST, MAX_RATIO * len(packed))
     try:
         if sum(map(len, _pieces(packed))) > limit:  # nothing of it is in memory yet
@@ -85,7 +84,7 @@ def unpacked(packed: bytes) -> bytes:
 
 
 def _pieces(packed: bytes) -> Iterator[bytes]:
-    """What a gzip member holds, CHUNK bytes at a time. Raises zlib.error, EOFError."""
+    """The content of a gzip member, CHUNK bytes at a time. Raises zlib.error, EOFError."""
     inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
     for at in range(0, len(packed), CHUNK):
         left = packed[at : at + CHUNK]
@@ -97,7 +96,7 @@ def _pieces(packed: bytes) -> Iterator[bytes]:
 
 
 def parsed(content: Any) -> Any:
-    """The value of JSON, bytes or text. Raises ValueError for what is none, Impossible beyond the limits above."""
+    """The value of a JSON text (bytes or str). Raises ValueError, and Impossible beyond the limits above."""
     _check_shape(content)
     text = content if isinstance(content, str) else content.decode('utf-8')
     value = _DECODER.decode(text)
@@ -110,7 +109,7 @@ def parsed(content: Any) -> Any:
 
 
 def _check_shape(content: Any) -> None:
-    """Raise Impossible where the text has more values, or is nested deeper, than memory or the stack has room for."""
+    """Raises Impossible for text with more values or deeper nesting than memory or the stack can hold."""
     brackets = _count(content, '[{')
     if brackets <= MAX_DEPTH and brackets + _count(content, ',') <= MAX_VALUES:
         return

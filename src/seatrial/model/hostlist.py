@@ -14,7 +14,7 @@ def expanded(hostlist: str) -> Tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def cores_of(allowed: str) -> FrozenSet[str]:
-    """'0', '1' and '8' from '0-1,8', as in Cpus_allowed_list (proc(5)); none of what no kernel says."""
+    """Cores in Cpus_allowed_list (proc(5)): '0', '1' and '8' from '0-1,8'; empty for a text that no kernel writes."""
     try:
         return frozenset(expanded(f'[{allowed}]'))
     except ValueError:
@@ -22,7 +22,7 @@ def cores_of(allowed: str) -> FrozenSet[str]:
 
 
 def _pieces(hostlist: str) -> Iterator[str]:
-    """The parts between commas that stand outside brackets."""
+    """Split at the commas outside brackets."""
     depth, piece = 0, ''
     for character in hostlist:
         depth += (character == '[') - (character == ']')
@@ -38,7 +38,7 @@ def _pieces(hostlist: str) -> Iterator[str]:
 
 
 def _names(piece: str) -> List[str]:
-    """Of 'rack[0-1]n[01-03]' all six: the last bracket runs fastest."""
+    """All six names of 'rack[0-1]n[01-03]', the last bracket running fastest."""
     match = re.match(r'([^\[\]]*)(?:\[([0-9,-]+)\](.*))?\Z', piece)
     if match is None:
         raise ValueError(f"'{piece}' is no list of nodes")
@@ -50,7 +50,7 @@ def _names(piece: str) -> List[str]:
 
 
 def _numbers(ranges: str) -> Iterator[str]:
-    """'007', '008' from '007-008': as many digits as the first has."""
+    """'007', '008' from '007-008': padded to the digits of the first number."""
     for each in ranges.split(','):
         match = re.match(r'([0-9]+)(?:-([0-9]+))?\Z', each)
         if match is None:

@@ -1,4 +1,4 @@
-"""What the tasks of a launch did to their files, as Darshan saw it (rule P15)."""
+"""I/O that the tasks of a launch issued, as Darshan recorded it (rule P15)."""
 
 from typing import NamedTuple, Optional, Tuple
 
@@ -9,9 +9,9 @@ MIXED = 'mixed'
 
 
 class Share(NamedTuple):
-    """How large a part of all transfers had this size, in bytes."""
+    """The share of all transfers that had this size."""
 
-    size: int
+    size: int  # bytes
     share: float
 
 
@@ -29,7 +29,7 @@ class Done(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """What was done to the files in which bytes were moved."""
+    """I/O on those files in which bytes were moved."""
 
     processes: int  # of the launch
     tasks: int  # those that moved bytes, all of them where only their sum is known
@@ -51,21 +51,21 @@ class Issued(NamedTuple):
 
     @property
     def order(self) -> str:
-        """That of all operations; 'mixed' where they differ, empty where none has one."""
+        """The order of all operations; 'mixed' where they differ, empty where none has one."""
         orders = {each.order for each in self.done} - {''}
         return orders.pop() if len(orders) == 1 else MIXED if orders else ''
 
 
 class DarshanLaunch(NamedTuple):
-    """One launch of the Darshan repetition. issued: None where it could not be seen; why says the reason."""
+    """One launch of the Darshan repetition."""
 
     phase: str
     point: Point  # as in its Sample
-    issued: Optional[Issued]
+    issued: Optional[Issued]  # None where it could not be seen; `why` has the reason
     why: str = ''
 
 
 class DarshanRun(NamedTuple):
-    """What was seen of the Darshan repetition of one case: the content of issued.json."""
+    """The Darshan repetition of one case: the content of issued.json."""
 
     launches: Tuple[DarshanLaunch, ...]

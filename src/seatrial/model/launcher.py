@@ -1,11 +1,11 @@
-"""The launchers that a site may name, and by which words each is asked for nodes and tasks: srun(1); mpiexec of
-Hydra; mpirun(1). When one rank dies srun has to be asked to end the others, which the others do by themselves."""
+"""The launchers that a site may name, with their options: srun(1); mpiexec of Hydra; mpirun(1). When one rank dies,
+srun has to be asked to end the others; the others do so by themselves."""
 
 from typing import Dict, NamedTuple
 
 
 class Words(NamedTuple):
-    """The words of one launcher, apart by blanks."""
+    """The options of one launcher, separated by blanks."""
 
     start: str  # with the fields {nodes}, {tasks} and {per_node}
     pin: str = ''  # to nodes: {names} of them, or {slots}, each with its tasks

@@ -1,13 +1,12 @@
-"""A layout as plans and records carry it: how files are spread, in the words of the file-system type that owns it."""
+"""A layout in plans and records: how files are spread, in the words of the file-system type that owns it."""
 
 from typing import NamedTuple, Tuple
 
-TARGETS = ('OST', 'MDT', 'brick')
-"""The kinds of targets. A brick is where GlusterFS keeps a file whole, with its replicas if it has any."""
+TARGETS = ('OST', 'MDT', 'brick')  # kinds of targets; a GlusterFS brick keeps whole files, with their replicas
 
 
 class Layout(NamedTuple):
-    """By default it asks for nothing beyond what the file system gives by itself."""
+    """A layout without further settings asks for nothing beyond the file system's default."""
 
     name: str = 'default'  # as the site or the check calls it
     type: str = ''  # the file-system type whose driver made it, and reads `asks` back
@@ -21,12 +20,11 @@ class Layout(NamedTuple):
 
     @property
     def canonical(self) -> str:
-        """What is asked, in one string: 'c4.S1M', 'default'. Of a type two layouts that ask for the same have one."""
+        """The settings as one string: 'c4.S1M', 'default'. Equal for two layouts of a type that ask for the same."""
         return '.'.join(self.asks) or 'default'
 
 
 def target_name(kind: str, number: int) -> str:
-    """A target as points and records call it: 'ost0003'."""
     return f'{kind.lower()}{number:04d}'
 
 

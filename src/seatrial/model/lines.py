@@ -1,4 +1,4 @@
-"""Values as lines of a file that is only appended to: a JSON object each, with a key 'record' that names its kind."""
+"""Values as lines of an append-only file: one JSON object each, whose key 'record' names its kind."""
 
 import hashlib
 import json
@@ -14,27 +14,22 @@ _LINK_LENGTH = len(',"chain":""}\n') + 64
 
 
 class Chain:
-    """The links of a file's lines: each line ends with the SHA-256 of the link before it and of its own text.
-
-    link:   of the last line that has one; empty where none has
-    number: of the last line, from 1
-    broken: number and text of the first line that does not follow from the one before it; (0, '') if all do
-    bare:   the same of the first whole line that has no link
-    """
+    """The links of a file's lines: each line ends with the SHA-256 of the link before it and of its own text."""
 
     def __init__(self, link: str = '', number: int = 0) -> None:
-        self.link = link
-        self.number = number
+        self.link = link  # of the last line that has one; empty where none has
+        self.number = number  # of the last line, from 1
+        # number and text of the first line that does not follow from the one before it; (0, '') if all do
         self.broken: Tuple[int, str] = (0, '')
-        self.bare: Tuple[int, str] = (0, '')
+        self.bare: Tuple[int, str] = (0, '')  # the same of the first whole line that has no link
 
     def linked(self, line: str) -> str:
-        """A line of line_of() with the next link."""
+        """Add the next link to a line of line_of()."""
         self.link = self._after(line)
         return f'{line[:-2]},"chain":"{self.link}"}}\n'
 
     def checked(self, lines: Iterable[str]) -> Iterator[str]:
-        """The lines without their links; `broken` stands when all are read. A file without any link has no chain."""
+        """The lines without their links; `broken` is set once all are read. A file without any link has no chain."""
         for line in lines:
             self.number += 1
             found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
@@ -58,7 +53,7 @@ class Chain:
 
 
 def is_impossible(line: str) -> bool:
-    """Whether it is whole, and no program of ours writes such a line."""
+    """True for a whole line that no program of ours writes."""
     return isinstance(_fault(line), Impossible)
 
 
@@ -71,7 +66,7 @@ def _fault(line: str) -> Optional[ValueError]:
 
 
 def line_of(value: Any, kinds: Dict[str, Any]) -> str:
-    """The line that says this value. kinds: the classes that the file has, by the names that lines call them."""
+    """The line of a value. kinds: the classes of the file, by their names in its lines."""
     kind = next(name for name, cls in kinds.items() if cls is type(value))
     data = {'record': kind}
     data.update(to_json(value))

@@ -10,11 +10,9 @@ PERCENTILES = (0.50, 0.95, 0.99)  # of single operations, where nothing else is 
 
 
 class MetricType(NamedTuple):
-    """A metric that a launch gives. unit: the base unit of its dimension; better: HIGHER or LOWER."""
-
     name: str
-    unit: str
-    better: str = HIGHER
+    unit: str  # the base unit of its dimension
+    better: str = HIGHER  # HIGHER or LOWER
     steers: bool = True  # whether repetitions go on until it is precise; of a tail latency its interval alone decides
 
 
@@ -35,12 +33,12 @@ class Metric(NamedTuple):
 
     @property
     def idle_share(self) -> float:
-        """The part of the seconds in which even the slowest task was done and only the barrier was waited for."""
+        """The share of the time in which even the slowest task had finished and waited at the barrier."""
         return 1.0 - max(self.task_seconds) / self.seconds if self.task_seconds and self.seconds else 0.0
 
 
 class TaskTime(NamedTuple):
-    """What one task did: bytes, and seconds since the first task's start."""
+    """The bytes of one task, and its times in seconds since the first task's start."""
 
     rank: int
     host: str
@@ -54,7 +52,7 @@ class TaskTime(NamedTuple):
 
 
 class NodeTime(NamedTuple):
-    """What the tasks of one node did in a launch, reduced from their TaskTimes. Host names are without a domain."""
+    """The tasks of one node in a launch, reduced from their TaskTimes. Host names are without a domain."""
 
     host: str
     tasks: int
@@ -65,20 +63,20 @@ class NodeTime(NamedTuple):
 
     @property
     def bandwidth(self) -> float:
-        """B/s. Bytes of all tasks of the node over the longest of their times."""
+        """Bytes of all tasks of the node over the longest of their times, in B/s."""
         return self.bytes_moved / self.longest_s
 
 
 class Fact(NamedTuple):
-    """One guarantee of POSIX. holds: None where it could not be tried; seen: what happened, as a clause."""
+    """One guarantee of POSIX."""
 
     name: str
-    holds: Optional[bool]
-    seen: str
+    holds: Optional[bool]  # None where it could not be tried
+    seen: str  # the observation, as a clause
 
 
 class Histogram(NamedTuple):
-    """How much was found in each class, beside what was meant."""
+    """Counts by class, beside the distribution that was intended."""
 
     name: str
     unit: str  # of what is classed, 'B' or none
@@ -87,10 +85,8 @@ class Histogram(NamedTuple):
     targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
 
 
-QUANTA = 100
-"""Ticks of the engine's clock in a timed region, at least: one is then 1 %."""
-LONG_S = 0.5
-"""Seconds that are enough for any clock."""
+QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one tick is then 1 %
+LONG_S = 0.5  # seconds that are enough for any clock
 UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and did not name
 
 
@@ -115,7 +111,7 @@ class Measurement(NamedTuple):
 
     @property
     def figures(self) -> Dict[str, float]:
-        """The value of each metric by its name; none of what took no time (T12), or whose end nobody saw (A2)."""
+        """Values by metric, without those that took no time (T12) or whose end nobody saw (A2)."""
         timed = (metric for metric in self.metrics if metric.seconds > 0 or not metric.unit)
         return {metric.name: metric.value for metric in timed if not metric.censored}
 
@@ -124,7 +120,7 @@ class Measurement(NamedTuple):
         return {metric.name: metric for metric in self.metrics if metric.censored}
 
     def sharp(self, name: str) -> bool:
-        """Whether the clock counted QUANTA ticks in the time of a metric, or LONG_S passed: else it is no figure."""
+        """False where a metric was timed over fewer than QUANTA clock ticks and less than LONG_S: too short."""
         found = self.metric(name)
         return not (found and found.unit and 0 < found.seconds < min(LONG_S, QUANTA * self.clock_s))
 
@@ -133,7 +129,6 @@ class Measurement(NamedTuple):
 
 
 def percentile_name(share: float) -> str:
-    """'p99.9' of 0.999."""
     return f'p{100 * share:.10g}'
 
 

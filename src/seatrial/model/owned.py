@@ -1,4 +1,4 @@
-"""Whose a path is, and through which of its directories and links another user may change what lies there."""
+"""Finds the directories, links and files on the way to a path that another user could change."""
 
 import errno
 import grp
@@ -14,7 +14,7 @@ _MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 
 
 class Shared(NamedTuple):
-    """A directory, link or file that lets somebody else change what is used."""
+    """A directory, link or file through which another user could change what is used."""
 
     path: str
     why: str  # a clause
@@ -22,10 +22,10 @@ class Shared(NamedTuple):
 
 
 def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[Shared]:
-    """Where others than the user, root and `trusted` may change what a path leads to: every directory and link from /
-    on must belong to one of these. To a directory above it others may write only with the sticky bit (unlink(2),
-    EPERM), to itself not, or with is_sticky_enough likewise. An ACL shows as the mode of the group; a group of one
-    user is no other. What is not there is nobody's. Raises OSError."""
+    """The places on the way to a path that others than the user, root and `trusted` may change. Only these may own a
+    directory or link from / on. Others may write to a directory above the path only with the sticky bit (unlink(2),
+    EPERM), and to the path itself only with is_sticky_enough. An ACL shows as the mode of the group; a group of one
+    user is no other. What does not exist is skipped. Raises OSError."""
     found = []
     way, itself = _way_to(os.path.join(os.getcwd(), path))
     for each in way:
@@ -49,19 +49,19 @@ def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[
 
 
 def open_to(path: str) -> Optional[str]:
-    """Who may rename what lies in a directory, or what leads there, as a clause; or None. Raises OSError."""
+    """A clause that says who could replace files of a directory or the directory; or None. Raises OSError."""
     return next((each.why for each in shared(path, is_sticky_enough=True)), None)
 
 
 def shared_in(folder: str, paths: Iterable[str], trusted: int = 0) -> List[Shared]:
-    """As `shared`, of the folder and of paths in it: each directory or file once, the folder's own fault first."""
+    """`shared` for a folder and paths in it: each directory or file once, the folder's own fault first."""
     found = [each for path in (folder, *paths) for each in shared(path, trusted=trusted)]
     first = {each.path: each for each in reversed(found)}
     return [first[path] for path in dict.fromkeys(each.path for each in found)]
 
 
 def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], trusted: int = 0) -> str:
-    """Why nothing is run from a folder and paths in it, with a command or `otherwise` as remedy; or empty."""
+    """The reason not to run code from a folder, with a command or `otherwise` as remedy; empty: none."""
     # What no command of this user can end comes first: its remedy is that for all.
     faults = sorted(shared_in(folder, paths, trusted), key=lambda each: bool(each.remedy))
     if not faults:
@@ -77,7 +77,7 @@ def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], tru
 
 
 def refusal_of_code(folder: str, paths: Iterable[str]) -> str:
-    """As `refusal`; trusted is also whoever has installed this Seatrial, for that runs as this user already."""
+    """As `refusal`; whoever installed this Seatrial is trusted too, for that code already runs as this user."""
 
     def copied() -> str:
         own = os.path.join(os.path.expanduser('~'), os.path.basename(os.path.realpath(folder)))
@@ -87,7 +87,7 @@ def refusal_of_code(folder: str, paths: Iterable[str]) -> str:
 
 
 def private_folder(prefix: str) -> 'tempfile.TemporaryDirectory[str]':
-    """A temporary directory, in a TMPDIR in which nobody else can put another in its place. Raises OSError."""
+    """A temporary directory in TMPDIR. Raises OSError where another user could replace it."""
     folder = tempfile.gettempdir()
     why = open_to(folder)
     if why is not None:
@@ -96,7 +96,7 @@ def private_folder(prefix: str) -> 'tempfile.TemporaryDirectory[str]':
 
 
 def _way_to(path: str) -> Tuple[List[str], str]:
-    """Every directory and link on the way from / to an absolute path, and what it leads to (path_resolution(7))."""
+    """Every directory and link from / to an absolute path, and the path it leads to (path_resolution(7))."""
     here, found, left = '/', ['/'], path.split('/')[::-1]
     while left:
         name = left.pop()
@@ -117,7 +117,7 @@ def _way_to(path: str) -> Tuple[List[str], str]:
 
 
 def _others_write(path: str, status: os.stat_result) -> bool:
-    """Whether others may write: the group too, unless it is the private one that useradd(8) makes for umask 002."""
+    """Write access for others counts, and for the group unless it is the private one of useradd(8) (umask 002)."""
     if status.st_mode & stat.S_IWOTH or not status.st_mode & stat.S_IWGRP:
         return bool(status.st_mode & stat.S_IWOTH)
     try:
@@ -130,7 +130,7 @@ def _others_write(path: str, status: os.stat_result) -> bool:
 
 
 def _has_acl(path: str) -> bool:
-    """Whether the mode of the group is the mask of a POSIX ACL (acl(5))."""
+    """With a POSIX ACL the mode of the group is the ACL's mask (acl(5))."""
     try:
         return 'system.posix_acl_access' in os.listxattr(path)
     except OSError as error:
@@ -140,7 +140,7 @@ def _has_acl(path: str) -> bool:
 
 
 def _is_unmapped(uid: int) -> bool:
-    """Whether the user is one that this user namespace does not know: of / it is most often root."""
+    """True for the user that stands for all unknown ones in a user namespace; most often it is root."""
     with open('/proc/self/uid_map') as stream:
         is_initial = stream.read().split() == ['0', '0', '4294967295']
     with open('/proc/sys/kernel/overflowuid') as stream:

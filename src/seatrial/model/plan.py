@@ -1,4 +1,4 @@
-"""The trial plan: everything that one job will do, as data. It is written as plan.json and read on the node."""
+"""The trial plan: all work of one job, as data. It is written as plan.json and read on the node."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ ALL_IN_ONE = 2  # the schema of plans whose points have no parts: all parameters
 
 
 class Case(NamedTuple):
-    """What is measured, and where: one ReFrame case."""
+    """One ReFrame case."""
 
     check: str
     partition: str
@@ -25,17 +25,17 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As people read it, and unique in a session: Check/partition/file system/layout/2n."""
+        """Readable, and unique in a session: Check/partition/file system/layout/2n."""
         return f'{self.check}/{self.partition}/{self.file_system}/{self.layout}/{self.nodes}n'
 
     @property
     def slug(self) -> str:
-        """The name in characters that are safe in a file's name; unique because the parts have none of them."""
+        """The name in characters that are safe in file names; unique because the parts have none of them."""
         return self.name.replace('/', '+').replace(':', '=')
 
 
 class Limits(NamedTuple):
-    """The most that a session may have on the file system at any time; keep_*: what must stay free for others."""
+    """The most that a session may have on the file system at any time; keep_*: must stay free for others."""
 
     bytes: int
     inodes: int
@@ -44,7 +44,7 @@ class Limits(NamedTuple):
 
 
 class Monitor(NamedTuple):
-    """How a server is reached: argv, to which a line for its shell is added."""
+    """A server, and the argv that reaches it, to which a line for its shell is added."""
 
     server: str
     argv: Tuple[str, ...]
@@ -52,12 +52,7 @@ class Monitor(NamedTuple):
 
 class Target(NamedTuple):
     """The file system under test, as one job sees it: keys of trial.yaml (docs/site-config.md) and words of its type.
-
-    Sizes in bytes, times in seconds; None is undeclared or unknown, empty is none.
-    osts, mdts, bricks: how many targets the site has
-    listed:            of these kinds, those that the site lists by their numbers: it leaves the others out
-    no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real
-    """
+    Sizes in bytes, times in seconds; None is undeclared or unknown, empty is none."""
 
     name: str
     type: str
@@ -72,28 +67,28 @@ class Target(NamedTuple):
     compresses: Optional[bool] = None
     server_cache_bytes: Optional[int] = None
     fast_tier_bytes: Optional[int] = None
-    osts: Optional[int] = None
+    osts: Optional[int] = None  # number of the site's targets, as are mdts and bricks
     mdts: Optional[int] = None
-    no_layout: str = ''
-    tried: str = ''
+    no_layout: str = ''  # the reason why no layout can be set; this and `tried` come from the type's driver
+    tried: str = ''  # where the driver was measured for real
     deduplicates: Optional[bool] = None
     telemetry: Tuple[str, ...] = ()
     monitors: Tuple[Monitor, ...] = ()
-    listed: Tuple[str, ...] = ()
+    listed: Tuple[str, ...] = ()  # targets that the site lists by their numbers: it leaves others of their kind out
     bricks: Optional[int] = None
     to_be_filled: str = ''
     targets_may_be_away: bool = False
 
 
 class Launcher(NamedTuple):
-    """How a launch reaches the nodes: a kind of launcher.LAUNCHERS, and the site's own arguments."""
+    """The kind of a launcher (launcher.LAUNCHERS) and the site's own arguments."""
 
     kind: str = 'local'
     arguments: Tuple[str, ...] = ()
 
 
 class NodeGroup(NamedTuple):
-    """Nodes that are compared with others together, as those of a rack; hosts by their names in Slurm."""
+    """Nodes that are compared with others as a group, such as a rack; hosts by their names in Slurm."""
 
     name: str
     hosts: Tuple[str, ...]
@@ -107,30 +102,26 @@ class EngineChoice(NamedTuple):
 
 
 class StoppingRule(NamedTuple):
-    """When a point has been repeated enough (Boito et al. 2009, "90 % confidence, 10 % error, 4 runs"): the two-sided
-    t interval at `confidence` is within `max_relative_error` of the mean, after `minimum` to `maximum` repetitions;
-    then `extra` fixed ones, for intervals short enough to stop at cover too seldom. budget_s: no launch starts after
-    it. fixed: no interval is asked for (smoke tests). between: by which share
-    nights differ, where a figure is compared with those: what a night's own error adds little to is repeated no more
-    (rules/stopping.py); 0: precision alone decides."""
+    """Repeat until the two-sided t interval at `confidence` is within `max_relative_error` of the mean, `minimum` to
+    `maximum` times (Boito et al. 2009: "90 % confidence, 10 % error, 4 runs")."""
 
     max_relative_error: float
     minimum: int = 4
     maximum: int = 20
-    extra: int = 2
+    extra: int = 2  # fixed ones follow, since intervals at which one stops cover too seldom
     confidence: float = 0.90
-    budget_s: float = 3600.0
-    fixed: bool = False
+    budget_s: float = 3600.0  # no launch starts later
+    fixed: bool = False  # no interval is asked for (smoke tests)
+    # relative noise between nights, to which this night's own need add little (rules/stopping.py); 0: not used
     between: float = 0.0
 
     @property
     def once(self) -> bool:
-        """Whether one launch decides."""
         return self.fixed and self.maximum == 1
 
 
 class Sizing(NamedTuple):
-    """How much a task does, decided on the node before the first measured launch: bytes, or files of a flat tree."""
+    """How much a task does (bytes, or files of a flat tree), decided on the node before the first measured launch."""
 
     first: int  # a task's share of the first warm-up
     granule: int  # a task's share is a multiple of it
@@ -141,12 +132,11 @@ class Sizing(NamedTuple):
 
     @property
     def fixed(self) -> bool:
-        """Whether no warm-up decides it."""
         return self.pinned is not None or self.target_s == 0
 
 
 class TrialPlan(NamedTuple):
-    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper."""
+    """All work of one job. profile: smoke, nightly, acceptance or paper."""
 
     schema: int
     seatrial: str
@@ -183,7 +173,6 @@ class TrialPlan(NamedTuple):
 
     @property
     def phases(self) -> Tuple[str, ...]:
-        """The launches of one repetition, in their order."""
         return self.points[0].phases
 
     def point(self, label: str) -> Point:
@@ -192,7 +181,7 @@ class TrialPlan(NamedTuple):
 
 
 def read_plan(path: str) -> TrialPlan:
-    """The plan in this file. Raises NotReadable, FormError for any other form or schema, OSError."""
+    """Read a plan. Raises NotReadable, FormError for any other form or schema, OSError."""
     data = read_json(path)
     if isinstance(data, dict) and data.get('schema') not in (SCHEMA, ALL_IN_ONE):
         raise FormError(f'schema: {data.get("schema")} is neither {SCHEMA} nor {ALL_IN_ONE}, which are read here')
@@ -200,7 +189,7 @@ def read_plan(path: str) -> TrialPlan:
 
 
 def digest(plan: TrialPlan) -> str:
-    """What ties a record to its plan: the SHA-256 of the canonical JSON of the plan, in its own schema."""
+    """The SHA-256 of the plan's canonical JSON in its own schema; it ties a record to its plan."""
     data = to_json(plan)
     if plan.schema == ALL_IN_ONE:
         data['points'] = [Point.as_earlier(each) for each in data['points']]
@@ -208,5 +197,5 @@ def digest(plan: TrialPlan) -> str:
 
 
 def metric(name: str, label: str) -> str:
-    """The name of a metric at a point. No colon ever: ReFrame would lose its reference silently."""
+    """The name of a metric at a point. It has no colon: ReFrame would silently lose its reference."""
     return f'{name}@{label}'

@@ -19,7 +19,7 @@ class Axis(NamedTuple):
 
     @property
     def named(self) -> bool:
-        """Whether its points have names of their own, and neither a number nor an order."""
+        """True where the points have names, but no number and no order."""
         return not self.label
 
 
@@ -35,7 +35,7 @@ class Allocation(NamedTuple):
 
 
 class DataPart(NamedTuple):
-    """What is moved, and how it lies in the files. Sizes in bytes."""
+    """The data that are moved, and their place in the files. Sizes in bytes."""
 
     # one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
     files: str = ''
@@ -59,12 +59,12 @@ class DataPart(NamedTuple):
 
     @property
     def transfers(self) -> int:
-        """Calls that a task makes in one phase; the sources call what one of them moves an object."""
+        """Calls that a task makes in one phase; the sources call the data of one call an object."""
         return self.bytes_per_task // self.transfer_size
 
 
 class TreePart(NamedTuple):
-    """Directories and what lies in them; of an ageing depth and files_per_directory are the most that are drawn."""
+    """Directories and their contents; of an ageing, depth and files_per_directory are the largest that are drawn."""
 
     depth: int = 0  # levels of directories below the root of a tree; 0 is the root alone
     branching: int = 1  # directories in each directory above the last level
@@ -79,7 +79,7 @@ class TreePart(NamedTuple):
 
 
 class TimePart(NamedTuple):
-    """What of a workload is given in seconds."""
+    """The parameters of a workload that are given in seconds."""
 
     duration_s: float = 0.0  # of a time-based workload; 0: it ends with its bytes
     interval_s: float = 0.0  # of training between two checkpoints
@@ -99,7 +99,7 @@ class TrainingPart(NamedTuple):
 
 
 class FillPart(NamedTuple):
-    """What a file system is filled with, by an ageing or up to a limit."""
+    """The content that fills a file system, by an ageing or up to a limit."""
 
     inodes: int = 0  # of all tasks together
     sizes: Tuple[int, ...] = ()  # of files in bytes, each as likely as any other
@@ -121,7 +121,7 @@ PART_OF = {field: part for part, form in PARTS.items() for field in form._fields
 
 
 class Point(NamedTuple):
-    """Where a workload runs, which every kind has, and the parts that its own kind has; the others are None."""
+    """Fields that every kind of workload has, and the parts of its own kind; the other parts are None."""
 
     kind: str  # the kind of workload, by its name in workload/registry.py
     phases: Tuple[str, ...]  # the launches of one repetition, in their order
@@ -143,27 +143,23 @@ class Point(NamedTuple):
 
     @property
     def bytes_moved(self) -> int:
-        """By all tasks together in one phase; 0 without data."""
+        """Bytes of all tasks together in one phase; 0 without data."""
         return self.tasks * self.data.bytes_per_task * self.data.passes if self.data else 0
 
     @property
     def duration_s(self) -> float:
-        """Seconds after which a launch ends; 0: it ends with its bytes or entries."""
         return self.time.duration_s if self.time else 0.0
 
     @property
     def pauses_s(self) -> Tuple[float, ...]:
-        """Of a listing, in seconds; none of any other kind."""
         return self.time.pauses_s if self.time else ()
 
     @property
     def actions(self) -> Tuple[Planned, ...]:
-        """Of a scenario; none of any other kind."""
         return self.time.actions if self.time else ()
 
     @property
     def fullness(self) -> float:
-        """The share of the file system's bytes that is to be filled; 0: no such share is meant."""
         return self.fill.fullness if self.fill else 0.0
 
     def value(self, name: str) -> Any:
@@ -172,7 +168,7 @@ class Point(NamedTuple):
         return None if part is None else getattr(part, name)
 
     def changed(self, **values: Any) -> 'Point':
-        """The point with other values of fields and parameters, in whichever part; a part that it lacks is made."""
+        """The point with other values of fields and parameters, in whichever part; a missing part is added."""
         own = {name: value for name, value in values.items() if name not in PART_OF}
         for name in values.keys() - own.keys():
             part = PART_OF[name]
@@ -184,7 +180,7 @@ class Point(NamedTuple):
 
     @staticmethod
     def from_earlier(data: Dict[str, Any]) -> Dict[str, Any]:
-        """Its JSON in parts. In plans of schema 2 and their records all parameters stand beside each other."""
+        """Sort JSON of plans of schema 2 and their records, where all parameters are side by side, into parts."""
         if not data.keys() & PART_OF.keys() or data.keys() & PARTS.keys():
             return data
         found = {name: value for name, value in data.items() if name not in PART_OF}
@@ -195,7 +191,7 @@ class Point(NamedTuple):
 
     @staticmethod
     def as_earlier(data: Dict[str, Any]) -> Dict[str, Any]:
-        """Its JSON as in plans of schema 2: what from_earlier makes parts of."""
+        """The reverse of from_earlier: JSON as in plans of schema 2."""
         found = {name: value for name, value in data.items() if name not in PARTS}
         for part in data.keys() & PARTS.keys():
             found.update(data[part])

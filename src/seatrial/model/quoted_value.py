@@ -1,4 +1,4 @@
-"""Values from a file as they are named in a sentence, and the remedy for a word that is none of the known ones."""
+"""Shows values from files in messages, and suggests the nearest known word."""
 
 import difflib
 from typing import Any, Iterable, Union
@@ -7,7 +7,7 @@ SHOWN_CHARACTERS = 60
 
 
 def show(value: Any) -> str:
-    """The value as it is named in a problem; long ones are cut, unprintable characters escaped."""
+    """The value as messages show it; long ones are cut, unprintable characters escaped."""
     if value is None:
         return 'nothing'
     if isinstance(value, bool):
@@ -24,12 +24,12 @@ def show(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with everything that a terminal would not print as itself written as an escape."""
+    """The text with unprintable characters escaped."""
     return ''.join(c if c.isprintable() else c.encode('unicode_escape', 'surrogatepass').decode() for c in text)
 
 
 def choice(word: Any, known: Iterable[str]) -> str:
-    """The remedy for a word that is none of the known: the nearest of them, or all."""
+    """The remedy for an unknown word: the nearest known word, or all of them."""
     names = list(known)
     near = difflib.get_close_matches(word[:SHOWN_CHARACTERS], names, n=1) if isinstance(word, str) else []
     if near:
@@ -40,7 +40,7 @@ def choice(word: Any, known: Iterable[str]) -> str:
 
 
 def key_path(keys: Iterable[Union[str, int]]) -> str:
-    """The place of a value as people write it: trials[0].nodes[1]. Odd keys are quoted."""
+    """A place in a file as people write it: trials[0].nodes[1]. Odd keys are quoted."""
     path = ''
     for key in keys:
         if isinstance(key, int):

@@ -5,7 +5,7 @@ from typing import Sequence
 
 
 def shell_line(argv: Sequence[str]) -> str:
-    """The line that makes a POSIX shell run exactly this argv. Raises ValueError for what no argv can hold."""
+    """A line that makes a POSIX shell run exactly this argv. Raises ValueError where argv is empty or has a NUL."""
     if not argv:
         raise ValueError('an empty command has no shell line')
     if any('\0' in word for word in argv):

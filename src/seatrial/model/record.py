@@ -1,6 +1,6 @@
-"""What a job leaves behind: one JSON object a line in samples.jsonl, whose key 'record' names its kind: start,
-sizing, sample (one a launch), drill, end, removal. Each line is linked to the one before it (lines.Chain), the first
-to the plan."""
+"""The record of a job: one JSON object a line in samples.jsonl, whose key 'record' names its kind: start, sizing,
+sample (one a launch), drill, end, removal. Each line is linked to the one before it (lines.Chain), the first to the
+plan."""
 
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 
 
 class NotTested(NamedTuple):
-    """A node of the partition that is not in the allocation, with Slurm's word on it."""
+    """A node of the partition that is outside the allocation, with its state and reason in Slurm."""
 
     node: str
     state: str
@@ -41,7 +41,7 @@ class BoundTasks(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time."""
+    """One launch: one phase of one repetition of one point. Times in seconds."""
 
     stage: str  # 'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
     phase: str
@@ -75,25 +75,23 @@ class Sample(NamedTuple):
 
     @property
     def launch(self) -> str:
-        """'write@64KiB'."""
         return f'{self.phase}@{self.point.label}'
 
     @property
     def valid(self) -> bool:
-        """Whether all of its figures may be used."""
         return self.measurement is not None and all(f.effect == 'label' for f in self.findings)
 
     def faults(self, metric: str) -> List[Finding]:
-        """What speaks against the figure of this metric: each has a validity of its own."""
+        """Findings that make the figure of this metric invalid: each metric has a validity of its own."""
         return [each for each in self.findings if each.effect != 'label' and each.metric in ('', metric)]
 
     def valid_for(self, metric: str) -> bool:
-        """Whether its figure of this metric may be used."""
+        """True if the launch has a figure of this metric that may be used."""
         return self.measurement is not None and not self.faults(metric)
 
     @property
     def figures(self) -> Dict[str, float]:
-        """The value of each metric that the launch measured, in base units; empty where it gave none."""
+        """Values by metric, in base units; empty where the launch gave none."""
         return self.measurement.figures if self.measurement else {}
 
     @property
@@ -107,7 +105,7 @@ ORDINARY = (FLASH, 'no new objects', 'a sum')
 
 
 class TargetRow(NamedTuple):
-    """One target of a file system: sizes in bytes, None where it did not tell; flags in words."""
+    """One target of a file system: sizes in bytes, None where unknown; flags in words."""
 
     kind: str
     number: int
@@ -124,17 +122,17 @@ class TargetRow(NamedTuple):
 
     @property
     def troubles(self) -> Tuple[str, ...]:
-        """What is wrong with it although it is there: 'degraded', 'read-only', 'needs resync'."""
+        """Flags of a target that is there, but not in order: 'degraded', 'read-only', 'needs resync'."""
         return tuple(flag for flag in self.flags if flag not in ORDINARY)
 
     @property
     def takes_files(self) -> bool:
-        """Whether new files can lie on it, as far as is known."""
+        """False where new files are known not to be placed on it."""
         return self.active and self.takes_objects is not False
 
 
 class Provenance(NamedTuple):
-    """With what a job measured, beside the engine's own version; empty where there is none, or it is unknown."""
+    """The software of a job, beside the engine's own version; empty where there is none, or it is unknown."""
 
     build: str = ''  # of the engine's program: 'spack:HASH' of its installation, or 'sha256:HEX' of the file
     mpi: str = ''  # the MPI library that the ranks load, with its version
@@ -145,7 +143,7 @@ class Provenance(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The job began: where, when, with what. skipped: why engines that were preferred do not measure."""
+    """The job began. skipped: the reasons why preferred engines do not measure."""
 
     session: str
     case: str
@@ -181,7 +179,7 @@ class Start(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """How much each task does at every point of the case, and why; what is to be said of the warm-up."""
+    """How much each task does at every point of the case, and why; findings of the warm-up."""
 
     number: int  # 1 for the first; a later one takes its place, because launches were too short to be valid
     per_task: int  # bytes; of a flat tree files; 0 where the plan fixes everything
@@ -207,7 +205,7 @@ class End(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """The run directory was removed, or what of it was left and why."""
+    """The run directory was removed; `left` has the paths that remain, with the reasons."""
 
     removed_files: int
     removed_directories: int
@@ -224,7 +222,7 @@ class DrillGroup(NamedTuple):
 
 
 class Drill(NamedTuple):
-    """The drill-down after a figure that is surely below its bound: evidence of what is slow, and never a figure."""
+    """The drill-down after a figure that is surely below its bound: it shows what is slow, and gives no figure."""
 
     # metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: what it comes
     # to
@@ -238,7 +236,7 @@ KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'drill': Drill, 'end
 
 
 class Lines(NamedTuple):
-    """The lines of a file that records were read from, by their numbers from 1."""
+    """Line numbers, from 1, of a file that records were read from."""
 
     last: int = 0  # how many were read
     samples: Tuple[int, ...] = ()  # the line of each
@@ -246,7 +244,7 @@ class Lines(NamedTuple):
 
 
 class Records(NamedTuple):
-    """All records of one job. truncated: how many lines were cut short or are not records."""
+    """All records of one job. truncated: number of lines that were cut short or are no records."""
 
     start: Optional[Start]
     sized: Optional[Sized]
@@ -275,8 +273,8 @@ def line_of(value: Any) -> str:
 def read_records(
     written: Iterable[str], known: Records = NOTHING, impossible: Callable[[Any], bool] = lambda value: False
 ) -> Records:
-    """The records in these lines, which follow those of `known`; of each kind but samples the last one counts. A line
-    whose value `impossible` refuses, because no job writes it, is not used and breaks the chain."""
+    """The records in these lines, which follow those of `known`; for each kind but samples the last one counts. A
+    line whose value `impossible` refuses, because no job writes it, is not used and breaks the chain."""
     chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
     found: List[Tuple[int, Any]] = []
     forged = ''

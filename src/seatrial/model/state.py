@@ -4,7 +4,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 
 class Change(NamedTuple):
-    """A setting that is not the same at two times; None where one of the two has no such key."""
+    """A setting that differs between two times; None where it is missing at one of them."""
 
     key: str
     before: Optional[str]
@@ -16,7 +16,7 @@ NONE_REMEMBERED = 'none remembered'
 
 
 def changes(before: Dict[str, str], after: Dict[str, str]) -> List[Change]:
-    """What two states of one file system do not have in common, by key."""
+    """The settings that differ between two states of one file system, by key."""
     return [
         Change(key, before.get(key), after.get(key))
         for key in sorted(set(before) | set(after))
@@ -25,7 +25,7 @@ def changes(before: Dict[str, str], after: Dict[str, str]) -> List[Change]:
 
 
 def _forgotten(key: str, before: Optional[str], after: Optional[str]) -> bool:
-    """Whether this is remembered, and all that is so now was so before."""
+    """True for states that the driver remembers, if all of those after were there before."""
     if key != REMEMBERED or before is None or after is None:
         return False
     return {*after.split('; ')} <= {*before.split('; '), NONE_REMEMBERED}

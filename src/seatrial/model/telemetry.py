@@ -1,4 +1,4 @@
-"""What was counted while a case ran: telemetry.jsonl, beside the record. It explains figures; no verdict rests on it.
+"""Counters read while a case ran: telemetry.jsonl, beside the record. They explain figures; no verdict rests on them.
 Every counter only grows, and none is cleared, for others read them too."""
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -7,16 +7,15 @@ from seatrial.model import lines
 
 TELEMETRY = 'telemetry.jsonl'
 
-READ, WRITTEN = 'read_bytes', 'write_bytes'
-"""The counters from which a throughput is reckoned; every type that has others gives them names of its own."""
+READ, WRITTEN = 'read_bytes', 'write_bytes'  # the counters of throughput; all other counters have names of their type
 
 BEFORE, AFTER = 'before', 'after'
 
 
 class Watch(NamedTuple):
-    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two readings."""
+    """The start of reading the counters of a host, every interval_s."""
 
-    time: float
+    time: float  # in Unix time
     host: str
     what: str  # whose traffic they count, in words; empty where nothing can be counted
     why_not: str  # why not, as a sentence; empty where it can be
@@ -40,7 +39,7 @@ class Gap(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """From now on the readings are so far apart, and why."""
+    """A new interval between readings, and the reason for it."""
 
     time: float
     interval_s: float
@@ -48,7 +47,7 @@ class Pace(NamedTuple):
 
 
 class RpcSize(NamedTuple):
-    """How many requests to servers had up to so many pages, in the file system's own words ('256', '1K')."""
+    """Number of requests to servers with up to so many pages, in the file system's own words ('256', '1K')."""
 
     pages: str
     reads: int
@@ -56,7 +55,7 @@ class RpcSize(NamedTuple):
 
 
 class RpcSizes(NamedTuple):
-    """The sizes of all requests so far, before or after the case; why_not: why they are not known."""
+    """The sizes of all requests so far, before or after the case; why_not: the reason where they are unknown."""
 
     when: str
     sizes: Tuple[RpcSize, ...]
@@ -64,7 +63,7 @@ class RpcSizes(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What a server counts of one job, or of all together: number of events, and their sum in the unit, if any."""
+    """A server's count for one job, or for all together: number of events, and their sum in the unit, if any."""
 
     target: str  # what the counter is of ('lustre-OST0001')
     name: str  # of the counter ('write_bytes')
@@ -74,7 +73,7 @@ class Served(NamedTuple):
 
 
 class Servers(NamedTuple):
-    """What the site's command to the servers said before or after the case."""
+    """Output of the site's command to the servers, before or after the case."""
 
     when: str
     time: float
@@ -86,7 +85,7 @@ class Servers(NamedTuple):
 
 
 class ServerLook(NamedTuple):
-    """What a server did in length_s seconds until then, of which so many samples were taken a second apart."""
+    """The load of a server in the length_s seconds up to `time`, of samples taken one second apart."""
 
     time: float  # in Unix time, of the node that asked
     server: str
@@ -130,7 +129,7 @@ KINDS = {
 
 
 class Telemetry(NamedTuple):
-    """All that was counted in one case. truncated: how many lines were cut short or are not of this form."""
+    """All counters of one case. truncated: number of lines that were cut short or are not of this form."""
 
     watch: Optional[Watch]
     looks: List[Look]

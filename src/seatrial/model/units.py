@@ -15,7 +15,7 @@ _SIZE = re.compile(r'([0-9]+)(\.[0-9]+)?\s*([A-Za-z]*)\Z', re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """Bytes meant by '64KiB', '1.5 GiB', '400MB' or '4096'. Raises ValueError with the accepted form otherwise."""
+    """Bytes in '64KiB', '1.5 GiB', '400MB' or '4096'. Raises ValueError that names the accepted form."""
     match = _SIZE.match(text.strip())
     factors = {'': 1, **dict(_UNITS), **_DECIMAL}
     if match is None or match.group(3) not in factors:
@@ -46,12 +46,10 @@ def format_size(size: int) -> str:
 
 
 def round_up(size: int, granule: int) -> int:
-    """The smallest multiple of granule that is not below size."""
     return -(-size // granule) * granule
 
 
 def common_multiple(sizes: Iterable[int]) -> int:
-    """The smallest multiple of all of them, as math.lcm of Python 3.9."""
     found = 1
     for size in sizes:
         found = found * size // math.gcd(found, size)
@@ -86,8 +84,7 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
     return found
 
 
-UNITS = _units()
-"""Every unit that a metric can be written in: the base unit of its dimension, and how many of that it is."""
+UNITS = _units()  # the base unit of each unit of metrics, and the factor to it
 
 
 class Quantity(NamedTuple):
@@ -108,7 +105,7 @@ def in_base(value: float, unit: str) -> Quantity:
 
 
 def in_unit(value: float, unit: str) -> float:
-    """A value in the base unit, in another unit of its dimension. ValueError: there is no such unit."""
+    """Convert a value from the base unit. Raises ValueError for an unknown unit."""
     factor = _unit(unit)[1]
     return float(Fraction(value) / factor) if math.isfinite(value) else value
 
@@ -134,7 +131,6 @@ def quantity(value: float, base: str, system: str = BINARY) -> str:
 
 
 def _rounded(value: float) -> str:
-    """To three digits; in full from 1000 on."""
     return f'{value:.3g}' if abs(value) < 999.5 else f'{value:.0f}'
 
 

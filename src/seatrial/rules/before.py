@@ -23,7 +23,7 @@ MEMORY_TOLERANCE = 0.1  # the kernel and firmware keep some for themselves; Slur
 
 
 class Environment(NamedTuple):
-    """What the node sees of the target before the run. Sizes in bytes."""
+    """The target as the node sees it before the run. Sizes in bytes."""
 
     plan: TrialPlan
     lock_held: Optional[str]  # who holds the storage system, as a sentence, or None
@@ -315,7 +315,7 @@ def targets_are_whole(environment: Environment) -> Optional[str]:
 
 
 def _goes_without(plan: TrialPlan) -> bool:
-    """Whether it measures what is there. An isolation sweep looks for what is wrong: P5b says what it cannot test."""
+    """True where targets that are away are no fault: an isolation sweep tests the others, and P5b names these."""
     return bool(plan.axis.equals) or plan.target.targets_may_be_away
 
 
@@ -327,7 +327,7 @@ def away(rows: Sequence[TargetRow]) -> str:
 
 
 class Offer(NamedTuple):
-    """What a case may take at most, and by what: 'bytes' or 'inodes', the name of the bound, and how much it is."""
+    """A bound on a case: its name, its amount, and the unit, 'bytes' or 'inodes'."""
 
     what: str
     name: str
@@ -335,7 +335,7 @@ class Offer(NamedTuple):
 
 
 def offers(limits: Limits, free: Dict[str, Optional[int]], quota: Dict[str, Optional[int]]) -> List[Offer]:
-    """Every bound of bytes and inodes that is known. Of what is free the site may keep some for others."""
+    """Every known bound of bytes and inodes. The site may keep some of the free room for others."""
     found = []
     for what, room, prefix in (('bytes', 'free space', ''), ('inodes', 'free inodes', 'inode ')):
         keep, spare = limits._asdict()[f'keep_{what}'], free[what]
@@ -354,6 +354,6 @@ def held(plan: TrialPlan, per_task: int) -> Dict[str, int]:
 
 
 def peak(plan: TrialPlan, per_task: int) -> Dict[str, int]:
-    """What is held, with what is kept for directories and for what engines make beside: so much must be free."""
+    """The room that must be free: `held`, and what is kept for directories and for other files of engines."""
     found = held(plan, per_task)
     return {'bytes': found['bytes'] + KEPT_BYTES, 'inodes': found['inodes'] + KEPT_INODES}

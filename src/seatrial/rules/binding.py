@@ -1,4 +1,4 @@
-"""Rules for the cores that tasks may use, and what is said of them; a core is what the kernel counts as a CPU."""
+"""Rules for the cores that tasks may use, and sentences about them; a core is what the kernel counts as a CPU."""
 
 from collections import Counter
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -13,8 +13,8 @@ BIND = 'have the launcher bind tasks in its arguments in trial.yaml: srun --cpu-
 
 
 def shared_cores(places: Sequence[BoundTasks], of_job: int) -> Optional[str]:
-    """Which tasks of a launch share cores though others have no task (P23). of_job: how many cores the job has on its
-    first node, and is taken to have on each; 0: nobody knows."""
+    """Tasks of a launch that share cores though others have no task (P23). of_job: the number of cores of the job on
+    its first node, assumed for each; 0: unknown."""
     for bound in places if of_job else ():
         allowed = [cores_of(each) for each in bound.cores]
         tasks, cores = len(allowed), max(of_job, len(frozenset().union(*allowed)))
@@ -50,7 +50,7 @@ def bound_alike(seen: CaseSeen) -> Optional[str]:
 
 
 def binding(samples: Sequence[Sample]) -> Tuple[str, ...]:
-    """How the tasks of these launches were bound, and where: a sentence for each way."""
+    """A sentence for each way in which the tasks of these launches were bound, with the nodes."""
     found: Dict[str, List[str]] = {}
     for way, nodes in (each for sample in samples for each in _ways(sample).items()):
         found.setdefault(way, []).extend(nodes)
@@ -58,5 +58,4 @@ def binding(samples: Sequence[Sample]) -> Tuple[str, ...]:
 
 
 def _ways(sample: Sample) -> Dict[str, List[str]]:
-    """The nodes of a launch by how their tasks were bound."""
     return by_key((binding_words(each.cores), node) for each in sample.bound for node in each.nodes)

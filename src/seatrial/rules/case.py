@@ -26,9 +26,8 @@ class CaseSeen(NamedTuple):
 
 
 def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
-    """The measured samples of each metric that count, in the order of their repetitions, valid or not. Those count
-    that were taken with the last decided size, and at a point of the plan. A launch with several metrics is a
-    sample of each."""
+    """The measured samples of each metric that count, valid or not, in the order of their repetitions: those at a
+    point of the plan, with the last decided size. A launch with several metrics is a sample of each."""
     labels = {point.label for point in plan.points}
     by_metric: Dict[str, List[Sample]] = {}
     for sample in records.samples:
@@ -40,7 +39,7 @@ def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
 
 
 def cut_off(records: Records) -> bool:
-    """Whether the job did not come to its own end, so that others must be asked why."""
+    """True if the job did not come to its own end, so that others must be asked why."""
     return records.end is None or records.end.reason == 'interrupted'
 
 
@@ -156,7 +155,7 @@ def consistent(seen: CaseSeen) -> Optional[str]:
 
 
 def _with_share(point: Point, per_task: int) -> Optional[Point]:
-    """The point as it was to be launched; None where it cannot have this share."""
+    """The point with that share of each task; None where it cannot have it."""
     try:
         return kind_of(point.kind).resized(point, per_task)
     except ValueError:
@@ -187,7 +186,7 @@ def _stop_fault(plan: TrialPlan, point: Point, columns: Dict[str, List[Sample]],
 
 
 def in_random_order(labels: Iterable[str], seed: int, sizing: int, block: int) -> List[str]:
-    """The points of a randomised block in their order, which some of them alone have too (rule P7)."""
+    """The points of a randomised block in their order; a part of them keeps that order (rule P7)."""
     seeded = hashlib.sha256(f'{seed} {sizing} {block} '.encode()).digest()
     return sorted(labels, key=lambda label: hashlib.sha256(seeded + label.encode('utf-8', 'surrogatepass')).digest())
 
@@ -234,8 +233,7 @@ def little_background(seen: CaseSeen) -> Optional[str]:
     return f'the servers moved {approximate_size(int(most))}/s while nothing of the case ran'
 
 
-ASKED = ('before', 'after')
-"""When the site's command is asked for the background load: while nothing of the case runs."""
+ASKED = ('before', 'after')  # the site's command is asked for the background load while nothing of the case runs
 
 
 @_incomplete(
@@ -307,7 +305,7 @@ def every_target(seen: CaseSeen) -> Optional[str]:
 
 
 def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
-    """The targets on which new files can lie, and that a sweep over targets of their kind has no point of."""
+    """Targets that take new files, for which a sweep over targets of their kind has no point."""
     points = {point.label for point in plan.points}
     rows = records.start.targets if records.start else ()
     names = [target_name(row.kind, row.number) for row in rows if row.kind == plan.axis.equals and row.takes_files]
@@ -358,7 +356,7 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
 
 
 def _more_bytes(plan: TrialPlan) -> str:
-    """What gives a launch more bytes, of what is not so yet."""
+    """A remedy that gives a launch more bytes and is not applied yet."""
     if plan.sizing.pinned is not None:
         return 'leave bytes_per_task to the profile acceptance'
     if plan.profile != 'acceptance':
@@ -367,7 +365,7 @@ def _more_bytes(plan: TrialPlan) -> str:
 
 
 def _undeclared(target: Target) -> str:
-    """That servers may answer from memory, because trial.yaml does not say how much they keep; or empty."""
+    """A sentence if servers may answer from memory because trial.yaml does not say how much they keep; or empty."""
     sizes = {'server_cache_bytes': target.server_cache_bytes, 'fast_tier_bytes': target.fast_tier_bytes}
     names = [name for name, size in sizes.items() if size is None]
     if not names:
@@ -384,8 +382,8 @@ _label(
 
 
 def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
-    """Why a slow OST or brick may hide behind what its server keeps in memory (P16), or None; of other sweeps None.
-    The declared server caches are taken to be shared evenly by the servers that are seen."""
+    """The reason why a slow OST or brick may hide behind the cache of its server (P16), or None; None for other
+    sweeps. The declared server caches are assumed to be shared evenly by the servers that are seen."""
     target = plan.target
     samples = [sample for each in measured(plan, records).values() for sample in each]
     if plan.axis.equals not in ('OST', 'brick') or not kind_of(plan.kind).moves_data or not samples:
@@ -405,7 +403,7 @@ def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
 
 
 def short_phase(samples: Sequence[Sample], name: str) -> Optional[str]:
-    """Why a metadata rate is of too short a time for a contract (P16a), or None."""
+    """The reason why a metadata rate was timed too briefly for a contract (P16a), or None."""
     seconds = [each for each in (seconds_of(sample, name) for sample in samples) if each is not None]
     if not seconds or min(seconds) >= PHASE_MIN_S:
         return None
@@ -413,14 +411,13 @@ def short_phase(samples: Sequence[Sample], name: str) -> Optional[str]:
 
 
 def seconds_of(sample: Sample, name: str) -> Optional[float]:
-    """How long the timed region of a metric lasted; None of one that was not timed."""
+    """Seconds of the timed region of a metric; None for one that was not timed."""
     found = sample.measurement.metric(name) if sample.measurement else None
     return found.seconds if found and found.unit else None
 
 
 STORAGE_MIN_S = 60.0
-PHASE_MIN_S = 7.5
-"""Seconds of a metadata phase: a quarter of what the profile acceptance sizes the shortest one for."""
+PHASE_MIN_S = 7.5  # seconds of a metadata phase: a quarter of the shortest one in the profile acceptance
 
 
 def files_bytes(point: Point) -> int:
@@ -428,7 +425,7 @@ def files_bytes(point: Point) -> int:
 
 
 def working_set(plan: TrialPlan, point: Point, memory_bytes: int) -> int:
-    """Bytes that no cache between client and disk can hold: twice the clients' memory plus the declared tiers. Rule
-    P16; memory_bytes is one node's. Undeclared tiers count as nothing, and P16 says so."""
+    """Bytes that no cache between client and disk can hold (rule P16): twice the clients' memory plus the declared
+    tiers. memory_bytes is one node's. Undeclared tiers count as nothing, and P16 says so."""
     tiers = (plan.target.server_cache_bytes or 0) + (plan.target.fast_tier_bytes or 0)
     return 2 * point.nodes * memory_bytes + tiers

@@ -1,4 +1,4 @@
-"""Rules over the data of a write: as the engine tells of them, as they lie in the files, as they are read back."""
+"""Rules over the data of a write: as the engine describes them, as they lie in the files, as they are read back."""
 
 import itertools
 import zlib
@@ -15,11 +15,9 @@ from seatrial.workload.words import counted, listed
 
 _invalid = partial(rule, WRITTEN, 'invalid')
 
-BLOCK = 4096
-"""Bytes that are looked at in one place."""
+BLOCK = 4096  # bytes that are read in one place
 
-PROOF = 'proof'
-"""The stage of the launches that write data of a known content at the end of a case, and compare what is read."""
+PROOF = 'proof'  # stage of launches that write known data at the end of a case, and compare them
 
 SENT_SHARE = 0.95  # as COLD_SHARE of rules/launch.py
 INCOMPRESSIBLE = 0.78
@@ -33,7 +31,7 @@ UNSYNCED_S, TIMES = 0.5, 4.0  # at least, and of a sync of nothing: less can be 
 
 
 class Block(NamedTuple):
-    """What lies in a file, named below the data directory, at an offset in bytes."""
+    """Data in a file, named below the data directory, at an offset in bytes."""
 
     file: str
     offset: int
@@ -41,33 +39,24 @@ class Block(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What lies in the files. sync_s, again_s: how long their sync took right after the launch, and once more.
-
-    unsynced: the fraction of their bytes that only this sync took out of the node's cache; 0 where no kernel says it
-    missing:  files and how many of their bytes have no block on the disk, where that can be known
-    counted:  whether unsynced is all that was not synced: the kernel says it, and its cache alone holds what is not
-              on the disk
-    """
-
     blocks: Tuple[Block, ...]
-    sync_s: float
-    again_s: float
+    sync_s: float  # of the files, right after the launch
+    again_s: float  # of one more sync
+    # the share of their bytes that only this sync took out of the node's cache; 0 where no kernel shows it
     unsynced: float = 0.0
-    missing: Mapping[str, int] = {}
-    counted: bool = False
+    missing: Mapping[str, int] = {}  # bytes without a block on the disk, by file, where that is known
+    counted: bool = False  # unsynced is exact: the kernel shows it, and unsynced data lie in its cache alone
 
 
 class Written(NamedTuple):
-    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty. claimed,
-    sent: bytes that the tasks of this node have written, as the engine says, and that the node has sent to the
-    storage meanwhile, whoever wrote them; None where its counters do not tell"""
+    """The data of a write, and counters beside them. Sizes in bytes."""
 
     plan: TrialPlan
     contents: Contents
-    seconds: float
-    repeats: str = ''
-    claimed: int = 0
-    sent: Optional[int] = None
+    seconds: float  # of the timed region
+    repeats: str = ''  # a clause that names repeated data, as the engine knows them, or empty
+    claimed: int = 0  # written by the tasks of this node, as the engine reports it
+    sent: Optional[int] = None  # by the node to the storage meanwhile, for all processes; None: no counters
 
 
 @_invalid(
@@ -161,7 +150,7 @@ rule(
 
 
 def verified(records: Records) -> str:
-    """How much content was proved, behind 'contents'; empty where nothing was, or where F2 says what differs."""
+    """The share of contents that was proved; empty where nothing was, or where F2 names a difference."""
     launches = [sample for sample in records.samples if sample.stage == PROOF]
     if not launches:
         return ''

@@ -1,11 +1,11 @@
-"""Which targets make a case slow: groups of them are measured against each other, and the slow ones divided further.
+"""Finds the targets that make a case slow: groups are measured against each other, and slow ones divided further.
 
 Servers come first, because what is slow is more often a server or its network than one of its disks; then halves. A
 file that is striped over a group is as slow as the slowest target in it, so a group that is as fast as the others
 clears all of its members. From the second round on some that were cleared are measured beside the suspects: where all
 parts of a suspect are slow against them, it is slow as a whole.
 
-All groups of a round have one size, since a file over more targets is faster. What this decides is evidence and never
+All groups of a round have one size, since a file over more targets is faster. The result is evidence and never
 a figure: it names a component, the verdict stands without it.
 """
 
@@ -17,12 +17,10 @@ from seatrial.rules.servers import Component, components
 from seatrial.rules.stopping import t_interval
 from seatrial.workload.words import counted, listed
 
-REPETITIONS = 4
-"""Of each group in a round: enough to see a difference of twice the smallest effect through 5 % noise."""
+REPETITIONS = 4  # of each group in a round: they show twice the smallest effect through 5 % noise
 
 MAX_PARTS = 8
-MAX_SUSPECTS = 2
-"""Into how many groups a suspect is divided at most, and how many suspects are divided in one round: the slowest."""
+MAX_SUSPECTS = 2  # the most suspects that one round divides (the slowest), and of the parts of one suspect
 
 Members = Tuple[str, ...]
 
@@ -37,33 +35,25 @@ class Breach(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Targets to be measured together. is_control: they are known to be as fast as others."""
+    """Targets to be measured together."""
 
     label: str
     targets: Members
-    is_control: bool
+    is_control: bool  # they are known to be as fast as others
 
 
 class DrillSearch(NamedTuple):
-    """What is known so far.
-
-    suspects: groups that are to be divided, each with the share that it is slower; of all targets, 0 at the beginning
-    cleared:  targets that were in a group as fast as others
-    found:    what was found slow and cannot be divided, with the share that it is slower
-    lost:     suspects of which no part was slow again
-    unfollowed: groups that were slow, and more than are divided in one round
-    alike:    whether the first groups are surely less than the smallest effect apart
-    whole:    how many files a launch has, where each lies on one target: a group takes them evenly; 0: it has stripes
-    """
+    """The state of a search. A float beside targets is the share that they are slower."""
 
     servers: Mapping[str, str]
-    suspects: Tuple[Tuple[Members, float], ...]
-    cleared: Members = ()
-    found: Tuple[Tuple[Members, float], ...] = ()
-    lost: Tuple[Members, ...] = ()
+    suspects: Tuple[Tuple[Members, float], ...]  # to be divided; at the beginning all targets, with 0
+    cleared: Members = ()  # targets that were in a group as fast as others
+    found: Tuple[Tuple[Members, float], ...] = ()  # slow targets that cannot be divided
+    lost: Tuple[Members, ...] = ()  # suspects of which no part was slow again
     rounds: int = 0
-    unfollowed: int = 0
-    alike: bool = False
+    unfollowed: int = 0  # slow groups beyond those that one round divides
+    alike: bool = False  # the first groups are surely less than the smallest effect apart
+    # files of a launch if each lies on one target, for a group takes them evenly; 0: they have stripes
     whole: int = 0
 
 
@@ -71,7 +61,7 @@ def breach(
     values: Mapping[str, Mapping[str, Sequence[float]]], floors: Mapping[str, float], confidence: float
 ) -> Optional[Breach]:
     """The metric that lies furthest below its bound, or None where all may meet theirs. values: by point and metric.
-    At least two of them make an interval."""
+    An interval needs at least two of them."""
     found = [
         Breach(name, point, floors[metric(name, point)], t_interval(own, confidence).high)
         for point, by_name in values.items()
@@ -83,13 +73,13 @@ def breach(
 
 
 def begin(targets: Sequence[str], servers: Mapping[str, str], whole: int = 0) -> DrillSearch:
-    """Before the first round; targets: those that take new files; whole: as in Search."""
+    """The search before its first round; targets: those that take new files; whole: as in DrillSearch."""
     ordered = sorted(targets, key=lambda name: (servers.get(name, ''), name))
     return DrillSearch(servers, ((tuple(ordered), 0.0),) if len(ordered) > 1 else (), whole=whole)
 
 
 def groups(search: DrillSearch) -> Tuple[Group, ...]:
-    """What to measure in the next round; none where nothing is left to be divided."""
+    """The groups of the next round; empty where nothing is left to be divided."""
     parts = [part for suspect, _ in search.suspects for part in _parts(suspect, search.servers)]
     if not parts:
         return ()
@@ -103,7 +93,7 @@ def groups(search: DrillSearch) -> Tuple[Group, ...]:
 
 
 def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str, Sequence[float]]) -> DrillSearch:
-    """What is known after a round: figures of each group by its label, none where it could not be measured."""
+    """The search after a round: figures of each group by its label, empty where it could not be measured."""
     usable = {label: own for label, own in figures.items() if own}
     suspected = [each.label for each in measured if not each.is_control]
     by_control = any(each.is_control and each.label in usable for each in measured)
@@ -139,7 +129,7 @@ def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str
 
 
 def slow_components(search: DrillSearch, targets: Sequence[str]) -> Tuple[Component, ...]:
-    """What was found slow, as servers where all targets of one were."""
+    """The slow targets, or their server where all targets of one are slow."""
     slow: Dict[str, float] = {}
     for members, effect in search.found:
         for name in members:
@@ -148,7 +138,7 @@ def slow_components(search: DrillSearch, targets: Sequence[str]) -> Tuple[Compon
 
 
 def conclusion(search: DrillSearch, targets: Sequence[str], out_of_time: bool) -> str:
-    """What the search comes to, as a sentence without its end mark."""
+    """The result of the search, as a sentence without its end mark."""
     said = [each.words for each in slow_components(search, targets)]
     if search.rounds:
         said += [
@@ -172,7 +162,7 @@ def conclusion(search: DrillSearch, targets: Sequence[str], out_of_time: bool) -
 
 
 def _parts(suspect: Members, servers: Mapping[str, str]) -> List[Members]:
-    """By server where it has several, else in halves; at most MAX_PARTS."""
+    """The suspect's targets by server where it has several, else in halves; at most MAX_PARTS."""
     by_server: Dict[str, List[str]] = {}
     for name in suspect:
         by_server.setdefault(servers.get(name, ''), []).append(name)

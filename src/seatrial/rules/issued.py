@@ -1,4 +1,4 @@
-"""Rule P15 by Darshan: the I/O that was issued beside the I/O that the check declares."""
+"""Rule P15 by Darshan: the I/O that was issued, compared with the I/O that the check declares."""
 
 import math
 from typing import List, NamedTuple, Optional, Tuple
@@ -20,16 +20,16 @@ RANDOM_SIGMAS = 5.0  # that a random order may be off what random orders have on
 
 
 class Aspect(NamedTuple):
-    """One thing that was meant beside what was issued. agrees: None where it is undecided."""
+    """One property of I/O, as it was meant and as it was issued."""
 
     what: str
     meant: str
     issued: str
-    agrees: Optional[bool]
+    agrees: Optional[bool]  # None where it is undecided
 
 
 class Comparison(NamedTuple):
-    """One launch of the Darshan run: 'write@64KiB', and its aspects; none where nothing could be seen."""
+    """One launch of the Darshan run: 'write@64KiB', and its aspects; empty where nothing could be seen."""
 
     launch: str
     aspects: Tuple[Aspect, ...]
@@ -37,8 +37,8 @@ class Comparison(NamedTuple):
 
 
 def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
-    """What this phase of the point means beside what was issued. Of one task a file is shared and its own, whole and
-    a segment, strided and contiguous at the same time."""
+    """The meaning of this phase of the point, beside the issued I/O. With one task a file is shared and its own,
+    whole and a segment, strided and contiguous at the same time."""
     operations = ' and '.join(each.operation for each in issued.done)
     aspects = [
         Aspect('tasks', str(point.tasks), str(issued.tasks), point.tasks == issued.tasks),
@@ -60,13 +60,12 @@ def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
 
 
 def comparisons(plan: TrialPlan, records: Records) -> Tuple[Comparison, ...]:
-    """Every launch of the Darshan run that is of a point of the plan."""
     labels = {point.label for point in plan.points} if kind_of(plan.kind).by_darshan else set()
     return tuple(_comparison(launch) for launch in records.issued if launch.point.label in labels)
 
 
 def issued_findings(plan: TrialPlan, records: Records) -> List[Finding]:
-    """P15 with everything that was issued otherwise than it was meant, or nothing."""
+    """P15 with all issued I/O that differs from its meaning, or nothing."""
     said = [
         f'{each.launch}: {aspect.what}: {aspect.meant} meant, {aspect.issued} issued'
         for each in comparisons(plan, records)
@@ -100,8 +99,7 @@ def traced(seen: CaseSeen) -> Optional[str]:
     return next((f'not traced: {each.launch}: {each.why}' for each in compared if each.why), None)
 
 
-DARSHAN = 'darshan'
-"""The stage of samples of the Darshan run, which are no figures."""
+DARSHAN = 'darshan'  # stage of samples of the Darshan run, which are no figures
 
 PARTIAL = 'its log is marked as partial: Darshan had no memory for more records'
 
@@ -148,9 +146,9 @@ def _order(point: Point, done: Done) -> Aspect:
 
 
 def _is_random(point: Point, done: Done) -> Optional[bool]:
-    """Whether as many transfers go forward as in random orders; None where these could be sequential by chance. Of a
-    random permutation of k the number of ascents has the mean (k - 1) / 2 and the variance (k + 1) / 12 (the
-    Eulerian distribution). Whether a task's first transfer is counted among them is not known."""
+    """True if as many transfers go forward as in random orders; None where these could be sequential by chance. The
+    number of ascents of a random permutation of k has the mean (k - 1) / 2 and the variance (k + 1) / 12 (the
+    Eulerian distribution). It is unknown if a task's first transfer is counted among them."""
     half, tasks = done.transitions / 2, point.tasks
     off = RANDOM_SIGMAS * math.sqrt(tasks * (point.data.transfers + 1) / 12)
     if half + off + tasks >= done.transitions:
@@ -167,7 +165,7 @@ def _transfer_size(point: Point, issued: Issued) -> Aspect:
 
 
 def _synced(point: Point, syncs: int) -> Aspect:
-    """Every task syncs what it has written; of a file that all open by MPI-IO one of them may for all."""
+    """Every task syncs its data; one task may sync a file that all open by MPI-IO."""
     least = len(kind_of(point.kind).files(point)) if point.data.interface == 'mpiio' else point.tasks
     return Aspect('fsync', f'{least} or more', str(syncs), syncs >= least)
 

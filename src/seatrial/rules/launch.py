@@ -1,4 +1,4 @@
-"""Rules for one launch: is what it said what the plan asked for, and could it be measured at all?"""
+"""Rules for one launch: did it do what the plan asked for, and could it be measured at all?"""
 
 from functools import partial
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -24,7 +24,7 @@ CLOCK_MIN_S = LONG_S  # clocks of several nodes that are apart ask for no more
 FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
 MAKING_SHARE = 0.25
 BESIDE_S, BESIDE_TIMES, BESIDE_SHARE = 10.0, 2.0, 0.5
-"""Of the start-up and the timed region. A launch on two busy nodes lived 3.9 s beside its region of 1.7 s (seen)."""
+"""Seconds, times the start-up, share of the region. Seen on two busy nodes: 3.9 s beside a region of 1.7 s."""
 TOGETHER_SHARE = 0.10
 TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own tasks' times, over several launches
 
@@ -33,64 +33,42 @@ MAX_IDLE = 0.10
 
 
 class FileCount(NamedTuple):
-    """What was counted below the data directory. sizes: how many files there are of each size in bytes; None where
-    only names were counted, because asking for attributes would have put them into the node's cache.
-    directory_bytes: that directories take on the device (st_blocks, stat(2)), with the run directory's own entries"""
+    """The entries below the data directory."""
 
     directories: int
     files: int
+    # number of files by size in bytes; None where only names were counted, lest attributes get cached
     sizes: Optional[Dict[int, int]]
-    directory_bytes: int = 0
+    directory_bytes: int = 0  # on the device (st_blocks, stat(2)), with the run directory's own entries
 
 
 class Launched(NamedTuple):
-    """One launch as the runner saw it. Sizes in bytes.
-
-    meant:     the nodes that it was to run on, where they were named
-    memory:    that the files lie in memory and nowhere else, as a clause; or empty
-    below:     what may answer reads from a cache that no counter sees, where the site says nothing; or empty
-    kept:      why a read can have been answered from the memory of a node all the same, as a clause; or empty
-    bound:     where its tasks ran; empty where not all have said so
-    cores:     how many the job has on the runner's node; 0: not known
-
-    Of data:
-    before, after: the files that were there before and after the launch, by name with their size
-    storage_read_bytes: what the block layer fetched for the launch's processes; None where it cannot be seen
-    contradiction: what shows that the counters are wrong, as a clause; or empty
-    data_rate: how fast a task makes its data in the timed region of a write, in B/s; 0: not known
-    lived_s:   from the start of the launch's first process to the end of its last; 0: not known
-    beside_s:  that the launches of the warm-up lived beside their timed regions, at least
-
-    Of metadata:
-    expected:  entries that are to be below the data directory after it; None where nothing was counted
-    counted:   what is there; None where nothing was counted
-    emptied:   whether this node's caches were emptied right before it
-    warmed:    what the engine itself looks up before its clock starts, as a clause; or empty
-    elsewhere: whether every task worked on entries that its node had neither made nor seen
-    """
+    """One launch as the runner saw it. Sizes in bytes. memory, below, kept, contradiction and warmed: clauses."""
 
     plan: TrialPlan
     point: Point
     phase: str
     measurement: Measurement
-    meant: Tuple[str, ...] = ()
-    kept: str = ''
-    bound: Tuple[BoundTasks, ...] = ()
-    cores: int = 0
-    memory: str = ''
-    below: str = ''
+    meant: Tuple[str, ...] = ()  # the nodes that it was to run on, where they were named
+    kept: str = ''  # the memory of a node may have answered a read all the same
+    bound: Tuple[BoundTasks, ...] = ()  # the cores of its tasks; empty where not all tasks have reported them
+    cores: int = 0  # of the job on the runner's node; 0: unknown
+    memory: str = ''  # the files lie in memory and nowhere else
+    below: str = ''  # a cache that no counter sees may answer reads, and the site says nothing of it
+    # Of data, up to beside_s. before, after: files by name with their size.
     before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
-    storage_read_bytes: Optional[int] = None
-    contradiction: str = ''
-    data_rate: float = 0.0
-    lived_s: float = 0.0
-    beside_s: float = 0.0
+    storage_read_bytes: Optional[int] = None  # fetched by the block layer for the launch's processes; None: unseen
+    contradiction: str = ''  # the counters are wrong
+    data_rate: float = 0.0  # B/s at which a task makes its data in the timed region of a write; 0: unknown
+    lived_s: float = 0.0  # from the start of the launch's first process to the end of its last; 0: unknown
+    beside_s: float = 0.0  # that the launches of the warm-up lived beside their timed regions, at least
+    # Of metadata, up to warmed. expected: entries below the data directory after it; None: nothing was counted.
     expected: Optional[Entries] = None
-    counted: Optional[FileCount] = None
-    emptied: bool = False
-    elsewhere: bool = False
-    warmed: str = ''
+    counted: Optional[FileCount] = None  # None: nothing was counted
+    emptied: bool = False  # this node's caches were emptied right before it
+    elsewhere: bool = False  # every task worked on entries that its node had neither made nor seen
+    warmed: str = ''  # the engine itself looked entries up before its clock started
 
     @property
     def kind(self) -> Kind:
@@ -102,7 +80,6 @@ class Launched(NamedTuple):
 
 
 def launch_findings(launched: Launched) -> List[Finding]:
-    """What the rules of every launch find, and those of its sort of workload."""
     own = DATA_LAUNCH if launched.kind.moves_data else METADATA_LAUNCH
     return findings(LAUNCH, launched) + findings(own, launched)
 
@@ -461,11 +438,10 @@ def waits_for_storage(launched: Launched) -> Optional[str]:
     return None
 
 
-REACHED = 0.25
-"""Of the time from the start of an action to the end of its undo, which may take longer than a server is away."""
+REACHED = 0.25  # of the time from start to end of the undo, which may outlast the server's absence
 
 MIN_WAITING = 0.1
-"""Of the time: with less, storage that is twice as fast shows as less than the 5 % that a figure is precise to."""
+"""Share of the time: below it storage twice as fast shows as less than the 5 % that figures are precise to."""
 
 
 def _too_short(launched: Launched) -> Optional[str]:
@@ -621,7 +597,7 @@ def _short(seconds: float) -> str:
 
 
 def cache_state(launched: Launched) -> str:
-    """Where what was read, statted or listed came from: COLD, CACHED or UNKNOWN; empty for a phase that writes."""
+    """The source of what was read, statted or listed: COLD, CACHED or UNKNOWN; empty for a phase that writes."""
     if not launched.does.reads:
         return ''
     if launched.memory:
@@ -634,15 +610,14 @@ def _declare(launched: Launched) -> str:
 
 
 def _as_seen(launched: Launched) -> str:
-    """As this node shows it: what lies below the device that it reads from is not asked."""
+    """The state as this node shows it, without caches below the device that it reads from."""
     return _state_of_data(launched) if launched.kind.moves_data else _state_of_metadata(launched)
 
 
 def _state_of_data(launched: Launched) -> str:
-    """Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed
-    (rule P2), and at most FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several
-    tasks of one node read is fetched once, so only the first of them reads it cold.
-    """
+    """Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed (rule
+    P2), and at most FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several tasks
+    of one node read is fetched once, so only the first of them reads it cold."""
     if launched.measurement.direct:
         return COLD
     if launched.storage_read_bytes is None:
@@ -662,7 +637,7 @@ def _state_of_metadata(launched: Launched) -> str:
 
 
 def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[str]:
-    """How the files that are there differ from those that should be, or None. Sizes in bytes, exact."""
+    """The difference between the files that are there and those that should be, or None. Sizes in bytes, exact."""
     planned = dict(expected)
     missing = sorted(set(planned) - set(seen))
     if missing:
@@ -677,7 +652,7 @@ def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[
 
 
 def _apart(launched: Launched) -> Optional[str]:
-    """How far apart the tasks may have started, on several nodes: by their starts, and what is not known of them."""
+    """A clause if tasks on several nodes may have started too far apart: their starts, and the error of these."""
     tasks = launched.measurement.tasks
     if launched.point.nodes == 1 or not tasks:
         return None

@@ -1,4 +1,4 @@
-"""Which of many equals is slow: nodes, OSTs or MDTs that should all give the same figure, where larger is better.
+"""Finds slow ones of many equals: nodes, OSTs or MDTs that should all give the same figure, where larger is better.
 
 A component is suspected where two things hold: it is beyond what the scatter of its equals explains, and it is at
 least MIN_EFFECT slower than they are. It is slow only if a second measurement beside others finds both again. A
@@ -26,45 +26,35 @@ from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.rules.stopping import t_quantile
 
-MIN_EFFECT = 0.10
-"""Share. A component that is less slower than its equals is not named, however sure it is."""
+MIN_EFFECT = 0.10  # share; a component that is less slower than its equals is not named, however sure it is
 
-FEW = 32
-"""Fewer components are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5."""
+FEW = 32  # fewer components are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5
 
 CONTROLS = 16
-"""Components beside which suspects are measured again, at least, for a MAD: of few suspects the threshold is low."""
+"""The least number of components measured again beside suspects: for a MAD, as few suspects lower the threshold."""
 
-MIN_GROUP = 10
-"""One in so many components, and at least one, is the smallest group: what is rarer is an outlier, or fast."""
+MIN_GROUP = 10  # the smallest group: one in so many components, and at least one; rarer ones are outliers, or fast
 
 FALSE_SUSPECTS = 0.05
-"""Expected of one comparison of a healthy system with normal scatter, at most, before any effect is asked."""
+"""Components that one comparison of a healthy system with normal scatter may name by chance, before MIN_EFFECT."""
 
-CONFIDENCE = 0.90
-"""Of the two-sided interval for a pair: one that is called slower without being so in 5 % of the pairs."""
+CONFIDENCE = 0.90  # of the two-sided interval for a pair: 5 % of equal pairs are called slower
 
 Figures = Mapping[str, Sequence[float]]
 
 
 class Score(NamedTuple):
-    """How a component compares with its equals, in the unit of the figures.
-
-    figure:        the median of its repetitions; of an even number of them the higher one of the middle two, because
-                   what disturbs a launch only slows it
-    of_the_others: the median of the others' figures
-    effect:        share that it is below the others; negative where it is above
-    z:             its modified z-score, negative below the median; None where there are too few for one, or where
-                   most are exactly alike
-    slow:          whether it is beyond the scatter and the effect
-    """
+    """A component compared with its equals, in the unit of the figures."""
 
     name: str
+    # the median of its repetitions, of an even number the higher one of the middle two: disturbances only slow a
+    # launch
     figure: float
-    of_the_others: float
-    effect: float
+    of_the_others: float  # the median of the others' figures
+    effect: float  # share that it is below the others; negative where it is above
+    # its modified z-score, negative below the median; None: too few for one, or most are exactly alike
     z: Optional[float]
-    slow: bool
+    slow: bool  # it is beyond the scatter and the effect
 
 
 def scores(figures: Figures) -> Tuple[Score, ...]:
@@ -89,9 +79,9 @@ def suspects(figures: Figures) -> Tuple[Score, ...]:
 
 
 def again(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
-    """Each suspect of which there are figures against the controls alone: all others that have some. figures: of the
-    second measurement. Suspects never stand for what is usual, so that several of them cannot hide each other.
-    Slow is here what either rule finds so: whom it concerns is no longer chosen from many."""
+    """Each suspect with figures, compared with the controls alone: all others that have some. figures: of the second
+    measurement. Suspects are never controls, so that several of them cannot hide each other. Either rule suffices for
+    slow here: suspects are no longer chosen from many."""
     typical = _typical(figures)
     controls = {name: figure for name, figure in typical.items() if name not in set(suspected)}
     tested = [name for name in suspected if name in typical]
@@ -127,13 +117,11 @@ class Groups(NamedTuple):
 
     @property
     def effect(self) -> float:
-        """Share by which the slow group is slower."""
         return 1 - self.of_the_slow / self.of_the_fast
 
 
 def split(figures: Figures) -> Optional[Groups]:
     """The two groups that the components split into, MIN_EFFECT or more apart; None where they are not seen to.
-
     Figures in the order of the repetitions; a component with fewer than two is left out. Raises ValueError as scores.
     """
     usable = {name: values for name, values in figures.items() if len(values) > 1}
@@ -148,13 +136,13 @@ def split(figures: Figures) -> Optional[Groups]:
 
 
 def alike(figures: Figures) -> bool:
-    """Whether no component is MIN_EFFECT slower than another, surely: Welch's interval of each pair is above it."""
+    """True if surely no component is MIN_EFFECT slower than another: Welch's interval of each pair is above it."""
     known = [values for values in figures.values() if values]
     return len(known) > 1 and all(_as_fast(own, other) for own in known for other in known if own is not other)
 
 
 def threshold(known: int, tested: int) -> float:
-    """The modified z-score beyond which one of `tested` is suspected, the MAD being that of so many `known` ones."""
+    """The modified z-score beyond which one of `tested` components is suspected; the MAD is that of `known` ones."""
     degrees = max(1, int(_EFFICIENCY * (known - 1)))
     return max(_MIN_Z, t_quantile(1 - 2 * FALSE_SUSPECTS / max(1, tested), degrees))
 
@@ -189,7 +177,7 @@ def _among_many(name: str, figure: float, usual: float, scatter: _Scatter, bound
 
 
 def _in_pairs(name: str, figure: float, usual: float, figures: Figures, among: Mapping[str, float]) -> Score:
-    """Slow is what is slower than most of the others: where most are slow, nobody knows which is usual (split)."""
+    """Slow is slower than most of the others: where most are slow, nobody knows which is usual (split)."""
     slower = [_slower(figures[name], figures[other]) for other in among if other != name]
     effect = 1 - figure / usual
     return Score(name, figure, usual, effect, None, effect >= MIN_EFFECT and 2 * sum(slower) > len(slower))
@@ -215,12 +203,12 @@ def _between(cut: Tuple[Tuple[str, ...], Tuple[str, ...]], typical: Mapping[str,
 
 
 def _as_fast(own: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the mean of the one is surely not MIN_EFFECT below the other's."""
+    """True if the mean of `own` is surely not MIN_EFFECT below the mean of `other`."""
     return _slower([(1 - MIN_EFFECT) ** 2 * value for value in other], own)
 
 
 def _slower(own: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the mean of the one is surely MIN_EFFECT below the other's (Welch's interval for the difference)."""
+    """True if the mean of `own` is surely MIN_EFFECT below that of `other` (Welch's interval for the difference)."""
     if min(len(own), len(other)) < 2:
         return False
     share = 1 - MIN_EFFECT
@@ -245,7 +233,7 @@ def _median(ordered: Sequence[float]) -> float:
 
 
 def _median_without(ordered: Sequence[float], one: float) -> float:
-    """The median of the ascending figures when this one of them is left out, without making them anew."""
+    """The median of ascending figures without this one of them, found without sorting anew."""
     place, left = bisect_left(ordered, one), len(ordered) - 1
 
     def at(rank: int) -> float:

@@ -1,4 +1,4 @@
-"""What a record says of each component of an isolation sweep (node, OST, MDT), and which to measure again.
+"""The figures of each component of an isolation sweep (node, OST, MDT), and the components to measure again.
 
 A sweep over targets has one figure a target and launch. A node sweep has one a node in every launch: bytes of the
 node's tasks over the longest of their times, once while all nodes work and once while the node's group works alone.
@@ -17,8 +17,7 @@ from seatrial.workload.base import CACHED, COLD, UNKNOWN
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.sweep import ALL_NODES
 
-CONFIRM = 'confirm'
-"""The stage of samples of the second measurement."""
+CONFIRM = 'confirm'  # stage of samples of the second measurement
 
 TOGETHER_WORDS, ALONE_WORDS = 'all together', 'in groups'
 
@@ -27,16 +26,11 @@ NO_KINDS: Mapping[str, str] = MappingProxyType({})
 
 
 class PlaceComparison(NamedTuple):
-    """Figures of equals that may be compared with each other, by metric and by how they were measured.
+    """Figures of equals that may be compared with each other, by metric and by how they were measured."""
 
-    metric: where some of it was read cold and some not, with the state of the cache: 'read (cached)' is another one
-    how: TOGETHER_WORDS or ALONE_WORDS of a node sweep; of targets their kind, where there are several
-    figures: of every repetition, by the name of the component
-    """
-
-    metric: str
-    how: str
-    figures: Dict[str, List[float]]
+    metric: str  # with the cache state, 'read (cached)', where only some of it was read cold
+    how: str  # TOGETHER_WORDS or ALONE_WORDS of a node sweep; of targets their kind, if there are several
+    figures: Dict[str, List[float]]  # of every repetition, by the name of the component
 
 
 def by_node(measurement: Measurement) -> Measurement:
@@ -53,13 +47,13 @@ def short(host: str) -> str:
 
 
 def first(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
-    """What the first measurement compares: the valid samples that count."""
+    """The comparisons of the first measurement: the valid samples that count."""
     number = records.sized.number if records.sized else 0
     return _comparisons(plan, records, [s for s in records.samples if s.stage == 'measured' and s.sizing == number])
 
 
 def second(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
-    """What the second measurement compares, if there was one, in its last size; a node sweep has no ways of it."""
+    """The comparisons of the second measurement, if any, in its last size; a node sweep has only one way of it."""
     own = [sample for sample in records.samples if sample.stage == CONFIRM]
     last = max((sample.sizing for sample in own), default=0)
     return _comparisons(plan, records, [sample for sample in own if sample.sizing == last])
@@ -76,7 +70,7 @@ def suspected(plan: TrialPlan, records: Records) -> Dict[str, Tuple[str, ...]]:
 
 
 def phases_again(plan: TrialPlan, suspicious: Iterable[str]) -> Tuple[str, ...]:
-    """The launches of a repetition up to the last that gives a suspicious metric: what is read was written before."""
+    """The launches of a repetition up to the last that gives a suspicious metric: later ones read earlier data."""
     metrics = {operation_of(metric) for metric in suspicious}
     shown = [metrics & {phase, *(m.name for p in plan.points for m in metrics_of(p, phase))} for phase in plan.phases]
     last = max((place for place, found in enumerate(shown) if found), default=-1)
@@ -84,7 +78,7 @@ def phases_again(plan: TrialPlan, suspicious: Iterable[str]) -> Tuple[str, ...]:
 
 
 def alone(plan: TrialPlan, compared: Sequence[PlaceComparison]) -> Dict[str, Tuple[str, ...]]:
-    """By metric the components that were measured often enough, and not beside others in the same way."""
+    """Components by metric that were measured often enough, but not beside others in the same way."""
     minimum = plan.stopping.minimum
     made: Dict[Tuple[str, str, str], int] = {}
     beside: Set[Tuple[str, str, str]] = set()
@@ -106,7 +100,7 @@ def operation_of(metric: str) -> str:
 
 
 def kinds(plan: TrialPlan, records: Records) -> Mapping[str, str]:
-    """Of each target by its name, where some are flash and others are not; else NO_KINDS: they are equals."""
+    """The kind of each target by its name, if only some of them are flash; else NO_KINDS: they are equals."""
     rows = records.start.targets if records.start else ()
     flash = {target_name(row.kind, row.number) for row in rows if FLASH in row.flags}
     own = [point.label for point in plan.points]
@@ -116,14 +110,13 @@ def kinds(plan: TrialPlan, records: Records) -> Mapping[str, str]:
 
 
 def all_of(by_metric: Dict[str, Tuple[str, ...]]) -> Tuple[str, ...]:
-    """Every suspect once."""
     return tuple(dict.fromkeys(name for names in by_metric.values() for name in names))
 
 
 def controlled(
     comparison: PlaceComparison, suspects: Sequence[str], everyone: Sequence[str]
 ) -> Dict[str, List[float]]:
-    """The figures of these suspects and of what nobody suspects: what is slow in another metric is no control."""
+    """Figures of these suspects and of components that no metric suspects, for only these are controls."""
     others = set(everyone) - set(suspects)
     return {name: values for name, values in comparison.figures.items() if name not in others}
 
@@ -154,7 +147,7 @@ _STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}
 
 
 def _mixed(records: Records) -> Set[str]:
-    """The phases that did not read in one state of the cache."""
+    """The phases that read in more than one state of the cache."""
     seen: Dict[str, Set[str]] = {}
     for sample in records.samples:
         if sample.stage in ('measured', CONFIRM) and sample.valid:

@@ -1,4 +1,4 @@
-"""Rules that no measurement can break: what would break them is never asked for, or is refused before it runs."""
+"""Rules that no measurement can break: the plan never breaks them, or is refused before it runs."""
 
 from functools import partial
 

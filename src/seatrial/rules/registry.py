@@ -13,7 +13,7 @@ EFFECTS = {
     'storage',
     'never': 'cannot happen: what would break it is not asked for, or is refused before it runs; a test tries',
 }
-"""What breaking a rule does, and what that means."""
+"""The effects of breaking a rule, with their meaning."""
 
 BEFORE, CASE, BY_DESIGN = 'before the run', 'over the case', 'by design'
 LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
@@ -25,23 +25,15 @@ LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
 
 
 class Rule(NamedTuple):
-    """One rule.
-
-    when:   BEFORE (evidence: Environment), LAUNCH and its two sorts (Launched), WRITTEN (Written), CASE
-            (CaseSeen), or BY_DESIGN (none)
-    effect: of breaking it, one of EFFECTS
-    check:  returns what was found as one sentence, or of single metrics as (metric, sentence) each; None if the rule
-            holds. It is None where only an engine or the runner can see it, which then says so by `finding`
-    remedy: what the reader can do
-    source: where the rule comes from
-    """
-
     id: str
     title: str
+    # evidence: BEFORE Environment, LAUNCH and its two sorts Launched, WRITTEN Written, CASE CaseSeen, BY_DESIGN none
     when: str
-    effect: str
+    effect: str  # of breaking it, one of EFFECTS
     remedy: str
     source: str
+    # the breach as one sentence, or (metric, sentence) for single metrics; None if the rule holds. Without a check an
+    # engine or the runner reports the breach by `finding`
     check: 'Optional[Check]'
 
 
@@ -52,7 +44,7 @@ Check = Callable[[Any], Union[str, OfMetrics, None]]
 
 
 def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) -> Callable[[Check], Check]:
-    """Register a rule. What it returns registers the check, as a decorator: without one others see the breach."""
+    """Register a rule. The result registers the check, as a decorator: without one other code sees the breach."""
     if id in RULES:
         raise ValueError(f'rule {id} is defined twice')
     RULES[id] = Rule(id, title, when, effect, remedy, source, None)
@@ -65,7 +57,7 @@ def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) 
 
 
 def findings(when: str, evidence: Any) -> List[Finding]:
-    """What the rules of one moment find in the evidence, in the order of the register."""
+    """The findings of the rules of one moment, in the order of the register."""
     checks = [(each.id, each.check) for each in RULES.values() if each.when == when and each.check is not None]
     found = []
     for id, check in checks:

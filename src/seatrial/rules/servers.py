@@ -1,21 +1,19 @@
-"""Slow targets by the servers that they hang on: where all of a server's are slow, the server is, or its network."""
+"""Groups slow targets by server: if all targets of a server are slow, the server or its network is."""
 
 import statistics
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from seatrial.model.layout import target_kind
 
-MIN_TARGETS = 2
-"""Targets of a server that must all be slow before it is named in their place; one alone says nothing of it."""
+MIN_TARGETS = 2  # of a server, all slow, before it is named in their place; one alone says nothing of it
 
 
 class Component(NamedTuple):
-    """What is slow: a server with all of its targets that were tested, or one target. server: empty where it is not
-    known; effect: share that it is slower than its equals; of a server the median of its targets"""
+    """A slow server with all of its targets that were tested, or one slow target."""
 
-    server: str
+    server: str  # empty where unknown
     targets: Tuple[str, ...]
-    effect: float
+    effect: float  # share that it is slower than its equals; of a server the median of its targets
 
     @property
     def is_server(self) -> bool:
@@ -23,7 +21,7 @@ class Component(NamedTuple):
 
     @property
     def words(self) -> str:
-        """For people: 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower', 'ost0003 of 10.0.0.5@o2ib is 35 % slower'."""
+        """'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower', 'ost0003 of 10.0.0.5@o2ib is 35 % slower'."""
         of = f' of {self.server}' if self.server else ''
         if self.is_server:
             every = 'both' if len(self.targets) == MIN_TARGETS else f'all {len(self.targets)}'
@@ -32,9 +30,8 @@ class Component(NamedTuple):
 
 
 def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mapping[str, str]) -> Tuple[Component, ...]:
-    """What is slow, the slowest first. slow: the share by which each slow target is slower, by its name; tested: the
-    names of all targets that were measured; servers: of each target, as far as it is known. Of the only server
-    there is nothing is said: it has no equals."""
+    """The slow components, the slowest first; an only server has no equals and is never named. slow: the share by
+    which each slow target is slower, by name; tested: all targets measured; servers: of each target, where known."""
     by_server: Dict[str, List[str]] = {}
     for name in tested:
         if servers.get(name):

@@ -1,4 +1,4 @@
-"""When a point has been repeated enough: Student's t interval and the stopping rule that is made of it.
+"""Decides when a point has been repeated enough: Student's t interval and the stopping rule that is made of it.
 
 Sources: "repeat until 90 % confidence and 10 % relative error, at least 4 runs" (Boito, Kassick and Navaux, WSPPD
 2009); the interval is Student's (Jain, The Art of Computer Systems Performance Analysis, 1991, 13.2). What stopping
@@ -14,8 +14,7 @@ from seatrial.model.plan import StoppingRule
 
 Values = Sequence[Optional[float]]
 
-OWN_SHARE = 0.5
-"""Of the variance that nights show, how much may be a night's own error; half of that takes twice the time."""
+OWN_SHARE = 0.5  # a night's own error in the variance between nights, at most; half of that takes twice the time
 
 
 class Interval(NamedTuple):
@@ -36,18 +35,16 @@ class Interval(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is to be done with a point. action: 'more': repeat; 'extra': converged, `extra_left` repetitions that
-    count are still owed; 'done'; reason: of 'done' only: 'converged', 'settled', 'exhausted' or 'fixed';
-    converged_at: how many repetitions had been made when every metric was first known well enough"""
+    """The next step for a point."""
 
-    action: str
-    reason: str = ''
-    converged_at: Optional[int] = None
+    action: str  # 'more': repeat; 'extra': converged, `extra_left` repetitions that count are still owed; 'done'
+    reason: str = ''  # of 'done': 'converged', 'settled', 'exhausted' or 'fixed'
+    converged_at: Optional[int] = None  # repetitions after which every metric was first known well enough
     extra_left: int = 0
 
 
 def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
-    """What the rule says after these repetitions of a point: to be asked again after each of them.
+    """The rule's decision after these repetitions of a point; it is asked again after each of them.
 
     Every metric has one entry a repetition, in their order: its value, or None where it was not valid. A repetition
     counts once all metrics have their entry; those without a valid value use up `maximum` all the same, so that a
@@ -111,7 +108,6 @@ def t_quantile(confidence: float, df: int) -> float:
 
 
 def t_within(t: float, df: int) -> float:
-    """The probability that |Student's t| with `df` degrees of freedom stays below `t`, which is 0 or more."""
     return _within(math.atan(t / math.sqrt(df)), df)
 
 
@@ -124,7 +120,7 @@ def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, ma
 
 
 def converged(values: Sequence[float], rule: StoppingRule) -> bool:
-    """Whether the interval of these values is as short as the rule asks, and they are enough for one."""
+    """True if there are enough values, and their interval is as short as the rule asks."""
     if len(values) < rule.minimum:
         return False
     interval = t_interval(values, rule.confidence)
@@ -132,8 +128,8 @@ def converged(values: Sequence[float], rule: StoppingRule) -> bool:
 
 
 def settled(values: Sequence[float], rule: StoppingRule) -> bool:
-    """Whether the mean is known as well as is of use to a night: what is between nights outweighs its own error. A
-    night is judged by its distance from others. Its own error is the standard error of its mean."""
+    """True if more repetitions would not help a night, since the noise between nights outweighs the standard error of
+    its own mean. A night is judged by its distance from others."""
     if not rule.between or len(values) < rule.minimum:
         return False
     interval = t_interval(values, rule.confidence)
@@ -142,12 +138,12 @@ def settled(values: Sequence[float], rule: StoppingRule) -> bool:
 
 
 def settling_error(rule: StoppingRule) -> float:
-    """The standard error of a mean, as a share of it, at which a night repeats no more; 0: it has no such rule."""
+    """The relative standard error of a mean at which a night repeats no more; 0: it has no such rule."""
     return math.sqrt(OWN_SHARE) * rule.between
 
 
 def expected_repetitions(rule: StoppingRule, noise: float) -> int:
-    """How many the rule makes where repetitions scatter by this share of their mean."""
+    """Repetitions that the rule asks for where they scatter by this share of their mean."""
     if rule.fixed:
         return rule.minimum
     for number in range(max(2, rule.minimum), rule.maximum + 1):

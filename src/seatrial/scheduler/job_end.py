@@ -1,4 +1,4 @@
-"""What becomes of a job that did not end by itself: Slurm is asked, and its answer kept beside the record."""
+"""Asks Slurm about a job that did not end by itself, and keeps the answer beside the record."""
 
 import time
 from pathlib import Path
@@ -34,8 +34,7 @@ A slurmctld is back, or its backup has taken over, in minutes; a job that works 
 
 END_S = 60.0  # of a job's time limit, for what comes before its first launch and after its removal
 
-GRACE_S = 300.0
-"""How long after its limits a job is waited for: Slurm counts minutes, looks late, and has KillWait and epilogs."""
+GRACE_S = 300.0  # waited after a job's limits: Slurm counts minutes, looks late, has KillWait and epilogs
 
 ENDED = ('PREEMPTED', 'REVOKED')  # states in which a job has ended, and ReFrame 4.10 takes it to wait in the queue
 
@@ -48,11 +47,10 @@ class Patience(NamedTuple):
 
 
 class Wait:
-    """ReFrame's wait for a job of Slurm, until it has ended or its limits have passed. By itself ReFrame 4.10 waits
-    for ever for a job that was preempted (seen), or in a state that it does not know, and takes one to wait in the
-    queue that was suspended. It asks finished() after each poll, and calls wait() at the end.
-
-    passed: the limit that has passed, as a sentence, or empty. overdue: whether it was the last one."""
+    """ReFrame's wait for a job of Slurm, until it has ended or its limits have passed. Without it ReFrame 4.10 waits
+    for ever for a job that was preempted (seen), or in a state that it does not know, and takes a suspended job for
+    one in the queue. It asks finished() after each poll, and calls wait() at the end. passed: the limit that has
+    passed, as a sentence, or empty. overdue: it was the last one."""
 
     def __init__(self, job: Any, patience: Patience) -> None:
         self._job, self._patience = job, patience
@@ -61,7 +59,7 @@ class Wait:
         job.finished, job.wait = self.finished, self.wait
 
     def finished(self) -> bool:
-        """Whether ReFrame is to wait no longer."""
+        """True if ReFrame is to wait no longer."""
         job, now = self._job, time.time()
         if type(job).finished(job) or job.state in ENDED:
             return True
@@ -91,9 +89,9 @@ def job_limit_s(plan: TrialPlan) -> float:
 def ask_job_state(
     record: RecordReader, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
 ) -> JobState | None:
-    """Ask why a job was cut off and keep the answer; None where nobody was asked, for it came to its own end. Where
+    """Ask why a job was cut off and keep the answer; None without a question, for it came to its own end. Where
     squeue has failed, ReFrame 4.10 takes a job to have ended that waits or runs (seen): its end is then waited for.
-    output: what the job has printed on stderr; known: of its end besides, or empty."""
+    output: the job's output on stderr; known: another known cause of its end, or empty."""
     if scheduler not in SLURM or not job:
         return None
     asked = answered = time.time()
@@ -114,20 +112,20 @@ def ask_job_state(
 
 
 def _latest(start: Start | None, job_state: JobState, asked: float, patience: Patience) -> float:
-    """When the wait for a job that may go on ends; without an answer it is taken to run, as it may."""
+    """The end of the wait for a job that may go on; without an answer it is taken to run, as it may."""
     if start is not None:
         return start.started + patience.job_s
     return asked + (patience.queue_s if job_state.state in WAITING else patience.job_s)
 
 
 def _last_written(records: str) -> float:
-    """When the job has last written a record or a reading of its telemetry; 0.0 if it never has."""
+    """The time at which the job last wrote a record or a telemetry reading; 0.0 if it never has."""
     files = [Path(records, name) for name in (SAMPLES, TELEMETRY)]
     return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
 
 
 def said_by_slurm(job_state: JobState) -> str:
-    """'Slurm says: cancelled by alice after 12 s', or why it says nothing."""
+    """'Slurm says: cancelled by alice after 12 s', or the reason why it says nothing."""
     return sentence(job_state) if job_state.state in NO_ANSWER else f'Slurm says: {sentence(job_state)}'
 
 

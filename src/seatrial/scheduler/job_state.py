@@ -1,4 +1,4 @@
-"""What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence. scontrol knows a
+"""Slurm's account of the end of a job: asked with a deadline, parsed, and put into a sentence. scontrol knows a
 job until MinJobAge (300 s) after its end. Who cancelled it only accounting knows, some seconds later; which node
 failed srun reports to the job. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html.
 Seen with Slurm 22.05."""
@@ -21,7 +21,7 @@ SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'Timelimit
 
 
 class SlurmState(str, Enum):
-    """How far a job came: the states of Slurm that a job can be seen in, and what else can be the answer."""
+    """The states of a job in Slurm, and other possible answers."""
 
     PENDING = 'PENDING'
     RUNNING = 'RUNNING'
@@ -58,7 +58,7 @@ class SlurmState(str, Enum):
 
 
 class JobState(NamedTuple):
-    """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed."""
+    """The known facts about a job. exit_code and signal: of its script; by: who cancelled it; node: that failed."""
 
     state: SlurmState
     exit_code: int | None = None
@@ -77,7 +77,7 @@ class JobState(NamedTuple):
 
 UNREADABLE = JobState(SlurmState.UNKNOWN)
 NO_ANSWER = (SlurmState.UNKNOWN, SlurmState.NO_SUCH_JOB, SlurmState.SILENT)
-"""In these Slurm has said nothing of the job; their sentences are about Slurm."""
+"""States without any word of Slurm on the job; their sentences are about Slurm."""
 Names = Callable[[int], str]
 
 
@@ -89,7 +89,7 @@ def name_of(uid: int) -> str:
 
 
 def job_state_of(job: str, output: str = '') -> JobState:
-    """Ask Slurm what happened to a job; output is what the job has printed. Waits SETTLE_S for news at most."""
+    """Ask Slurm about a job; output is the job's own output. Waits SETTLE_S for news at most."""
     end = time.monotonic() + SETTLE_S
     while True:
         known = _asked(job)
@@ -99,12 +99,12 @@ def job_state_of(job: str, output: str = '') -> JobState:
 
 
 def may_go_on(known: JobState) -> bool:
-    """Whether a job may still run or begin, as far as this says: Slurm says so, or is away and may come back."""
+    """True if a job may still run or begin: Slurm says so, or Slurm is away and may come back."""
     return known.state in _GOING_ON or (known.state is SlurmState.SILENT and known.reason != _MISSING)
 
 
 def of_scontrol(text: str) -> JobState:
-    """What `scontrol show job` says; UNKNOWN if it is cut short before all that is read was said."""
+    """The output of `scontrol show job`; UNKNOWN if it was cut short before all fields that are read."""
     found = _pairs(text)
     state = _state(found.get('JobState', ''))
     code = _code(found.get('ExitCode', ''))
@@ -125,7 +125,7 @@ def of_scontrol(text: str) -> JobState:
 
 
 def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
-    """What `sacct -P` says of this job itself, its columns in any order; NO_SUCH_JOB if it has no line of it."""
+    """The line of `sacct -P` about this job itself, its columns in any order; NO_SUCH_JOB without one."""
     lines = _whole_lines(text)
     columns = lines[0].split('|') if lines else []
     if not set(columns) >= set(SACCT_FIELDS):
@@ -155,8 +155,8 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
 
 
 def of_sbatch(text: str) -> JobState | None:
-    """What sbatch said when it did not take a job, or None if sbatch said nothing here. Its last message may be no
-    more than "Unspecified error", and those before it name the limit, or are a plugin's own words."""
+    """The reason of sbatch for refusing a job, or None if sbatch says nothing here. Its last message may be no more
+    than "Unspecified error", and those before it name the limit, or are a plugin's own words."""
     said = [match.groups() for match in re.finditer(r'^sbatch: (error: )?(.+)$', text, re.MULTILINE)]
     if not said:
         return None
@@ -176,7 +176,7 @@ def of_silence(text: str) -> JobState:
 
 
 def with_output(known: JobState, output: str) -> JobState:
-    """With what Slurm told the job: memory exceeded (without cgroups only signal 9), or which node failed."""
+    """Adds Slurm's messages to the job: memory exceeded (without cgroups only signal 9), or the node that failed."""
     if known.state is SlurmState.FAILED and _MEMORY.search(output):
         return known._replace(state=SlurmState.OUT_OF_MEMORY)
     node = _NODE_FAILURE.search(output)
@@ -186,7 +186,7 @@ def with_output(known: JobState, output: str) -> JobState:
 
 
 def _with_down(known: JobState) -> JobState:
-    """Slurm says only that a node of the job failed; which of its nodes are down now can be asked."""
+    """Slurm says only that a node of the job failed; sinfo shows which of its nodes are down now."""
     if known.state is not SlurmState.NODE_FAIL or known.node or not re.search(r'[\[,]', known.nodes):
         return known
     answer = ask(['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S)
@@ -194,7 +194,7 @@ def _with_down(known: JobState) -> JobState:
 
 
 def merged(young: JobState, accounted: JobState) -> JobState:
-    """What scontrol says, and of sacct what only accounting knows. If scontrol knows nothing, what sacct says."""
+    """The answer of scontrol, with facts that only accounting has; or if scontrol knows nothing, sacct's."""
     if accounted.state in NO_ANSWER:
         return young
     if young.state in NO_ANSWER:
@@ -208,7 +208,7 @@ def merged(young: JobState, accounted: JobState) -> JobState:
 
 
 def sentence(known: JobState) -> str:
-    """What happened, in a sentence without its full stop; nothing in it is guessed."""
+    """The end of a job in a sentence without its full stop; nothing in it is guessed."""
     said = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
     started_again = known.restarts and known.nodes and known.state not in WAITING
     return f'{said}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else said
@@ -285,7 +285,7 @@ _NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
 
 
 def _munge(lines: Iterable[str]) -> str:
-    """What Slurm's programs say of a munge that does not serve them; its last words tell why."""
+    """The message of Slurm's programs about a munge that does not serve them; its last words are the reason."""
     said = next((line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), '')
     return f'munge does not serve this host: {said.strip()}' if said else ''
 
@@ -304,7 +304,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _state(word: str) -> SlurmState:
-    """The first word counts: 'CANCELLED by 1001', 'CANCELLED+' in a narrow column."""
+    """The state by its first word: 'CANCELLED by 1001', 'CANCELLED+' in a narrow column."""
     match = re.match(r'[A-Z_]+', word)
     try:
         return SlurmState(match.group()) if match else SlurmState.UNKNOWN
@@ -313,7 +313,7 @@ def _state(word: str) -> SlurmState:
 
 
 def _named(word: str) -> JobState:
-    """The state of a Slurm that has more of them than are known here."""
+    """The state of a Slurm that has more states than are known here."""
     return JobState(SlurmState.UNKNOWN, reason=printable(word)) if word else UNREADABLE
 
 
@@ -457,7 +457,7 @@ _HELD: Mapping[SlurmState, str] = {
     SlurmState.LAUNCH_FAILED: 'its launch failed',
     SlurmState.RECONFIG_FAIL: 'its nodes could not be configured',
 }
-"""Why a job waits where its state says more than the reason beside it."""
+"""Reasons why a job waits, by states that say more than the reason beside them."""
 _DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'
 _REASONS: Mapping[str, str] = {
     _DOWN: 'the nodes that it needs are down, drained or reserved',

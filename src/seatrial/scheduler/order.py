@@ -1,4 +1,4 @@
-"""What Slurm is given so that it runs a profile by itself: a scrontab entry, or a script that keeps itself queued."""
+"""The order to Slurm to run a profile by itself: a scrontab entry, or a script that keeps itself queued."""
 
 import json
 import math
@@ -24,18 +24,16 @@ from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
 
-LEAD_S = 600.0
-"""Before Slurm ends the job the session is asked to end: time for the launch in hand, the report and the news."""
+LEAD_S = 600.0  # before Slurm ends the job the session must end: the launch in hand, the report, notifications
 
-CASE_S = 60.0
-"""Of a job's time limit, for each case: ReFrame, the queue of an idle partition, the start of the runner."""
+CASE_S = 60.0  # of a job's time limit, for each case: ReFrame, the queue of an idle partition, the runner's start
 
 FORMS = ('scrontab', 'sbatch')
 
 
 @dataclass(frozen=True)
 class Order:
-    """What Slurm is given. text: the block of the scrontab, or the script; notes: what people should know."""
+    """An order to Slurm. text: the block of the scrontab, or the script; notes: advice for people."""
 
     form: str
     calendar: Calendar
@@ -59,8 +57,8 @@ def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
 def order_of(
     site: Site, profile: str, plans: Sequence[TrialPlan], command: Sequence[str], form: str | None, at: str | None
 ) -> Order:
-    """What runs these plans at the time of the schedule, or at another; in a form, or in the one that Slurm has.
-    command: that the job runs, without its deadline. Raises ValueError for what could never run, QueueError."""
+    """The order to run these plans at the time of the schedule, or at another; in a form, or in the one that Slurm
+    has. command: of the job, without its deadline. Raises ValueError if it could never run, QueueError."""
     entry, partitions = site.schedule(profile), partitions_of(site, profile)
     calendar = calendar_of(at, entry.days) if at else entry.calendar
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S
@@ -87,7 +85,7 @@ def order_of(
 
 
 def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
-    """That the cases of a scheduled profile can take longer than its job, as a problem of trial.yaml, or nothing."""
+    """A problem of trial.yaml if the cases of a scheduled profile can take longer than its job."""
     entry = site.trial_file.schedule.get(profile)
     if entry is None or not entry.time_limit or _budgets_s(plans) <= entry.time_limit:
         return []
@@ -100,7 +98,7 @@ def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> lis
 
 
 def overlapping(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
-    """That the cases of a scheduled profile can reach into its next run, as a sentence, or nothing."""
+    """A sentence if the cases of a scheduled profile can reach into its next run."""
     entry = site.trial_file.schedule.get(profile)
     if entry is None or _budgets_s(plans) <= (between_s := _shortest_period(entry.calendar).total_seconds()):
         return []
@@ -120,7 +118,7 @@ def _shortest_period(calendar: Calendar) -> timedelta:
 
 
 def _quoted(value: str) -> str:
-    """As the lines of options for Slurm want a value. Raises ValueError for what --output cannot name."""
+    """A value as lines of options for Slurm want it. Raises ValueError for a path that --output cannot name."""
     if '\\' in value:
         raise ValueError(
             f'{value}: Slurm writes no output below a name with a backslash; let state be another folder'
@@ -138,7 +136,7 @@ def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) ->
 def _notes(
     site: Site, profile: str, partitions: Partitions, calendar: Calendar, plans: Sequence[TrialPlan], limit_s: float
 ) -> list[str]:
-    """What people should know before they enable it. Raises ValueError for what could never run."""
+    """Advice to people before they enable it. Raises ValueError for an order that could never run."""
     entry = site.schedule(profile)
     notes = []
     if not entry.time_limit:
@@ -228,7 +226,7 @@ def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
 
 
 def remove(screen: Console, site: Site, profile: str) -> None:
-    """Take it out, also where its record is lost and only Slurm still knows of it."""
+    """Take it out of Slurm, even where its record is lost and only Slurm still knows of it."""
     series = series_of(site, profile)
     with alone(queue_lock(series)):
         before = scheduled(series)
@@ -249,7 +247,7 @@ def _forms() -> list[str]:
 
 
 def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
-    """Takes the form out; whether there was something to take out."""
+    """Take the form out; True if it was there."""
     if form == 'scrontab':
         old = queue.crontab()
         new = with_block(old, _marks(site, profile), '')

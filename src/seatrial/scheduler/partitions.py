@@ -1,4 +1,4 @@
-"""What ReFrame's settings and Slurm say of the partitions that a profile's cases run in, and of their nodes."""
+"""The partitions that a profile's cases run in, and their nodes, by ReFrame's settings and by Slurm."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
 
 
 class Partitions(NamedTuple):
-    """submit: whether ReFrame submits a job for a case. names, licences, exclusive: what sbatch is asked for."""
+    """Partitions of a profile. submit: ReFrame submits a job for a case."""
 
     submit: bool
     # names, licences: that sbatch is asked for; exclusive: whether for whole nodes
@@ -51,7 +51,7 @@ class SlurmPartition(NamedTuple):
 
 
 def slurm_partitions() -> list[SlurmPartition]:
-    """Those that this user sees, in the order of sinfo(1), the default one first. Raises QueueError."""
+    """The partitions that this user sees, in the order of sinfo(1), the default one first. Raises QueueError."""
     return parse_sinfo(asked('sinfo', '--noheader', '--exact', '--format=%P|%D|%c|%m|%l'))
 
 
@@ -80,7 +80,7 @@ def cluster() -> tuple[str, str]:
 
 
 def partitions_of(site: Site, profile: str) -> Partitions:
-    """What sbatch is asked for in all partitions that the trials of a profile name."""
+    """The options of sbatch in all partitions that the trials of a profile name."""
     ours = named(site, profile)
     found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in ours]
     submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in found)
@@ -88,7 +88,7 @@ def partitions_of(site: Site, profile: str) -> Partitions:
 
 
 def submits(site: Site, partition: str) -> bool:
-    """Whether the cases of a partition run in jobs elsewhere, and not on this host."""
+    """True if the cases of a partition run in jobs, and not at once on this host."""
     return partitions_in(site.folder / SETTINGS_FILE)[partition].get('scheduler') not in ON_THE_SPOT
 
 
@@ -97,7 +97,7 @@ def is_slurm(site: Site, partition: str) -> bool:
 
 
 def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
-    """After how many seconds Slurm ends a job in each of these, the longest of several. Raises QueueError."""
+    """Seconds after which Slurm ends a job in each of these, the longest of several. Raises QueueError."""
     settings = partitions_in(site.folder / SETTINGS_FILE)
     found = dict[str, float]()
     wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}
@@ -112,7 +112,7 @@ def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
 
 
 def missing_options(site: Site, profile: str) -> list[str]:
-    """What the jobs of a profile's cases should ask Slurm for and do not, a sentence for each partition."""
+    """Options that the jobs of a profile's cases should have for Slurm and lack, a sentence for each partition."""
     found = partitions_in(site.folder / SETTINGS_FILE)
     return [
         f'{SETTINGS_FILE}: access of {name} lacks {" and ".join(missing)}: {"; ".join(missing.values())}'
@@ -123,12 +123,12 @@ def missing_options(site: Site, profile: str) -> list[str]:
 
 
 def named(site: Site, profile: str) -> set[str]:
-    """The partitions that the trials of a profile name, as 'system:partition'."""
+    """The names of a profile's partitions, as 'system:partition'."""
     return {name for trial in site.trial_file.trials if profile in trial.profiles for name in trial.partitions}
 
 
 def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]], wanted: int) -> tuple[str, ...]:
-    """Of the nodes of earlier allocations, oldest first, as many as leave the wanted number: the latest ones. Nodes
+    """Nodes of earlier allocations, oldest first, to exclude while the wanted number remains: the latest ones. Nodes
     that are down or drained are not counted. None where Slurm does not answer: other nodes are no condition."""
     if not used or not is_slurm(site, partition):
         return ()

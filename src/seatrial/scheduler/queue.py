@@ -1,4 +1,4 @@
-"""What the scheduled trials ask of Slurm: who of them is in the queue, and the user's scrontab, which a cluster may
+"""The scheduled trials in Slurm: their jobs in the queue, and the user's scrontab, which a cluster may
 lack. scrontab 22.05 refuses in a #SCRON line (tried): --begin, --no-requeue, --signal=B:..., --export=NIL."""
 
 import os
@@ -17,10 +17,10 @@ _TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 _JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
 _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
-"""How variables begin that are options of Slurm's programs; in a job, what it has would become those of others."""
+"""Beginnings of variables that are options of Slurm's programs; a job's would become those of others."""
 
 ANSWERS = ('SACCT_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
-"""Those by which a user has changed what Slurm says: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
+"""Variables that change Slurm's answers: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
 
 _WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')  # variables that ReFrame's own questions and jobs go by too
 
@@ -39,13 +39,12 @@ class QueuedJob(NamedTuple):
 
     @property
     def words(self) -> str:
-        """'job 12 is pending (BeginTime)'."""
         reason = f' ({self.reason})' if self.state == 'PENDING' else ''
         return f'job {self.id} is {self.state.lower()}{reason}'
 
 
 def jobs_named(name: str) -> list[QueuedJob]:
-    """Jobs of this name that have not ended, of all users, by nothing that a user can forge. Raises QueueError."""
+    """Jobs of this name that have not ended, of all users. Users cannot forge the name. Raises QueueError."""
     return _jobs(f'--name={name}', f'--format={_FORMAT}')
 
 
@@ -71,7 +70,7 @@ def submit(script: str, begin: str, argument: str) -> str:
 
 
 def has_scrontab() -> bool:
-    """Whether there is the program, and the cluster has switched it on."""
+    """True if the program is there, and the cluster has enabled it."""
     if shutil.which('scrontab') is None or shutil.which('scontrol') is None:
         return False
     return bool(re.search(r'^ScronParameters\s*=.*\benable\b', asked('scontrol', 'show', 'config'), re.MULTILINE))
@@ -93,7 +92,7 @@ def write_crontab(text: str) -> None:
 
 
 def seconds_in(span: str) -> float | None:
-    """Of [days-][hours:]minutes:seconds, as Slurm prints times; None of UNLIMITED, infinite and the like."""
+    """Seconds in [days-][hours:]minutes:seconds, as Slurm prints times; None for UNLIMITED, infinite and the like."""
     match = _TIME.fullmatch(span)
     if match is None:
         return None
@@ -102,8 +101,8 @@ def seconds_in(span: str) -> float | None:
 
 
 def asked(*argv: str, text: str = '') -> str:
-    """What a program of Slurm prints, without the line that names its cluster where SLURM_CLUSTERS asks for one.
-    Raises QueueError, also where it shows several."""
+    """A Slurm program's output, without the cluster's line that SLURM_CLUSTERS brings. Raises QueueError, also for
+    several."""
     said = _checked(argv[0], _run(argv, text))
     clusters = _CLUSTER.findall(said)
     if len(clusters) > 1:

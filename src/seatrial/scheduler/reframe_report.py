@@ -1,4 +1,4 @@
-"""Why jobs did not end by themselves that ReFrame gave up on before their checks could ask: from ReFrame's report."""
+"""Finds in ReFrame's report why jobs ended that it gave up on before their checks could ask."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
 
 
 def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
-    """ReFrame's entries by the name of their case, of several the last; none if there is no report."""
+    """ReFrame's entries by the name of their case, of several the last; empty without a report."""
     try:
         return {_case_name(test): test for test in _tests_in(file)}
     except (OSError, ValueError):
@@ -62,8 +62,8 @@ def _tests_in(file: Path) -> list[Mapping[str, Any]]:
 
 
 def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
-    """The sessions of plain ReFrame in its report, one a profile, each with the cases that never had a plan, and why;
-    nameless where none had one. Raises OSError, ValueError for what is no report."""
+    """The sessions of plain ReFrame in its report, one a profile, each with the cases that never had a plan, and the
+    reasons; nameless where none had one. Raises OSError, ValueError for a file that is no report."""
     names, missing = dict[str, str](), dict[str, list[str]]()
     for test in _tests_in(file):
         profile, records = str(test.get('profile')), Path(str(test.get('records') or ''))
@@ -76,8 +76,8 @@ def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
 
 
 def _case_name(test: Mapping[str, Any]) -> str:
-    """As Case.name: a check's name in ReFrame begins with its class, and its case ends with the profile. In reports
-    of Seatrial before 0.2 the case was Case.name itself: Check/partition/file system/layout/2n."""
+    """The case of an entry: a check's name in ReFrame begins with its class, and its case ends with the profile. In
+    reports of Seatrial before 0.2 the case was Case.name itself: Check/partition/file system/layout/2n."""
     case = str(test['case'])
     if case.count('/') == 4:
         return case
@@ -85,7 +85,7 @@ def _case_name(test: Mapping[str, Any]) -> str:
 
 
 def _said_by_reframe(test: Mapping[str, Any]) -> str:
-    """Its reason in one line; nothing after the job, where it repeats what the check itself said."""
+    """ReFrame's reason in one line; cut after the job, where it repeats the check's own words."""
     reason = str(test.get('fail_reason') or '').strip()
     if not reason or test.get('fail_phase') in ('sanity', 'performance'):
         return ''

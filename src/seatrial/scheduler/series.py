@@ -1,4 +1,4 @@
-"""A scheduled trial: what its jobs and files are called, and what is enabled."""
+"""A scheduled trial: the names of its jobs and files, and its schedule."""
 
 import fcntl
 import hashlib
@@ -20,8 +20,7 @@ from seatrial.site.model import Site
 ALONE_S = 300.0  # longer than questions to a Slurm that does not answer, or a notification take in another process
 POLL_S = 0.2
 
-REMOVED = '.removed'
-"""A file as old as the last `seatrial schedule --remove`; --install takes it away."""
+REMOVED = '.removed'  # a file as old as the last `seatrial schedule --remove`; --install takes it away
 
 
 class Scheduled(NamedTuple):
@@ -33,12 +32,12 @@ class Scheduled(NamedTuple):
 
 
 def title_of(site: Site, profile: str) -> str:
-    """The name that a scheduled trial has in the names of its files."""
+    """The name of a scheduled trial in the names of its files."""
     return f'seatrial-{re.sub(r"[^A-Za-z0-9_.-]", "-", site.name)}-{profile}'
 
 
 def series_of(site: Site, profile: str) -> Path:
-    """What names a scheduled trial: the path of its files in the state directory, without their ends."""
+    """The path of a scheduled trial's files in the state directory, without suffixes: the trial's identity."""
     return Path(site.state) / 'schedule' / title_of(site, profile)
 
 
@@ -52,7 +51,7 @@ def file_of(series: Path, end: str) -> Path:
 
 
 def scheduled(series: Path) -> Scheduled | None:
-    """What is enabled, or None. Raises OSError; ValueError for a file that nobody of Seatrial's has written."""
+    """The enabled schedule, or None. Raises OSError; ValueError for a file that Seatrial has not written."""
     file = file_of(series, '.json')
     try:
         data = json.loads(file.read_text())
@@ -65,7 +64,7 @@ def scheduled(series: Path) -> Scheduled | None:
 
 
 def removed_s(series: Path) -> float | None:
-    """When it was taken out of Slurm by `seatrial schedule --remove` (Unix time); None where it was not."""
+    """Unix time at which `seatrial schedule --remove` took it out of Slurm; None without that."""
     with suppress(OSError):
         return file_of(series, REMOVED).stat().st_mtime
     return None
@@ -82,7 +81,7 @@ def page_file(site: Site, profile: str) -> Path:
 
 
 def queue_words(series: Path) -> str:
-    """What the queue has of its jobs, or what Slurm says instead; empty on a host without Slurm."""
+    """The trial's jobs in the queue, or the error of Slurm; empty on a host without Slurm."""
     if shutil.which('squeue') is None:
         return ''
     name = job_name(series)
@@ -94,14 +93,14 @@ def queue_words(series: Path) -> str:
 
 
 def put(file: Path, text: str) -> None:
-    """Write a small file whole; its folder is made. Raises OSError."""
+    """Write a small file whole, and its folder if missing. Raises OSError."""
     file.parent.mkdir(exist_ok=True)
     write_whole(file, text)
 
 
 @contextmanager
 def alone(file: Path) -> Iterator[None]:
-    """Wait until no other process is here with this file, ALONE_S at most; without locks it goes on at once."""
+    """Wait at most ALONE_S until no other process holds this file; without locks it goes on at once."""
     with ExitStack() as held:
         with suppress(OSError):
             file.parent.mkdir(exist_ok=True)

@@ -17,11 +17,10 @@ from seatrial.site.model import SETTINGS_FILE, Site
 
 COMMENT = 'seatrial:'  # what the comment of a job of Slurm begins with; the session's id follows
 ASK_S = 60.0  # how long a Slurm is asked that does not answer: as long as slurmctld takes to start again
-END_S = 120.0
-"""How long the end of cancelled jobs is waited for: KillWait (30 s by default), an epilog, the removal of files."""
+END_S = 120.0  # wait for cancelled jobs: KillWait (30 s by default), an epilog, removal of files
 
 LONGEST_S = ASK_S + END_S + 3 * DEADLINE_S
-"""The most that the end of a session waits for Slurm: the last question of each of its waits may be answered late."""
+"""The longest wait for Slurm at a session's end: the last question of each wait may be answered late."""
 
 POLL_S = 1.0
 
@@ -40,29 +39,27 @@ class SessionJob(NamedTuple):
 
     @property
     def words(self) -> str:
-        """'job 12 of session 20261121T020638-9f3a1c, running on n1'."""
         where = f' on {self.nodes}' if self.nodes else ''
         return f'job {self.id} of session {self.session}, {self.state.lower()}{where}'
 
 
 def comment_option(session: str) -> str:
-    """The option of sbatch that marks a job as the session's, so that it can be found when its session is dead."""
     return f'--comment={COMMENT}{session}'
 
 
 def has_queue(site: Site) -> bool:
-    """Whether the site's jobs are Slurm's, and Slurm can be asked from here."""
+    """True if the site's jobs are Slurm's, and Slurm can be asked from here."""
     return shutil.which('squeue') is not None and submits_to_slurm(site)
 
 
 def submits_to_slurm(site: Site) -> bool:
-    """Whether one of the partitions that the site's trials name has jobs of Slurm."""
+    """True if a partition of the site's trials has jobs of Slurm."""
     partitions = partitions_in(site.folder / SETTINGS_FILE)
     return any(partitions.get(name, {}).get('scheduler') in SLURM for name in site.trial_file.partitions)
 
 
 def has_one_queue(site: Site) -> bool:
-    """Whether squeue, asked here, shows the jobs of all partitions: none of them submits to another cluster."""
+    """True if squeue on this host shows the jobs of all partitions: none of them submits to another cluster."""
     partitions = partitions_in(site.folder / SETTINGS_FILE)
     access = [str(option) for name in site.trial_file.partitions for option in partitions[name].get('access', ())]
     return not any(option.startswith(('-M', '--cluster')) for option in access)
@@ -76,7 +73,7 @@ def jobs_of_sessions(site: Site) -> list[SessionJob]:
 
 
 def read_jobs(text: str, user: int, alive: Callable[[str], str | None]) -> list[SessionJob]:
-    """What squeue has printed of jobs in _FORMAT; those of other users and without a session's mark are left out."""
+    """Jobs in squeue's output in _FORMAT; those of other users and without a session's mark are left out."""
     found = []
     for line in text.splitlines():
         fields = line.split('|', 4)
@@ -114,7 +111,7 @@ def cancel(
 
 
 def cancel_all(screen: Console, site: Site, session: str) -> None:
-    """Cancel what the session still has in the queue, as where ReFrame lost sight of it, and wait for its end."""
+    """Cancel the session's jobs in the queue, such as one that ReFrame lost sight of, and wait for their end."""
     if not has_queue(site):
         return
     end = time.monotonic() + ASK_S

@@ -15,14 +15,14 @@ AHEAD = 2  # jobs of the script in the queue
 
 
 class Successors(NamedTuple):
-    """The jobs that follow. done, faults: what was submitted and what went wrong, in sentences."""
+    """Results in sentences: jobs that were submitted, and faults."""
 
     done: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
 
 
 def see_to_successors(series: Path, due: str) -> Successors:
-    """Put the next jobs into the queue; once it is disabled there are none to come. Prints and raises nothing."""
+    """Put the next jobs into the queue; a disabled series has none. Prints and raises nothing."""
     try:
         # The script is submitted as it lies there now, in STATE/schedule, and runs as this user.
         faults = shared_in(str(series.parents[1]), (str(series.parent), str(script_of(series))))
@@ -44,7 +44,6 @@ def script_of(series: Path) -> Path:
 
 
 def queue_lock(series: Path) -> Path:
-    """The lock of those who change what is in the queue."""
     return file_of(series, '.queue.lock')
 
 
@@ -57,7 +56,7 @@ def waiting(series: Path) -> list[queue.QueuedJob]:
 
 
 def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str]:
-    """See that the next jobs are in the queue; what was submitted, in sentences. Raises QueueError."""
+    """Queue the next jobs; returns those that were submitted, in sentences. Raises QueueError."""
     script, jobs = str(script_of(series)), waiting(series)
     there = {job.command.removeprefix(script).strip() for job in jobs}
     wanted = [f'{due:%Y-%m-%dT%H:%M:%S}' for due in calendar.after(after, AHEAD)]
@@ -74,7 +73,7 @@ def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str
 
 
 def superseded(series: Path, due: str) -> bool:
-    """Whether a job begins so late that its successor is due too, which begins as soon as this one ends."""
+    """True if a job begins so late that its successor, which begins right after it, is due too."""
     try:
         plan = scheduled(series)
         own = datetime.fromisoformat(due).astimezone()

@@ -18,14 +18,14 @@ ORDERS = ('contiguous', 'strided', 'random')
 OPERATIONS = ('write', 'read')
 INTERFACES = ('posix', 'mpiio', 'hdf5', 'netcdf')
 LIBRARIES = {'mpiio': 'MPI-IO', 'hdf5': 'HDF5', 'netcdf': 'NetCDF'}
-"""What the interfaces are called that are no system calls. HDF5 and PnetCDF move their data through MPI-IO."""
+"""Interfaces above system calls. HDF5 and PnetCDF move their data through MPI-IO."""
 
 METADATA = {'hdf5': 2048, 'netcdf': 512}
 """Bytes before the data of a file with one dataset: H5Pset_meta_block_size's default (seen with HDF5 1.10.8), and
 that of PnetCDF's nc_var_align_size (seen with 1.12.3)."""
 
 OPENING, OF_A_NODE = '_open_share', '_per_node'
-"""Behind the operation: the share of the time in which files were being opened, and the bandwidth over the nodes."""
+"""Suffixes of an operation's metrics: the share of time spent opening files; the bandwidth per node."""
 
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
@@ -99,7 +99,7 @@ class Access(Kind):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A bandwidth, named as the operation; with `opening` also that of a node, and the share of opening files."""
+        """A bandwidth named as the operation; with `opening` also one node's, and the share of opening files."""
         own = self.phase(phase).metrics
         return tuple(each for each in own if point.data.opening or not each.name.endswith((OF_A_NODE, OPENING)))
 
@@ -141,8 +141,7 @@ class Access(Kind):
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """Whether a task moves at least one transfer, and only whole ones; of files for each point MAX_ROUNDED of the
-        share may be left over."""
+        """At least one transfer a task, and only whole ones; MAX_ROUNDED of a written share may be left over."""
         chosen = (pinned or effort.first_bytes) if point.scales else 0
         share = chosen or point.data.bytes_per_task
         rest = 0 if chosen and not pinned else share % point.data.transfer_size
@@ -174,14 +173,14 @@ class Access(Kind):
         return (FileSpec(file_name(point, 0), size + metadata),)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """With the links of an engine that reads one file by many names."""
+        """Counts the links of an engine that reads one file by many names."""
         widest = max(points, key=lambda point: point.bytes_moved)
         files = self.files(widest)
         links = widest.tasks if shared_whole(widest) else 0
         return Footprint(sum(file.size for file in files), len(files) + links)
 
     def as_access(self, point: Point) -> Point:
-        """Never in a format of its own, which would not be what was written."""
+        """Uses POSIX calls, for a library's file format adds bytes of its own."""
         plain = point.changed(interface='posix', collective=False) if point.data.interface in METADATA else point
         return plain if 'write' in plain.phases else writers(plain)
 
@@ -204,12 +203,11 @@ def file_name(point: Point, rank: int) -> str:
 
 
 def writer_of(point: Point, rank: int) -> int:
-    """The task whose bytes this one reads: one of the next node; on one node its own, for there is no other way."""
+    """The task whose bytes this one reads: one of the next node; on one node its own, as no other helps."""
     return (rank + point.tasks_per_node) % point.tasks if point.nodes > 1 else rank
 
 
 def shared_whole(point: Point) -> bool:
-    """Whether every task goes through the whole of one file."""
     return point.data.files == 'single' and point.data.extent == 'whole'
 
 
@@ -240,7 +238,7 @@ def writing(point: Point, transfer_size: int, bytes_per_task: int, shared: bool 
 
 
 def through(point: Point) -> str:
-    """By which interface, as the end of a sentence."""
+    """The interface as the end of a sentence: ', with O_DIRECT'."""
     how = [', with O_DIRECT'] if point.data.direct else []
     if point.data.interface in LIBRARIES:
         how.append(f', {"collectively " if point.data.collective else ""}through {LIBRARIES[point.data.interface]}')

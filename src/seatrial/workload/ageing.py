@@ -30,7 +30,7 @@ DEPTH, IN_DIRECTORY, SIZE = 'directories by depth', 'directories by files in the
 
 
 class Batch(NamedTuple):
-    """A directory so many levels below the root of its tree, and the sizes of the files in it, in bytes."""
+    """A directory, `depth` levels below the root of its tree, with the sizes of its files in bytes."""
 
     depth: int
     sizes: Tuple[int, ...]
@@ -53,12 +53,12 @@ def ageing(
     keep: bool = False,
     fullness: float = 0.0,
 ) -> Point:
-    """The workload: so many inodes of all tasks together, which a profile or a site makes fewer.
+    """A number of inodes of all tasks together, which a profile or a site reduces.
 
     sizes: of files in bytes, each as likely as any other; none: pareto()
-    depth, files_per_directory: the most, each number from 1 on as likely as any other
+    depth, files_per_directory: the largest; each number from 1 on is as likely as any other
     keep: the trees are not removed, so that other sessions measure beside them
-    fullness: in place of inodes, the share of the file system's bytes that is in use when they are there
+    fullness: in place of inodes, the share of the file system's bytes that is in use when the trees are there
     """
     tree = TreePart(depth=depth, files_per_directory=files_per_directory, fsync=fsync)
     fill = FillPart(inodes, tuple(sizes) or pareto(), seed, fullness)
@@ -96,7 +96,7 @@ class Ageing(Tree):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Files a second and, where they are synced, bytes; of the removal entries, directories among them."""
+        """Files a second and, where they are synced, bytes; for the removal entries, directories among them."""
         return tuple(each for each in self.phase(phase).metrics if each.unit != 'B/s' or point.tree.fsync)
 
     def sentence(self, points: Sequence[Point]) -> str:
@@ -120,7 +120,7 @@ class Ageing(Tree):
         return point
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """Inodes of each task, no more than the check has; 0: as many as it has. For a fullness of the warm-up's."""
+        """Inodes of each task, no more than the check has; 0: all of them. For a fullness the warm-up's inodes."""
         if any(each.fullness for each in points):
             pinned, effort = None, effort._replace(files=effort.files or FIRST)
         if pinned is not None or not effort.files:
@@ -141,7 +141,7 @@ class Ageing(Tree):
         return point.fill.sizes
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """Of each file whole blocks, as file systems give them out."""
+        """Counts whole blocks of each file, as file systems allocate them."""
         return Footprint(
             max(sum(_tree(*of_task(each, rank)).blocks for rank in range(each.tasks)) for each in points),
             max(total(each)[0].inodes for each in points),
@@ -155,18 +155,16 @@ class Ageing(Tree):
 
 
 class _Tree(NamedTuple):
-    """Of one task. blocks: bytes of its files in whole blocks."""
-
     entries: Entries
     bytes: int
-    blocks: int
+    blocks: int  # bytes of its files in whole blocks
 
 
 Parameters = Tuple[int, int, int, int, int, Tuple[int, ...]]
 
 
 def of_task(point: Point, rank: int) -> Parameters:
-    """All that a task's tree follows from: seed, rank, its inodes, and of all trees depth, files and sizes."""
+    """The values that determine a task's tree: seed, rank, its inodes, and depth, files and sizes of all trees."""
     own = point.fill.inodes // point.tasks + (rank < point.fill.inodes % point.tasks)
     return point.fill.seed, rank, own, point.tree.depth, point.tree.files_per_directory, point.fill.sizes
 
@@ -185,7 +183,7 @@ def batches(tree: Parameters) -> Iterator[Batch]:
 
 
 def total(point: Point) -> Tuple[Entries, int]:
-    """What all tasks fill in: entries, the roots included, and bytes."""
+    """Entries, roots included, and bytes of the trees of all tasks."""
     trees = [_tree(*of_task(point, rank)) for rank in range(point.tasks)]
     return Entries(*(sum(column) for column in zip(*(each.entries for each in trees)))), sum(t.bytes for t in trees)
 
@@ -202,7 +200,7 @@ def _tree(*tree: object) -> _Tree:
 
 
 def share_within(point: Point, room: int) -> int:
-    """The most inodes of a task with which all trees are within so many bytes, in whole blocks; LEAST or more."""
+    """The most inodes of a task with which all trees fit into `room` bytes, in whole blocks; at least LEAST."""
     endless = point.changed(inodes=point.tasks * ENDLESS)
     for number, size in heapq.merge(*(_blocks(of_task(endless, rank)) for rank in range(point.tasks))):
         room -= size
@@ -212,7 +210,7 @@ def share_within(point: Point, room: int) -> int:
 
 
 def _blocks(tree: Parameters) -> Iterator[Tuple[int, int]]:
-    """Of every inode of a tree its number, from 1 on, and the bytes that it takes."""
+    """Numbers a tree's inodes from 1 on, each with the bytes that it takes."""
     sizes = (size for batch in batches(tree) for size in (*[BLOCK] * batch.depth, *batch.sizes))
     return enumerate(itertools.chain((BLOCK,), (round_up(size, BLOCK) for size in sizes)), start=1)
 
@@ -221,7 +219,7 @@ Counts = Dict[str, Dict[str, int]]
 
 
 def counted_in(point: Point, found: Iterator[Batch]) -> Counts:
-    """How many of these batches lie in each class of each histogram, by the upper end of the class."""
+    """Number of these batches in each class of each histogram, by the upper end of the class."""
     ends = _ends(point)
     counts: Counts = {name: {} for name in ends}
 
@@ -238,7 +236,7 @@ def counted_in(point: Point, found: Iterator[Batch]) -> Counts:
 
 
 def histograms(point: Point, counts: Sequence[Counts]) -> Tuple[Histogram, ...]:
-    """Those of all tasks together, beside the shares that the distribution has."""
+    """The histograms of all tasks together, beside the shares that the distribution has."""
     found = []
     for name, ends in _ends(point).items():
         drawn = sorted(point.fill.sizes) if name == SIZE else range(1, ends[-1] + 1)

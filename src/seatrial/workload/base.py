@@ -1,4 +1,4 @@
-"""What every kind of workload says of its points. Nothing here knows an engine, a site or a check."""
+"""The questions that every kind of workload answers. Nothing here knows an engine, a site or a check."""
 
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -7,7 +7,7 @@ from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 
 COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
-"""What a read, a stat or a listing was (rules P2, P2a, T4); what writes is none of them."""
+"""The cache state of a read, stat or listing (rules P2, P2a, T4); writes have none."""
 
 LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has listed the same directory before
 MAX_TASKS = 1_000_000  # that a check can ask for
@@ -18,7 +18,7 @@ the storage when its time ends (P1); VERIFY reads what the same phase has writte
 
 
 class Phase(NamedTuple):
-    """One phase of a kind of workload: what a launch of it does, whichever engine carries it out."""
+    """One phase of a kind of workload: the work of one launch, whichever engine carries it out."""
 
     name: str  # as points, samples and engines have it
     # in this order, words of those above; another word is what none of the questions below asks for
@@ -35,17 +35,17 @@ class Phase(NamedTuple):
 
     @property
     def needs(self) -> bool:
-        """Whether all files of the point must be there in full before it (T17); else none may be there."""
+        """True if all files of the point must be there in full before it (T17); else none may be there."""
         return CREATE not in self.does
 
     @property
     def reads(self) -> bool:
-        """Whether what it asks for may come from a cache: it was there before."""
+        """True if its data or names were there before, so that they may come from a cache."""
         return self.needs and any(each in self.does for each in (READ, STAT, FIND, LIST))
 
     @property
     def writes(self) -> bool:
-        """Whether it writes data that must have reached the storage when its time ends (P1)."""
+        """True if it writes data that must have reached the storage when its time ends (P1)."""
         return WRITE in self.does
 
     @property
@@ -54,37 +54,37 @@ class Phase(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """Whether all files are after it as they were before."""
+        """True if it leaves all files as they were."""
         return self.reads and not (self.writes or self.removes)
 
     @property
     def moves(self) -> bool:
-        """Whether the bytes of its files are written or read."""
+        """True if it writes or reads the bytes of files."""
         return any(self.moved(1))
 
     @property
     def removes(self) -> bool:
-        """Whether nothing lies there after it."""
+        """True if it leaves no files or directories."""
         return REMOVE in self.does
 
     @property
     def makes(self) -> bool:
-        """Whether files lie there after it that it has made."""
+        """True if it leaves files that it has made."""
         return CREATE in self.does and not self.removes
 
     def moved(self, size: Optional[int]) -> Tuple[Optional[int], Optional[int]]:
-        """Of so many bytes of its files those that a launch writes, and those that it reads."""
+        """The bytes that a launch writes and reads, of `size` bytes in its files."""
         writes, reads = ({CREATE, WRITE} & set(self.does)), ({READ, VERIFY} & set(self.does))
         return (size if writes else 0), (size if reads else 0)
 
     def timed_s(self, measurement: Measurement) -> float:
-        """What the engine timed of a launch, in seconds."""
+        """Seconds that the engine timed of a launch."""
         own = [metric.seconds for metric in measurement.metrics if metric.name in self.in_turn]
         return sum(own) if self.in_turn else measurement.seconds
 
 
 class Launch(NamedTuple):
-    """One phase of a point: what an engine is started for."""
+    """One phase of a point, for which an engine is started."""
 
     phase: str
     point: Point
@@ -98,7 +98,7 @@ class FileSpec(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Numbers of entries: directories of the tree itself, its root included, and what the tasks put into them."""
+    """Numbers of entries: directories of the tree itself, its root included, and entries that tasks add to them."""
 
     directories: int
     files: int
@@ -117,7 +117,7 @@ class Footprint(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How much a profile wants measured. Times in seconds; 0 is no limit, or the source's own number."""
+    """The amount of measuring of a profile. Times in seconds; 0 is no limit, or the source's own number."""
 
     first_bytes: int = 0  # of a task in the first warm-up, from which the measured launches are sized
     # target_s, min_s: what the shortest timed region should last, and what it must
@@ -136,11 +136,11 @@ def rates(names: Iterable[str]) -> Tuple[MetricType, ...]:
 
 
 class UnknownPhase(ValueError):
-    """A phase that its kind of workload does not have; says which, and those that it has."""
+    """A phase that its kind of workload does not have; the message names it, and those that it has."""
 
 
 class Kind:
-    """A kind of workload. It has no state; everything that it says is of the point that it is given."""
+    """A kind of workload. It has no state: each method answers for the point that it is given."""
 
     name = ''  # as points and records have it
     words = ''  # as people read it, after 'no engine can measure'
@@ -176,30 +176,30 @@ class Kind:
         return own[name]
 
     def fault(self, point: Point) -> Optional[str]:
-        """What is contradictory in the point, as 'field: sentence', or None. Checked when a check is declared."""
+        """A contradiction in the point, as 'field: sentence', or None. Checked when a check is declared."""
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         return self.phase(phase).metrics
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        """Those of its metrics that follow from what any engine gives."""
+        """Metrics that follow from the measurement of any engine."""
         return ()
 
     def sentence(self, points: Sequence[Point]) -> str:
-        """What a case does, for people, without its end mark: 'Every task writes a file of its own'."""
+        """A case in words, without an end mark: 'Every task writes a file of its own'."""
         raise NotImplementedError
 
     def title_of(self, point: Point) -> str:
-        """What the workload is called, for people, in a few words."""
+        """The workload in a few words."""
         return self.phase(point.phases[0]).title or self.words
 
     def totals(self, point: Point) -> str:
-        """What is on disk, for people: '8 files of 64 MiB (512 MiB)'."""
+        """The files on disk in words: '8 files of 64 MiB (512 MiB)'."""
         raise NotImplementedError
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """Whether a profile takes the point, or it is too large for it; pinned: the site's own share of a task."""
+        """False where the point is too large for a profile; pinned: the site's own share of a task."""
         return True
 
     def adapted(self, point: Point, effort: Effort) -> Point:
@@ -223,7 +223,7 @@ class Kind:
         return ()
 
     def entries(self, point: Point) -> Entries:
-        """What is on disk, below the data directory, before a phase that needs it; of data its files."""
+        """Entries below the data directory before a phase that needs them; of a workload of data its files."""
         return Entries(0, len(self.files(point)), 0)
 
     def file_sizes(self, point: Point) -> Tuple[int, ...]:
@@ -238,15 +238,15 @@ class Kind:
         return self.phase(phase).moved(point.bytes_moved if self.bytes_known else None)
 
     def amount(self, point: Point) -> int:
-        """What the time of a launch grows with: bytes moved, or entries; 0 where its time is given."""
+        """The amount that a launch's time grows with: bytes moved, or entries; 0 where its time is given."""
         return point.bytes_moved if self.bytes_known else 0
 
     def as_access(self, point: Point) -> Point:
-        """The data access in whose way contents are proved, for a kind that moves data."""
+        """The data access by which contents are proved, for a kind that moves data."""
         return point
 
     def cache_of(self, metric: str, launch: str) -> str:
-        """What a metric was, of a launch that was COLD, CACHED, UNKNOWN or, where it is not asked, empty."""
+        """The cache state of a metric of a launch that was COLD, CACHED, UNKNOWN or, where it is not asked, empty."""
         return launch
 
     def metric_words(self, metric: str) -> str:

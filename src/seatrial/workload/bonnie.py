@@ -76,5 +76,5 @@ class Bonnie(Access):
 
 
 def seeks_of(point: Point) -> int:
-    """As many as the file has transfers, so that they take their time of a file of any size; each seeker has one."""
+    """As many as the file has transfers, so that their time grows with the file; each seeker has at least one."""
     return max(SEEKERS, point.data.transfers)

@@ -1,4 +1,4 @@
-"""Checkpoints beside the reads of a training: what each loses when both are at work at once."""
+"""Checkpoints beside the reads of a training: the rate that each of them loses while the other one runs."""
 
 from typing import Optional, Sequence, Tuple
 
@@ -29,7 +29,7 @@ _METRICS = (
 
 class Burst(Training):
     """The data set is written; then one launch has a checkpoint alone, the training alone for as long, and both at
-    once. What one loses is 1 - beside / alone, of the same launch, so that its interval is that of pairs."""
+    once. The loss of one is 1 - beside / alone, of the same launch, so that its interval is that of pairs."""
 
     name = 'burst'
     words = 'checkpoints beside training reads'
@@ -66,10 +66,10 @@ class Burst(Training):
         return 2 * halves(point.tasks)[1] * point.data.bytes_per_task, None
 
     def cache_of(self, metric: str, launch: str) -> str:
-        """What a checkpoint writes was in no cache before."""
+        """A checkpoint's data were in no cache before."""
         return '' if metric.startswith(CHECKPOINT) else launch
 
 
 def halves(tasks: int) -> Tuple[int, int]:
-    """How many tasks train, the first ones, and how many write checkpoints."""
+    """The first tasks, which train, and the others, which write checkpoints."""
     return tasks // 2, tasks - tasks // 2

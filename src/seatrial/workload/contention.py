@@ -1,4 +1,4 @@
-"""Contention: what tasks want of one file at once, or of the file system with many files open, call by call."""
+"""Contention: many tasks use one file at once, or hold many files open; each call is timed."""
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
@@ -16,22 +16,18 @@ CALLS: Dict[str, Tuple[str, ...]] = {
     LOCK: ('lock',),
     OPEN: ('open_create', 'open_write', 'open_close'),
 }
-"""Of each phase, in their order; the engine says what each is."""
+"""The calls of each phase in their order; the engine defines them."""
 
 ROUNDS = 4  # how often a task that holds files open writes to each
 
-LEAST = 100
-"""Calls of each task, however many tasks share the calls between them: of fewer a 99th percentile is the slowest."""
+LEAST = 100  # calls of each task: of fewer a 99th percentile is the slowest
 
 COUNTER = 8  # bytes that are changed under one lock
 
 
 def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_files: int = 0, tasks: int = 0) -> Point:
-    """The workload: one of CALLS.
-
-    calls: of all tasks together, to append or to lock: they follow each other, so that their time grows with them all
-    record: bytes that one call appends or writes; open_files: that each task holds open at once
-    """
+    """The workload: one of CALLS. calls: of all tasks together, to append or to lock, as these follow each other.
+    record: bytes that one call appends or writes; open_files: that each task holds open at once."""
     size = COUNTER if does == LOCK else in_bytes(record)
     data, tree = DataPart(transfer_size=size, working_set=calls * size), TreePart(files_per_directory=open_files)
     return Point('contention', (does,), tasks=tasks, scales=False, data=data, tree=tree)
@@ -41,7 +37,7 @@ _TITLES = {APPEND: 'appends to a shared log', LOCK: 'lock contention', OPEN: 'ma
 
 
 class Contention(Semantics):
-    """One launch, whose calls are timed one by one. What POSIX guarantees of them is a fact beside the figures."""
+    """One launch, whose calls are timed one by one. POSIX guarantees of these calls are facts beside the figures."""
 
     name = 'contention'
     words = 'contention'
@@ -93,7 +89,7 @@ class Contention(Semantics):
 
 
 def calls_of(point: Point) -> int:
-    """Of each task, in one phase."""
+    """Calls of each task in one phase."""
     if OPEN in point.phases:
         return ROUNDS * point.tree.files_per_directory
     return max(LEAST, point.data.working_set // point.data.transfer_size // max(1, point.tasks))

@@ -1,5 +1,5 @@
-"""Raw devices: how much of what the devices under a file system read together its files read. Each is read from its
-beginning (hdparm -t; Garzoglio and Chadwick 2011, FN-18). Nothing is ever written to one."""
+"""Raw devices: the share of the devices' joint bandwidth that a file system reaches when it reads files. Each is read
+from its beginning (hdparm -t; Garzoglio and Chadwick 2011, FN-18). Nothing is ever written to one."""
 
 from typing import Optional, Sequence, Tuple
 
@@ -57,10 +57,8 @@ def part_of(point: Point, rank: int) -> Tuple[str, int]:
 
 
 def devices_of(point: Point) -> Tuple[str, ...]:
-    """The raw devices that are read; none of any other kind."""
     return point.data.devices if point.data else ()
 
 
 def bytes_of_each(point: Point) -> int:
-    """What is read of each device, from its beginning."""
     return point.bytes_moved // len(devices_of(point)) if devices_of(point) else 0

@@ -1,4 +1,4 @@
-"""Interactive use: what users do all day with small files, each step timed by itself, all tasks at once."""
+"""Interactive use: everyday work of users with small files, each step timed by itself, all tasks at once."""
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
@@ -16,7 +16,7 @@ STEPS: Dict[str, Tuple[str, ...]] = {
     VENV: ('venv_create', 'pip_install', 'package_import'),
     BUILD: ('compile',),
 }
-"""Of each phase, in their order; the engine says what each does."""
+"""The steps of each phase in their order; the engine defines them."""
 
 TITLES = {TREES: 'interactive use', GIT: 'git clone and git status', VENV: 'pip install', BUILD: 'a build'}
 
@@ -30,7 +30,7 @@ BESIDE = {
 3.11, setuptools included."""
 
 COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}
-"""How often the files are there: in a pack of each repository too, in a wheel and byte-compiled, as objects."""
+"""Copies of the files: in a pack of each repository too, in a wheel and byte-compiled, as objects."""
 
 
 def interactive_use(
@@ -41,13 +41,13 @@ def interactive_use(
     does: str = TREES,
     tasks: int = 0,
 ) -> Point:
-    """The workload: each task makes a tree, does with it one of STEPS (`does`) and removes it, in one launch."""
+    """Each task makes a tree, does one of STEPS (`does`) with it and removes it, in one launch."""
     tree = TreePart(depth, branching, files_per_directory, 0, in_bytes(bytes_per_file), 'private')
     return Point('interactive', (does,), tasks=tasks, scales=False, tree=tree)
 
 
 class Interactive(Operations):
-    """One launch, in which every task does STEPS on whole trees. Of a cached tree a step is soon over (T20a)."""
+    """One launch, in which every task does STEPS on whole trees. A step on a cached tree is soon over (T20a)."""
 
     name = 'interactive'
     words = 'interactive use'
@@ -79,7 +79,7 @@ class Interactive(Operations):
 
 
 def entries_of(point: Point, phase: str) -> Dict[str, int]:
-    """How many entries all tasks together handle in each step; an environment is one."""
+    """Entries that all tasks together handle in each step; an environment counts as one."""
     there = levels_total(point, point.tasks)
     handled = dict.fromkeys(STEPS[phase], there.files + (there.directories if phase == TREES else 0))
     special = {'import': there.files, 'venv_create': point.tasks}

@@ -31,8 +31,7 @@ HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a fil
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
 STONE_WALL_S = 300  # that the rules ask for
 
-WALLS = 16
-"""The launch may last so many times its stone wall: four phases that write, with wear-out, and what follows."""
+WALLS = 16  # limit of a launch, in stone walls: four phases that write, with wear-out, and the others
 
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
@@ -74,7 +73,7 @@ class Io500(Access):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Of every phase, and the score where the stone wall is that of the rules."""
+        """The metrics of every phase, and the score where the stone wall is that of the rules."""
         return tuple(each for each in self.phase(phase).metrics if each.name not in _OF_RULES or _by_rules(point))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
@@ -108,19 +107,18 @@ class Io500(Access):
         return f'at most {approximate_size(point.data.bytes_per_task)} a task in each of two ways, and small files'
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        """The stone wall of a profile whose launches are shorter."""
         return point.changed(duration_s=min(point.time.duration_s, WALLS * (effort.target_s or STONE_WALL_S)))
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         return (pinned or point.data.bytes_per_task) % TRANSFER_SIZE == 0
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """Its time ends a phase: the bytes are what it may need at most."""
+        """Its time ends a phase: the bytes are the most that it may need."""
         own = points[0].data.bytes_per_task if pinned is None else pinned
         return Sizing(own, TRANSFER_SIZE, 0.0, 0.0, pinned=own)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """Of both IORs and both mdtests at once."""
+        """The files of both IORs and both mdtests at once."""
         tasks, share = max((point.tasks, point.data.bytes_per_task) for point in points)
         files = 2 * tasks * files_per_task(points[0])
         return Footprint(2 * tasks * share + files * SMALL_BYTES, files + 4 * tasks + 16)
@@ -145,12 +143,11 @@ def files_per_task(point: Point) -> int:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Of numbers above 0."""
     return exp(sum(map(log, values)) / len(values))
 
 
 def score_of(bandwidth: float, rate: float) -> float:
-    """The score, of B/s and op/s: the root of their product in GiB/s and kIOPS."""
+    """The score of a bandwidth (B/s) and a rate (op/s): the root of their product in GiB/s and kIOPS."""
     return sqrt(bandwidth / GIB * rate / 1000)
 
 

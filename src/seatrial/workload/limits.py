@@ -1,4 +1,4 @@
-"""Limits reached in the middle of a write: a quota's, or a file system's. What is left is asked before."""
+"""Limits reached in the middle of a write: a quota's, or a file system's. Its room is asked before."""
 
 from typing import Dict, Sequence
 
@@ -20,11 +20,11 @@ TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
 FLOOR = 0.05  # of bytes and of inodes of a file system that stay free for others, whatever a quota leaves
 
 OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
-"""That all tasks together try to take beyond the limit, before they give up: a limit that does not hold is found."""
+"""All tasks together try this much beyond the limit before they give up: then it does not hold."""
 
 
 def until(limit: str, within_s: float = 600.0) -> Point:
-    """The workload: all tasks write until the limit refuses more; within_s: after which they give up."""
+    """All tasks write until the limit refuses more, or until they give up after within_s seconds."""
     time = TimePart(duration_s=within_s)
     return Point('limits', (limit,), scales=False, data=DataPart(), time=time, fill=FillPart())
 
@@ -34,12 +34,12 @@ def of_quota(phase: str) -> bool:
 
 
 def counted_in(phase: str) -> str:
-    """What the limit counts: 'bytes' or 'inodes'."""
+    """The unit of the limit: 'bytes' or 'inodes'."""
     return phase.split('_')[1]
 
 
 def room_of(point: Point) -> int:
-    """What the limit leaves all tasks together, in bytes or inodes."""
+    """The room that the limit leaves all tasks together, in bytes or inodes."""
     return point.data.working_set if counted_in(point.phases[0]) == 'bytes' else point.fill.inodes
 
 
@@ -76,7 +76,7 @@ class WriteLimits(Semantics):
         return f'what {WORDS[point.phases[0]]} leaves'
 
     def resized(self, point: Point, share: int) -> Point:
-        """The share is what the limit leaves all tasks together, not one of them."""
+        """The share is the room that the limit leaves all tasks together."""
         if counted_in(point.phases[0]) == 'bytes':
             return point.changed(working_set=share)
         return point.changed(inodes=share)

@@ -21,7 +21,7 @@ _PARTS = {'names': 'names', 'stat': 'attributes'}
 
 
 def listing(files_per_directory: int, pauses_s: Sequence[float] = ()) -> Point:
-    """The workload: a directory of so many files, and the pauses (seconds) before more listings of it."""
+    """A directory with files, and the pauses (seconds) before further listings of it."""
     tree = TreePart(files_per_directory=files_per_directory, subtrees='shared')
     return Point('listing', (PHASE,), tasks=1, scales=False, tree=tree, time=TimePart(pauses_s=tuple(pauses_s)))
 
@@ -45,7 +45,6 @@ class Listing(Tree):
         return flat_fault(point, self.words)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A rate of entries for each listing, or for each part of one."""
         return rates(listing_metrics(point.time.pauses_s)) if phase == PHASE else ()
 
     def sentence(self, points: Sequence[Point]) -> str:
@@ -67,7 +66,6 @@ class Listing(Tree):
         return point.changed(pauses_s=tuple(kept))
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        """Every point has a directory of its own."""
         return [Launch(MAKING, point) for point in points]
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
@@ -95,5 +93,5 @@ def listing_metrics(pauses_s: Sequence[float]) -> Tuple[str, ...]:
 
 
 def pause_of(metric: str) -> Optional[float]:
-    """Seconds without a call before this listing; None of one that follows the listing before at once."""
+    """Seconds without a call before this listing; None for one that follows the listing before at once."""
     return float(metric[len(_AFTER) : -1]) if metric.startswith(_AFTER) else None

@@ -19,7 +19,7 @@ DOES = (CREATE, READ, REMOVE)
 def posix_operations(
     files_per_directory: int, bytes_per_file: Union[int, str], subtrees: str = 'shared', tasks: int = 0
 ) -> Point:
-    """The workload: so many files of each task, in one directory for all or in one each."""
+    """Files of each task, in one directory for all tasks or in one for each."""
     tree = TreePart(0, 1, files_per_directory, bytes_per_file=in_bytes(bytes_per_file), subtrees=subtrees)
     return Point('operations', (PHASE,), tasks=tasks, scales=False, tree=tree)
 
@@ -39,13 +39,13 @@ class Operations(Tree):
         return f'{who(points)} does {len(FILEOP)} operations one by one on {things(points)} {places(points)}'
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """Of each entry there is another name or a directory beside it."""
+        """Besides each entry there is a second name or a directory."""
         plain = super().footprint(points)
         return Footprint(plain.bytes, 3 * max(levels_total(point, point.tasks).inodes for point in points))
 
 
 def flat_fault(point: Point, words: str) -> Optional[str]:
-    """Why the point is not one directory with files, as 'field: sentence', or None."""
+    """The reason why the point is not one directory with files, as 'field: sentence', or None."""
     if point.tree.files_per_directory < 1:
         return f'files_per_directory: {words} needs at least one file'
     return shape_fault(point)

@@ -18,8 +18,7 @@ ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere 
 WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
 INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
 
-SEVERAL = 10
-"""Files that a task goes through where it has several: those of a client in Fermilab's skims (Garzoglio 2011)."""
+SEVERAL = 10  # files of a task that has several: those of a client in Fermilab's skims (Garzoglio 2011)
 
 
 def random_access(
@@ -31,15 +30,15 @@ def random_access(
     tasks: int = 0,
     **more: Any,
 ) -> Point:
-    """The workload; sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another. more:
-    fields of DataPart; every task has a file of its own, and O_DIRECT."""
+    """Sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another. more: fields of
+    DataPart; every task has a file of its own, and O_DIRECT."""
     own = {'files': 'multiple', 'direct': True, **more}
     data = DataPart(transfer_size=in_bytes(transfer_size), working_set=in_bytes(working_set), **own)
     return Point('random', tuple(phases), tasks=tasks, data=data, time=TimePart(duration_s, think_s=think_s))
 
 
 def names_of(phase: str) -> Dict[str, str]:
-    """What the metrics of each direction of a phase begin with."""
+    """The beginning of the metrics' names for each direction of a phase."""
     own = DIRECTIONS[phase]
     return {own[0]: phase} if len(own) == 1 else {direction: f'{phase}_{direction}' for direction in own}
 
@@ -54,7 +53,6 @@ def _metrics_called(name: str) -> Tuple[MetricType, ...]:
 
 
 def _metrics_of(phase: str) -> Tuple[MetricType, ...]:
-    """Of each direction, and the share of waiting."""
     waiting = MetricType(phase + WAITING, '', LOWER, steers=False)
     return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), waiting)
 
@@ -115,8 +113,7 @@ class Random(Kind):
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Of each direction bandwidth, IOPS and latencies; with think time also the share of time waited for
-        transfers."""
+        """Bandwidth, IOPS and latencies of each direction; with think time also the share of waiting."""
         own = self.phase(phase).metrics
         return own if point.time.think_s else own[:-1]
 
@@ -146,12 +143,12 @@ class Random(Kind):
         return file_totals(self.files(point))
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        """The working set that a profile has time to write, and its time."""
+        """A working set that a profile has time to write, and the profile's time."""
         share = min(point.data.working_set // point.tasks, effort.first_bytes or point.data.working_set)
         return self.resized(point.changed(duration_s=effort.target_s or point.time.duration_s), share)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """The working set of each task is fixed, or what no cache holds (P16): what is moved ends with its time."""
+        """The working set of each task is fixed, or too large for any cache (P16): time ends the transfers."""
         granule = common_multiple([MIB, *(point.data.transfer_size for point in points)])
         if pinned is not None and pinned % granule:
             raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
@@ -176,17 +173,16 @@ class Random(Kind):
         return prepared(point)
 
     def cache_of(self, metric: str, launch: str) -> str:
-        """What a mixed phase writes was in no cache before."""
+        """The writes of a mixed phase were in no cache before."""
         return '' if metric.startswith(names_of('randrw')['write']) else launch
 
 
 def prepared(point: Point) -> Point:
-    """The data access that writes the working set."""
     return writing(point, MIB, point.data.bytes_per_task, shared=point.data.files == 'single')
 
 
 def files_of(point: Point, rank: int) -> List[str]:
-    """Those that a task goes through: of several its own, and those of the next tasks."""
+    """The files that a task goes through: its own, or of several its own and those of the next tasks."""
     number = min(SEVERAL, point.tasks) if point.data.files == 'several' else 1
     return [file_name(prepared(point), (rank + each) % point.tasks) for each in range(number)]
 

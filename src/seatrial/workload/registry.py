@@ -1,4 +1,4 @@
-"""The kinds of workload by their names, and what is asked of a case through them."""
+"""The kinds of workload by name, and questions about a case that they answer."""
 
 from typing import Dict, List, Optional, Sequence, Tuple
 
@@ -54,11 +54,10 @@ KINDS: Dict[str, Kind] = {
 
 
 class UnknownKind(ValueError):
-    """A point of a kind that is not registered here; says which, and those that are."""
+    """A point of a kind that is not registered here; the message names it, and the known ones."""
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of that name. Raises UnknownKind."""
     if name not in KINDS:
         raise UnknownKind(f"'{name}' is not a kind of workload; it can be {', '.join(KINDS)}")
     return KINDS[name]
@@ -74,12 +73,12 @@ def phases_of(point: Point) -> Tuple[Phase, ...]:
 
 
 def does(point: Point, what: str) -> bool:
-    """Whether a phase of the point does this: one of the words of workload/base.py."""
+    """True if a phase of the point does this: one of the words of workload/base.py."""
     return any(what in each.does for each in phases_of(point))
 
 
 def form_fault(point: Point) -> Optional[str]:
-    """What no point of its kind can have, as 'field: sentence', or None: a wrong type, another kind's parameter."""
+    """A fault of form, as 'field: sentence', or None: a wrong type, another kind's parameter."""
     try:
         from_json(Point, to_json(point))
         kind = kind_of(point.kind)
@@ -110,7 +109,6 @@ def _parts_fault(point: Point, kind: Kind) -> Optional[str]:
 
 
 def fault_of(point: Point) -> Optional[str]:
-    """What is impossible or contradictory in a point, as 'field: sentence', or None."""
     return form_fault(point) or kind_of(point.kind).fault(point)
 
 
@@ -124,7 +122,6 @@ def metrics_of(point: Point, phase: str) -> Tuple[MetricType, ...]:
 
 
 def metrics_at(point: Point) -> Tuple[MetricType, ...]:
-    """What one repetition of a point measures, phase by phase."""
     return tuple(each for phase in point.phases for each in metrics_of(point, phase))
 
 
@@ -134,17 +131,17 @@ def planned_metrics(plan: TrialPlan) -> List[str]:
 
 
 def kept(plan: TrialPlan) -> bool:
-    """Whether what the last repetition makes stays when the case ends (Phase.stays)."""
+    """True if the files of the last repetition stay when the case ends (Phase.stays)."""
     return any(phase_of(point, point.phases[-1]).stays for point in plan.points)
 
 
 def fills(point: Point) -> str:
-    """What the point takes all of that a limit leaves (Phase.fills)."""
+    """The limit whose room the point fills (Phase.fills); empty: none."""
     return next(filter(None, (each.fills for each in phases_of(point))), '')
 
 
 def hurts(point: Point) -> str:
-    """What the point does to others, before the name of a storage system (Phase.hurts)."""
+    """Harm that the point does to others, before the name of a storage system (Phase.hurts)."""
     return next(filter(None, (each.hurts for each in phases_of(point))), '')
 
 
@@ -154,12 +151,11 @@ def exact_bytes(point: Point) -> Optional[int]:
 
 
 def entries_after(point: Point, phase: str) -> Entries:
-    """What is on disk after the phase, below the data directory."""
     return Entries(0, 0, 0) if phase_of(point, phase).removes else kind_of(point.kind).entries(point)
 
 
 def share_for(point: Point, working_set: int) -> int:
-    """The share of a task with which all files together have at least so many bytes; 0: none has."""
+    """The share of a task with which all files together have at least working_set bytes; 0: no share does."""
     if not kind_of(point.kind).moves_data:
         return 0
     tasks = 1 if shared_whole(point) else point.tasks
@@ -167,14 +163,14 @@ def share_for(point: Point, working_set: int) -> int:
 
 
 def share_words(kind: Kind, share: int) -> str:
-    """What each task does, for people: '64 MiB', '1000 files'."""
+    """The share of each task in words: '64 MiB', '1000 files'."""
     if kind.share_unit == 'B':
         return approximate_size(share)
     return kind.no_share if not share else counted(share, kind.share_unit) if kind.share_unit else grouped(share)
 
 
 def weight(point: Point) -> Tuple[int, int]:
-    """Orders the points of a case: the least has the shortest timed region."""
+    """Orders the points of a case: the smallest has the shortest timed region."""
     heavier = kind_of(point.kind).heavier
     value: int = point.value(heavier.lstrip('-')) if heavier else 0
     return point.tasks, -value if heavier.startswith('-') else value

@@ -12,8 +12,7 @@ STONE_WALL = '_stonewall'  # how the metric ends that does not wait for the last
 
 
 def file_reuse(phases: Sequence[str], bytes_per_task: Union[int, str] = '1GiB', tasks: int = 0, **more: Any) -> Point:
-    """The workload of files used again, one a task; phases: of those of Reuse, in this order, 'write' first. more: as
-    of data_access."""
+    """Files used again, one a task; phases: of Reuse, in this order, 'write' first. more: as of data_access."""
     own = data_access('multiple', operations=phases, bytes_per_task=bytes_per_task, tasks=tasks, **more)
     return own._replace(kind='reuse')
 
@@ -50,12 +49,12 @@ class Reuse(Access):
         return super().fault(point._replace(phases=('write',)))
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """The bandwidth up to the last task; of several tasks also what IOzone's stone wall gives."""
+        """The bandwidth up to the last task; of several tasks also IOzone's stone wall."""
         return self.phase(phase).metrics[: 2 if point.tasks > 1 else 1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        """The sum of what each task moves in its own time, IOzone's "Children see throughput": what its stone wall
-        gives (iozone.c), where tasks keep their pace. No waiting for the last task lessens it."""
+        """The sum of the tasks' bandwidths, each over its own time: IOzone's "Children see throughput". Its stone
+        wall gives the same (iozone.c), where tasks keep their pace. No waiting for the last task lessens it."""
         own = measurement.metric(phase)
         if point.tasks < 2 or own is None or any(task.seconds <= 0 for task in measurement.tasks):
             return ()

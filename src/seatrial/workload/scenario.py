@@ -11,8 +11,7 @@ from seatrial.workload.words import counted
 
 PHASE = 'load'
 MAX_S = 72 * 3600.0
-MIN_BEFORE_S, MIN_AFTER_S = 5.0, 5.0
-"""Of load without an action: what is compared with, and in which the throughput can come back."""
+MIN_BEFORE_S, MIN_AFTER_S = 5.0, 5.0  # load without an action: the reference, and the time for throughput to recover
 
 BEFORE, DURING, AFTER = 'before', 'during', 'after'
 OUTAGE, OUTAGES, RECOVERY, P99 = 'outage', 'outage_of_all_nodes', 'recovery', 'p99_during'
@@ -29,11 +28,9 @@ def scenario(
     transfer_size: Union[int, str] = '64KiB',
     think_s: float = 0.0,
 ) -> Point:
-    """The workload: load alone, an action, and load until the servers have recovered; so many times in a row.
-
-    Times in seconds. bytes_per_task: of the file of a task, which is written over again and again
-    think_s: pause after each operation: a load far below what the storage can is a steady one
-    """
+    """The workload: load alone, an action, and load until the servers have recovered; so many times in a row. Times
+    in seconds. bytes_per_task: of the file of a task, which is written over again and again. think_s: pause after
+    each operation, for only a load far below the storage's best is steady."""
     each_s = before_s + action_s + after_s
     starts_s = [float(number * each_s + before_s) for number in range(times)]
     actions = tuple(Planned('', start_s, float(action_s)) for start_s in starts_s)

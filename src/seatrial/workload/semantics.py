@@ -1,4 +1,4 @@
-"""POSIX semantics: which guarantees hold between two tasks, and which ways to write keep the data."""
+"""POSIX semantics: the guarantees that hold between two tasks, and the ways of writing that keep the data."""
 
 from typing import Sequence, Tuple
 
@@ -8,25 +8,23 @@ from seatrial.model.units import MIB
 from seatrial.workload.base import CREATE, READ, REMOVE, WRITE, Footprint, Kind, Phase
 
 PHASE, INTEGRITY = 'probe', 'integrity'
-SPARE_BYTES, SPARE_INODES = {PHASE: 2 * MIB, INTEGRITY: 18 * MIB}, 64
-"""What the trials of the guarantees take at most."""
+SPARE_BYTES, SPARE_INODES = {PHASE: 2 * MIB, INTEGRITY: 18 * MIB}, 64  # the most that trials of the guarantees take
 
 HOLDING = 'holding'
 DOES = (CREATE, WRITE, READ, REMOVE)
 
 
 def posix_semantics(tasks: int = 2) -> Point:
-    """The workload: so many tasks try each guarantee, on two nodes where there are."""
     return Point('semantics', (PHASE,), tasks=tasks, scales=False)
 
 
 def posix_integrity() -> Point:
-    """The workload: files are written in many ways, each read back on another node where there is one."""
+    """Files are written in many ways, each read back on another node where there is one."""
     return Point('semantics', (INTEGRITY,), scales=False)
 
 
 class Semantics(Kind):
-    """One launch that finds out what holds; a fact of POSIX is no figure, their number is one."""
+    """One launch that tries guarantees. Each is a fact of POSIX; the number that hold is the metric."""
 
     name = 'semantics'
     words = title = 'POSIX semantics'

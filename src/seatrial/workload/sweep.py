@@ -47,13 +47,12 @@ class _Sweep(NamedTuple):
 
 
 class Sweep(_Sweep):
-    """The values of one parameter; what it leaves alone is as the check's workload has it.
+    """The values of one parameter; all others are as in the check's workload.
 
     axis:   a name of AXES
     values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
-            whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the
-            parameters in which it differs; of 'ost', 'mdt', 'brick', 'node', 'action' and 'tunable' none: the site
-            has them
+            whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the parameters in which
+            it differs; of 'ost', 'mdt', 'brick', 'node', 'action' and 'tunable' none: the site has them
     """
 
     __slots__ = ()
@@ -65,7 +64,7 @@ class Sweep(_Sweep):
 
 
 class SweepSite(NamedTuple):
-    """What a sweep must know of where it runs: for example the layouts that pin files to each target of its axis."""
+    """Facts of the site that a sweep needs: for example the layouts that pin files to each target of its axis."""
 
     pinned: Tuple[Layout, ...] = ()  # of an axis over targets, in their order
     fitting: Optional[Tuple[Layout, ...]] = None  # of a sweep over layouts those that there are targets for
@@ -76,7 +75,7 @@ ANYWHERE = SweepSite()
 
 
 def sweep_fault(sweep: Sweep) -> Optional[str]:
-    """What is impossible in a sweep, whatever it sweeps, or None."""
+    """A fault of a sweep, whatever it sweeps, or None."""
     if type(sweep.axis) is not str or sweep.axis not in AXES:
         return f'{sweep.axis!r} cannot be swept; it can be {", ".join(AXES)}'
     if type(sweep.values) is not tuple:
@@ -112,7 +111,7 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
 
 
 def _size(value: Any) -> Any:
-    """The bytes of a size that is written as text; all else as it is, for sweep_fault to judge."""
+    """The bytes of a size that is written as text; other values unchanged, for sweep_fault to judge."""
     try:
         return in_bytes(value)
     except ValueError:
@@ -120,7 +119,7 @@ def _size(value: Any) -> Any:
 
 
 def examples(sweep: Sweep, template: Point) -> List[Point]:
-    """The points in an allocation that holds every number of tasks; of an axis of the site's values one alone."""
+    """The points in an allocation that holds every number of tasks; a single point where the site has the values."""
     if sweep.axis in _OF_SITE:
         return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
     own = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
@@ -141,7 +140,7 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite =
 
 
 def labels(sweep: Sweep, site: SweepSite = ANYWHERE) -> List[str]:
-    """Of all values that the sweep has or the site gives it, whether they can be placed or not."""
+    """The labels of all values that the sweep has or the site gives it, whether they can be placed or not."""
     own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
     return own or [*site.actions, *(layout.name for layout in site.pinned)]
 
@@ -151,7 +150,7 @@ def layouts_in(sweep: Sweep) -> Tuple[Layout, ...]:
 
 
 def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> Sweep:
-    """The sweep where a site fixes what it varies, and without numbers of tasks above the most that a site wants."""
+    """The sweep with the value that a site fixes for it, and without numbers of tasks above max_tasks."""
     if sweep.axis in fixed:
         return sweep._replace(values=(fixed[sweep.axis],))
     if max_tasks is None or not _tasks(sweep):
@@ -229,7 +228,7 @@ def _tasks(sweep: Sweep) -> List[int]:
 
 
 def _labelled(axis: str, value: Any) -> Tuple[str, Dict[str, Any]]:
-    """The label of a value, and what it changes in a point."""
+    """The label of a value, and the fields that it changes in a point."""
     if axis in _NUMBERS:
         label = {'transfer_size': format_size, 'tasks': _counted('task'), 'queue_depth': 'qd{}'.format}
         return label.get(axis, str)(value), {_FIELDS.get(axis, axis): value}
@@ -252,7 +251,6 @@ def _point(axis: str, template: Point, value: Value, place: int) -> Point:
 
 
 def _placed(point: Point, largest: Allocation) -> Optional[Point]:
-    """0 tasks are all of the allocation."""
     tasks = point.tasks or largest.tasks
     found = placement(tasks, largest)
     if found is None:

@@ -18,7 +18,7 @@ FIRST, NEXT = 'first_epoch', 'next_epoch'
 NAMES = ('write', FIRST, NEXT)
 
 SAMPLES, UTILISATION = '_samples', '_utilisation'
-"""How the metrics of an epoch end that are samples a second, and the utilisation of the accelerators."""
+"""Suffixes of an epoch's metrics: samples a second, and the utilisation of the accelerators."""
 
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')
@@ -36,12 +36,12 @@ def training(
     interface: str = 'posix',
     bytes_per_task: Union[int, str] = 0,
 ) -> Point:
-    """The workload of a check of training reads. Sizes as numbers of bytes or as '64GiB'; the rest as in point.py.
+    """Sizes as numbers of bytes or as '64GiB'; the rest as in point.py.
 
     sample, batch: bytes of a sample, and samples of a batch
     batch_s:       seconds that an accelerator works on a batch
-    read_threads:  of each accelerator, each of which reads whole batches; prefetch: 0 is one batch for each of them
-    order:         'random': of all samples of a task; 'contiguous': file after file
+    read_threads:  of each accelerator; each thread reads whole batches; prefetch: 0 is one batch for each of them
+    order:         'random': over all samples of a task; 'contiguous': file after file
     bytes_per_task: the data set's share of an accelerator, in whole files; 0: MIN_BATCHES; profiles and sites choose
     """
     size = in_bytes(sample)
@@ -107,11 +107,11 @@ class Training(Access):
         return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {each}, with {how}'
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """Always: what a profile would make too small is made large enough for MIN_BATCHES."""
+        """Always true: a share that is too small for a profile is enlarged to MIN_BATCHES."""
         return True
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        """With smaller batches where two are more than a profile begins with, and as much time for each sample."""
+        """Smaller batches where two are more than a profile begins with, and as much time for each sample."""
         most = effort.first_bytes // (MIN_BATCHES * point.data.transfer_size)
         if effort.working_set or not effort.first_bytes or point.training.batch <= most:
             return point
@@ -119,7 +119,7 @@ class Training(Access):
         return point.changed(batch=batch, think_s=point.time.think_s * batch / point.training.batch)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """Whole files, and where they divide so whole batches, of which there are MIN_BATCHES at least."""
+        """Whole files, and whole batches where these divide; at least MIN_BATCHES of them."""
         point = points[0]
         fault = _share_fault(point, pinned) if pinned is not None else None
         if fault:
@@ -143,7 +143,6 @@ class Training(Access):
         return Footprint(widest.bytes_moved, widest.bytes_moved // file_size(widest))
 
     def as_access(self, point: Point) -> Point:
-        """A file a task, of the same bytes."""
         return writing(point, _piece(point.data.bytes_per_task), point.data.bytes_per_task)
 
 
@@ -158,13 +157,13 @@ def files_of(point: Point, rank: int) -> range:
 
 
 def batches_of(point: Point) -> List[int]:
-    """How many samples each batch of a task has, in an epoch."""
+    """The number of samples of each batch of a task, in an epoch."""
     samples = point.data.bytes_per_task // point.data.transfer_size
     return [min(point.training.batch, samples - first) for first in range(0, samples, point.training.batch)]
 
 
 def step(point: Point) -> int:
-    """Bytes of which a task's share is a multiple, however small it is, of any kind that moves data."""
+    """The granule of a task's share in bytes, for any kind that moves data."""
     return round_up(_least(point), _granule(point)) if point.training else point.data.transfer_size
 
 
@@ -178,7 +177,7 @@ def _least(point: Point) -> int:
 
 
 def _granule(point: Point) -> int:
-    """The bytes of a file, or of a batch where that has whole files or a file has whole batches."""
+    """The bytes of a file, or of a batch where it has whole files or a file has whole batches."""
     one, other = sorted((point.training.samples_per_file, point.training.batch))
     whole = one > 0 and gcd(one, other) == one
     return point.data.transfer_size * (other if whole else point.training.samples_per_file) or 1

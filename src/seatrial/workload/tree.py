@@ -13,7 +13,7 @@ from seatrial.workload.words import counted, exact_size, grouped, joined
 SUBTREES = ('shared', 'private')
 PHASES = (CREATE, STAT, READ, REMOVE)
 _ORDER = (CREATE, STAT, FIND, READ, REMOVE)
-"""Each is what it does. FIND, a search through all of the tree by names and sizes, belongs between stat and read."""
+"""The phases in their order, named by what they do. FIND searches the whole tree by names and sizes."""
 
 MAX_DEPTH = 100
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
@@ -29,7 +29,7 @@ def metadata_tree(
 
     phases: each is carried out over the whole tree before the next
     shape, more: fields of TreePart, in their order or by name; bytes_per_file also as '64KiB', a tree is shared
-    scales: whether profiles and sites choose the files of a flat tree; else it is exactly this one
+    scales: profiles and sites choose the number of files of a flat tree; else it is fixed
     """
     own = TreePart(*shape, **more)
     tree = own._replace(bytes_per_file=in_bytes(own.bytes_per_file), subtrees=own.subtrees or 'shared')
@@ -80,7 +80,7 @@ class Tree(Kind):
         return point.changed(files_per_directory=max(1, files))
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """How many files a task puts into a flat tree that scales; 0 files are those of the plan."""
+        """Files that a task puts into a flat tree that scales; 0: the plan's."""
         if not points[0].scales:
             return Sizing(0, 1, 0.0, 0.0)
         if pinned is not None or not effort.files:
@@ -103,7 +103,7 @@ class Tree(Kind):
         return (point.tree.bytes_per_file,)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """Of each file whole blocks, as file systems give them out."""
+        """Counts whole blocks of each file, as file systems allocate them."""
         totals = [(levels_total(point, point.tasks), point.tree.bytes_per_file) for point in points]
         size = max(there.files * round_up(each, BLOCK) for there, each in totals)
         return Footprint(size, max(there.inodes for there, _ in totals))
@@ -117,7 +117,7 @@ class Tree(Kind):
 
 
 def shape_fault(point: Point) -> Optional[str]:
-    """What is contradictory in the tree whatever is done to it."""
+    """A contradiction in the shape of the tree, whatever is done to it, or None."""
     tree = point.tree
     for field, minimum in (
         ('depth', 0),
@@ -149,7 +149,7 @@ def _phases_fault(point: Point) -> Optional[str]:
 
 
 def levels(point: Point, tasks: int) -> Tuple[Entries, ...]:
-    """For each level, the root's first: its directories, and what lies in them once every task has created."""
+    """Entries of each level, the root's first, once every task has created its own."""
     trees = tasks if point.tree.subtrees == 'private' else 1
     widths = [point.tree.branching**level for level in range(point.tree.depth + 1)]
     files, empties = tasks * point.tree.files_per_directory, tasks * point.tree.empties_per_directory
@@ -175,13 +175,12 @@ def operations(point: Point, phase: str, tasks: Optional[int] = None) -> Dict[st
 
 
 def who(points: Sequence[Point]) -> str:
-    """'One task', 'Each of 8 tasks'."""
     tasks = max(point.tasks for point in points)
     return 'One task' if tasks == 1 else f'Each of {tasks} tasks'
 
 
 def things(points: Sequence[Point]) -> str:
-    """What one task makes: '1000 files (empty or of 4 KiB)'."""
+    """The entries that one task makes, in words: '1000 files (empty or of 4 KiB)'."""
     files = [(levels_total(point, 1).files, point.tree.bytes_per_file) for point in points]
     numbers, sizes = dict.fromkeys(number for number, _ in files), dict.fromkeys(size for _, size in files)
     if len(numbers) == 1 and len(sizes) > 1 and all(numbers):

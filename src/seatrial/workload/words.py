@@ -1,4 +1,4 @@
-"""Numbers, lists and groups of what sentences speak of."""
+"""Numbers, lists and groups in words."""
 
 from typing import Dict, Iterable, List, Sequence, Tuple, TypeVar
 
@@ -30,12 +30,11 @@ def grouped(number: int) -> str:
 
 
 def counted(number: int, one: str, many: str = '') -> str:
-    """The number with its noun: '1 file', '18 744 files'."""
     return f'{grouped(number)} {one if number == 1 else many or one + "s"}'
 
 
 def joined(words: Sequence[str], last: str) -> str:
-    """'a, b and c', with the word that comes before the last one."""
+    """Words with commas and, before the last, the given word: 'a, b and c'."""
     return words[0] if len(words) == 1 else f'{", ".join(words[:-1])} {last} {words[-1]}'
 
 
@@ -49,13 +48,13 @@ def listed(names: Sequence[str]) -> str:
 
 
 def span(numbers: Iterable[int]) -> str:
-    """The least and the greatest of some whole numbers: '1 to 4', or '4'."""
+    """The range of some whole numbers: '1 to 4', or '4'."""
     ordered = sorted(numbers)
     return ' to '.join(dict.fromkeys(str(number) for number in (ordered[0], ordered[-1])))
 
 
 def binding_words(cores: Sequence[str]) -> str:
-    """'4 tasks a node, each may use 1 of 4 cores', whichever cores they are. cores: as in BoundTasks."""
+    """The binding of tasks in words: '4 tasks a node, each may use 1 of 4 cores'. cores: as in BoundTasks."""
     allowed = [cores_of(each) for each in cores]
     of_each, together = span({len(each) for each in allowed}), len(frozenset().union(*allowed))
     return f'{counted(len(allowed), "task")} a node, each may use {of_each} of {counted(together, "core")}'

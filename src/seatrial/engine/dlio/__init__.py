@@ -1,1 +1,1 @@
-"""DLIO as an engine, and the program that each rank is before it is DLIO."""
+"""DLIO as an engine, and the program that starts each of its ranks."""

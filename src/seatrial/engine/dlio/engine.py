@@ -57,7 +57,7 @@ class Dlio(PosixOps):
         return None
 
     def version_argv(self, program: str) -> List[str]:
-        """Its own --version is that of a library: the interpreter beside it knows."""
+        """The program's --version is that of a library, so the interpreter beside it is asked."""
         return [os.path.join(os.path.dirname(program), 'python3'), '-I', '-c', _VERSIONS]
 
     def parse_version(self, text: str) -> str:
@@ -68,7 +68,7 @@ class Dlio(PosixOps):
         return ', '.join(match.groups())
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """The launch of one phase; of an epoch DLIO's own files lie in raw + '.dlio'."""
+        """The launch of one phase; DLIO's own files of an epoch lie in raw + '.dlio'."""
         if phase_of(point, phase).makes:
             return super().command(sys.executable, phase, point, raw, seed)
         folder, path = f'{raw}.dlio', f'{raw}.layout.json'
@@ -81,8 +81,8 @@ class Dlio(PosixOps):
         return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What DLIO said of each rank. Raises EngineError: E1 it failed or its report is not whole, T9 wrong number
-        of ranks, P15 other steps or times than planned, T1 figures that do not agree."""
+        """Raises EngineError: E1 failed or report not whole, T9 number of ranks, P15 other steps or times, T1
+        contradictions."""
         if phase_of(point, phase).makes:
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:
@@ -146,12 +146,12 @@ def _overrides(point: Point, folder: str, phase: str) -> Tuple[str, ...]:
 
 
 def _value(value: Any) -> str:
-    """In Hydra's grammar, where a text that is quoted may have anything but its quote."""
+    """A value in Hydra's grammar, where a quoted text may have any character but its quote."""
     return "'{}'".format(value.replace("'", "\\'")) if isinstance(value, str) else str(value).lower()
 
 
 def _rank(text: Optional[str], rank: int, point: Point) -> Tuple[str, float, float]:
-    """The host of a rank, how long its epoch took, and its utilisation."""
+    """The host of a rank, the seconds of its epoch, and its utilisation."""
     try:
         report = json.loads(text or '')
         host, epoch = report['hostname'], report['1']

@@ -1,4 +1,4 @@
-"""What a rank is before it becomes DLIO: it lays links to the data set where DLIO looks for it."""
+"""The program of a rank: it links the data set to where DLIO looks for it, and then becomes DLIO."""
 
 import contextlib
 import json
@@ -14,9 +14,9 @@ TRACER = 'DFTRACER_ENABLE'  # of DLIO's own calls, which would be measured too
 
 
 class DatasetLayout(NamedTuple):
-    """folder: of the links. files: numbers of the data files, in the order in which DLIO's ranks share them out."""
+    """The files of a data set as DLIO wants them. files: in the order in which DLIO's ranks share them out."""
 
-    folder: str
+    folder: str  # of the links
     files: Tuple[int, ...]
     samples_per_file: int
     sample_bytes: int
@@ -36,7 +36,6 @@ def main(arguments: List[str]) -> int:
 
 
 def lay(layout: DatasetLayout, data: str) -> None:
-    """Links to the files in `data`, each with its offsets and sizes, which are the same for all."""
     above = os.path.dirname(layout.folder)
     for folder in (layout.folder, os.path.join(above, 'valid')):  # which DLIO lists even where it is not used
         os.makedirs(folder, exist_ok=True)

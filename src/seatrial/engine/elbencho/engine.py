@@ -49,21 +49,20 @@ TASK = 'seatrial.engine.elbencho.task'
 
 
 class ElbenchoPhase(NamedTuple):
-    """One phase, as the JSON has it. began: in Unix time; config: what it was told, by its own names; the rest is
-    what was done when the last one ended. per_second: whole numbers, as it prints them."""
+    """One phase in elbencho's JSON, at the moment when its last task ended."""
 
     name: str
-    began: float
-    config: Dict[str, str]
+    began: float  # in Unix time
+    config: Dict[str, str]  # its settings, by its own names
     elapsed_ms: int
     entries: int
     bytes_moved: int
-    entries_per_second: int
+    entries_per_second: int  # a whole number, as elbencho prints it, like the next
     bytes_per_second: int
 
 
 class _Process(NamedTuple):
-    """One process of a launch: when its phase began, and how long that took, in seconds; that of each thread."""
+    """One process of a launch: seconds of its phase, and those of each thread."""
 
     time: ProcessTime
     phase: ElbenchoPhase
@@ -115,12 +114,10 @@ class Elbencho(Engine):
         return made._replace(scope='node') if self.in_threads(point) else made
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the processes said. Raises EngineError: E1 one failed or its report is not whole, T8 it complained and
-        exited with 0, T9 other processes than planned, P15 other options, T18 other bytes, T1 figures that contradict
-        each other or more time than there was, T12 no time.
-
-        The figure: bytes/s of every process, without the fsync. On one node all began by one clock; on many a task's
-        window begins with its process, and clock_s is how much later it can have begun.
+        """Raises EngineError: E1 one failed or its report is not whole, T8 it complained and exited with 0, T9 other
+        processes than planned, P15 other options, T18 other bytes, T1 figures that contradict each other or more time
+        than there was, T12 no time. The figure: bytes/s of every process, without the fsync. On one node all began by
+        one clock; on many a task's window begins with its process, and clock_s is how much later it can have begun.
         """
         writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads
@@ -162,7 +159,7 @@ class ElbenchoFiles(Elbencho):
     data_rate = 0.0
 
     def cannot(self, point: Point) -> Optional[str]:
-        """It makes directories, too, but stats none, and lays those of each thread into one more."""
+        """elbencho makes directories too, but stats none, and lays those of each thread into one more."""
         if point.tree.depth:
             return 'cannot make a tree of directories: here its files lie flat'
         if does(point, FIND):
@@ -180,7 +177,7 @@ class ElbenchoFiles(Elbencho):
         return flat_entries(point, phase)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """Each phase goes one node further than the one before: no node comes to what it knows before the fifth."""
+        """Each phase goes one node further than the one before: no node meets its own entries before the fifth."""
         return 0 < PHASES.index(phase) < point.nodes
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
@@ -224,7 +221,7 @@ class ElbenchoFiles(Elbencho):
 
 
 def parse_phase(text: str) -> ElbenchoPhase:
-    """What the JSON of one phase says. Raises EngineError E1 if it is not whole, or not of one phase."""
+    """The JSON of one phase. Raises EngineError E1 if it is not whole, or has another number of phases."""
     try:
         data = json.loads(text)
         began = datetime.datetime.strptime(data['iso_start_date'], '%Y-%m-%dT%H:%M:%S.%f%z').timestamp()
@@ -245,7 +242,7 @@ _CAUSE = re.compile(r'SysErr: |: fsync of ')
 
 
 def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Sequence[str] = ()) -> Command:
-    """One process each, its results in a file of its own; where files are written, it is followed by their fsync."""
+    """One process each, its results in a file of its own; where files are written, their fsync follows."""
     outputs = tuple(f'{raw}.{rank}.json' for rank in range(len(words)))
     argvs = [
         (
@@ -261,7 +258,7 @@ def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Seq
 
 
 def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> List[_Process]:
-    """Those of a launch that ended well; of several that failed, the one that says what the system said."""
+    """The processes of a launch that ended well. If several failed, the error that names a failed call is raised."""
     count = len(outcome.processes)
     if count != planned or len(outcome.outputs) != count:
         raise EngineError('T9', f'{count} processes of elbencho ran instead of {planned}')
@@ -281,7 +278,7 @@ def _which(rank: int, time: ProcessTime) -> str:
 
 
 def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
-    """What one process said, if it is what it was told, and possible. Of a write its time ends with the fsync."""
+    """The report of a process, if its options and figures are as planned. A write's time includes the fsync."""
     _check_config(argv, name, phase)
     elapsed_ms = phase.elapsed_ms
     for number, per_second, what in (  # numbers a second are said too, divided as integers
@@ -318,7 +315,7 @@ def _synced(stdout: str) -> Synced:
 
 
 def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> None:
-    """Its own account of its arguments, in which it has spaces for commas; the program may be behind a script."""
+    """Checks elbencho's account of its arguments, which has spaces for commas; it may be behind a script."""
     words = argv[argv.index('--nolive') :]
     told = phase.config.get('command', '').partition('" ')[2]
     if phase.name != name or told != ''.join(f'"{word}" ' for word in words).replace(',', ' '):
@@ -330,7 +327,7 @@ def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> Non
 
 
 def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], float]:
-    """When each began, in seconds since the first one, and by how much that can be wrong."""
+    """The start of each process, in seconds since the first one, and the error of these times."""
     if point.nodes == 1:
         first = min(each.phase.began for each in processes)
         return [each.phase.began - first for each in processes], CLOCK_S

@@ -1,4 +1,4 @@
-"""What a process is around an elbencho that writes: elbencho has syncfs(2) alone, and here its file is synced.
+"""The process around an elbencho that writes: it syncs the file, for elbencho itself has syncfs(2) alone.
 syncfs(2) asks for less on some file systems (Lustre), waits for what others write, and tells of no error before Linux
 5.8."""
 
@@ -16,14 +16,14 @@ WORD = 'seatrial: '
 
 
 class Synced(NamedTuple):
-    """How long the fsync took, in seconds, and when it ended, by this node's own clock in Unix time."""
+    """Duration of the fsync in seconds, and its end by this node's clock in Unix time."""
 
     seconds: float
     ended: float
 
 
 def main(arguments: List[str]) -> int:
-    """The file, and elbencho's argv, whose status this is; 1 where the fsync failed. Last line: WORD and a Synced."""
+    """Runs `arguments`: file, elbencho's argv. Returns its status; 1: fsync failed. Last line: WORD and a Synced."""
     path, argv = arguments[0], arguments[1:]
     try:
         status = subprocess.call(argv)

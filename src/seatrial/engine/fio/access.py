@@ -50,11 +50,10 @@ LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of ba
 
 
 class Region(NamedTuple):
-    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer. size:
-    how far it goes before it begins again at its start; where that is too short fio moves some bytes twice without an
-    error (seen with 3.33; rule T18)."""
+    """The bytes that one job moves: io_size from offset on, leaving out skip after every transfer."""
 
     offset: int
+    # after it a job begins again at its start; if too short, some bytes move twice without an error (seen; T18)
     size: int
     io_size: int
     skip: int
@@ -79,8 +78,6 @@ def region(point: Point, rank: int) -> Region:
 
 
 class Fio(FioProcess):
-    """fio as an engine of data access. form: of the report, 'json' or, with all latencies, 'json+'."""
-
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
     rereads = True  # a job that has reached its size and not its io_size begins again at its start
@@ -90,7 +87,6 @@ class Fio(FioProcess):
         return beyond_calls(point) or immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """A file that all read in full has nothing elsewhere."""
         return reads_of_next_node(point, phase) and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
@@ -113,7 +109,7 @@ class Fio(FioProcess):
 
     def under_darshan(self, command: Command) -> Command:
         """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps, as it does for
-        250 ms at a time. Its first read(2) holds Darshan's lock, for which a job that is forked meanwhile waits for
+        250 ms at a time. Its first read(2) holds Darshan's lock, and a job forked meanwhile would wait for it for
         ever (3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay)."""
         inputs = {
             path: text.replace('[global]\n', f'[global]\nstartdelay={QUIET}\n', 1)
@@ -122,8 +118,8 @@ class Fio(FioProcess):
         return command._replace(inputs=inputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What fio said of its jobs. Raises EngineError: E1 fio failed or its report is not whole or not possible, T9
-        wrong number of jobs, P15 other options than planned, T18 wrong bytes of a job, T12 a job without a runtime.
+        """Raises EngineError: E1 fio failed or its report is not whole or not possible, T9 wrong number of jobs, P15
+        other options than planned, T18 wrong bytes of a job, T12 a job without a runtime.
 
         The figure: fio's bw_bytes (B/s) of every job, which must not be added up, each being over its own runtime;
         the bandwidth here is all bytes by the longest runtime, as in fio's summary for people. fsync, direct: by the
@@ -183,11 +179,11 @@ class Fio(FioProcess):
         return job_file(common, jobs)
 
     def _directions(self, phase: str, point: Point) -> List[str]:
-        """In which a job moves all of its bytes, in fio's words; the first one is that of the figure."""
+        """The directions in fio's words in which a job moves all of its bytes; the first is that of the figure."""
         return [phase]
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
-        """What each job moved, in the order of ranks; what it moved in two directions counts once."""
+        """The data that each job moved, by rank; a transfer in two directions counts once."""
         exact, size = exact_bytes(point), point.data.transfer_size
         found = []
         for rank, job in enumerate(jobs):
@@ -237,7 +233,6 @@ class FioDevices(Fio):
 
 
 def common_options(point: Point, randseed: int) -> Dict[str, Any]:
-    """Of all jobs that move data."""
     options: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
     options.update({'direct': 1} if point.data.direct else {})
     if point.nodes > 1:
@@ -246,7 +241,7 @@ def common_options(point: Point, randseed: int) -> Dict[str, Any]:
 
 
 def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
-    """What a job moved in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
+    """A job's transfers in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
     error, moved = field(job, 'error', int) or error_of(job), field(done, 'io_bytes', int)
     if error:
         raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
@@ -260,8 +255,8 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
 
 
 def _check_figures(done: Any, rank: int, seconds: float) -> None:
-    """What fio says twice. Raises EngineError T1. It divides integers (show_ddir_status in stat.c) and prints the
-    operations a second with six decimals."""
+    """Compares figures that fio gives twice. Raises EngineError T1. fio divides integers (show_ddir_status in stat.c)
+    and prints the operations a second with six decimals."""
     moved, transfers = field(done, 'io_bytes', int), field(done, 'total_ios', int)
     for key, kind, meant, slack in (
         ('bw_bytes', int, moved / seconds, 1.0),

@@ -46,14 +46,14 @@ def job_file(options: Dict[str, Any], jobs: Dict[int, Dict[str, Any]]) -> str:
 
 
 def randseed_of(seed: int, raw: str) -> int:
-    """Other data for every launch and task, the same for the same plan (P4). Odd: fio loses bits of an even one."""
+    """A seed that differs by launch, and is the same for the same plan (P4). Odd: fio loses bits of an even one."""
     launch = os.path.basename(raw)
     return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
 
 
 def report_of(outcome: Outcome) -> Any:
-    """fio's JSON. A job that is killed leaves exit status 0 and error 0, so a line 'fio: ...' beside it is a failure;
-    of a file that a job cannot open only the JSON has the error (both seen with 3.33). Raises EngineError: T9 not one
+    """fio's JSON. A killed job leaves exit status 0 and error 0, so a line 'fio: ...' beside it is a failure; of a
+    file that a job cannot open only the JSON has the error (both seen with 3.33). Raises EngineError: T9 not one
     process; E1 fio failed, or its JSON is not whole."""
     only_process('fio', outcome)
     text = outcome.outputs[0] or ''
@@ -76,7 +76,7 @@ def report_of(outcome: Outcome) -> Any:
 
 
 def decoded(text: str) -> Any:
-    """The JSON in what fio has left, whatever stands before and after it; None where there is none."""
+    """The JSON in fio's output, whatever surrounds it; None where there is none."""
     try:
         return json.JSONDecoder().raw_decode(text, max(text.find('{\n'), 0))[0]
     except ValueError:
@@ -96,8 +96,8 @@ def error_of(job: Dict[str, Any]) -> Any:
 
 
 def jobs_of(report: Any, text: str) -> List[Any]:
-    """What the report says of each job of the job file, in their order. Raises EngineError: T9 for other jobs; P15
-    where fio's own account of its options is not the job file."""
+    """The jobs in the report, in the order of the job file. Raises EngineError: T9 for other jobs; P15 where fio's
+    own account of its options is not the job file."""
     found = []
     for section in text.split('[')[1:]:
         head, *lines = section.splitlines()
@@ -122,7 +122,7 @@ def jobs_of(report: Any, text: str) -> List[Any]:
 
 
 def starts_of(jobs: List[Any]) -> Optional[List[float]]:
-    """When each job started, in seconds since the first one; None where fio does not tell: it does from 3.36 on."""
+    """The start of each job, in seconds since the first one; None before fio 3.36, which does not report it."""
     starts_ms = [job.get('job_start') for job in jobs]
     if any(type(start) is not int for start in starts_ms):
         return None
@@ -145,8 +145,8 @@ def runtime_of(done: Any, rank: int) -> float:
 
 
 def latencies_of(done: List[Any], key: str = 'clat_ns') -> Dict[int, int]:
-    """How many operations of all tasks took so many nanoseconds, by the middle of a bin, within 0.8 %. done: what the
-    report has of each task in one direction; key: of the latencies that have bins. Raises EngineError E1, T1."""
+    """Number of operations of all tasks by nanoseconds (the middle of a bin, within 0.8 %). done: each task's report
+    of one direction; key: of the latencies that have bins. Raises EngineError E1, T1."""
     together: Dict[int, int] = {}
     for rank, each in enumerate(done):
         latency = field(each, key, dict)
@@ -161,7 +161,7 @@ def latencies_of(done: List[Any], key: str = 'clat_ns') -> Dict[int, int]:
 
 
 def field(data: Any, key: str, kind: Type[T]) -> T:
-    """What the report has under the key; raises EngineError E1 if it is not of this kind."""
+    """The value under the key; raises EngineError E1 if it is not of this kind."""
     value = data.get(key) if isinstance(data, dict) else None
     if type(value) is not kind:
         raise EngineError('E1', f"fio's JSON has no '{key}' where {kind.__name__} is expected")
@@ -169,7 +169,6 @@ def field(data: Any, key: str, kind: Type[T]) -> T:
 
 
 def _in_report(text: str, said: List[str]) -> str:
-    """The error of the first task that failed, unless fio has said it in words."""
     report = decoded(text)
     failed = first_error(report)
     if failed is None or any(os.strerror(failed[1]) in line for line in said):

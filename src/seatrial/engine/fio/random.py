@@ -35,7 +35,7 @@ class FioRandom(Fio):
         return immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """Every task works on its own files, which were written long before."""
+        """False: every task works on its own files, which were written long before."""
         return False
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
@@ -67,8 +67,8 @@ class FioRandom(Fio):
         return job_file(common, {rank: {'filename': ':'.join(files_of(point, rank))} for rank in ranks})
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
-        """In all directions together. Raises EngineError, too: T1 for a job that ended before its time, T18 for one
-        whose bytes are not those of its transfers."""
+        """The sum over directions. Also raises EngineError T1: a job ended early, T18: bytes that are not its
+        transfers'."""
         if phase_of(point, phase).makes:
             return super()._moved_by(jobs, phase, point)
         found = []

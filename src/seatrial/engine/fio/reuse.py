@@ -84,7 +84,7 @@ class FioBonnie(FioProcess):
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """Beside the job file a log of the update, raw + '.iolog', and one of each seeker, raw + '.RANK.iolog'."""
+        """Beside the job file are a log of the update, raw + '.iolog', and one a seeker, raw + '.RANK.iolog'."""
         data = point.data
         randseed, name, size = randseed_of(seed, raw), file_name(point, 0), data.bytes_per_task
         common = {'ioengine': 'psync', 'bs': data.transfer_size, 'randseed': randseed}
@@ -105,7 +105,7 @@ class FioBonnie(FioProcess):
         return Command('node', (fio_argv(program, raw, 'json'),), inputs, (f'{raw}.json',))
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What fio said of its jobs. Raises EngineError as data access does, and P15 for other seeks than planned."""
+        """Raises EngineError as data access does, and P15 for other seeks than planned."""
         texts = list(command.inputs.values())
         jobs = jobs_of(report_of(outcome), texts[0])
         size, process = point.bytes_moved, outcome.processes[0]
@@ -138,14 +138,13 @@ class FioBonnie(FioProcess):
 
 
 def updates_of(point: Point) -> List[str]:
-    """Each transfer of a file is read and then written back, as lines of a log."""
+    """Lines of a log that reads each transfer of a file and then writes it back."""
     size = point.data.transfer_size
     offsets = range(0, point.data.bytes_per_task, size)
     return [f'{does} {offset} {size}' for offset in offsets for does in ('read', 'write')]
 
 
 def log_of(name: str, lines: List[str]) -> str:
-    """A log of fio's, of what is done with one file."""
     return '\n'.join(['fio version 2 iolog', *(f'{name} {line}' for line in ('add', 'open', *lines, 'close')), ''])
 
 
@@ -153,7 +152,7 @@ _SEEKERS = range(SEEK_JOB, SEEK_JOB + SEEKERS)
 
 
 def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
-    """What a replay moved in each direction; it has to be all that its log has."""
+    """The data that a replay moved in each direction; it has to be all that its log has."""
     found = []
     for direction in ('read', 'write'):
         meant = log.count(f' {direction} ') * point.data.transfer_size
@@ -166,7 +165,7 @@ def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
 
 
 def _seeks(point: Point, rng: random.Random) -> List[List[str]]:
-    """Of each seeker; it reads at a random place, and writes one in UPDATED back."""
+    """The places of each seeker; it reads at a random place, and writes one in UPDATED back."""
     size = point.data.transfer_size
     own: List[List[str]] = [[] for _ in range(SEEKERS)]
     for number in range(seeks_of(point)):

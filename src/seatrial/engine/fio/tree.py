@@ -100,9 +100,9 @@ class FioFiles(FioProcess):
         return flat_entries(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What fio said of its jobs. Raises EngineError: E1 it failed, or its report is not whole or not possible;
-        T17 a file was not there; T9 other jobs than planned; P15 other options; T1 other operations than those on its
-        files, or figures that contradict each other; T12 a job has no runtime.
+        """Raises EngineError: E1 it failed, or its report is not whole or not possible; T17 a file was not there; T9
+        other jobs than planned; P15 other options; T1 other operations than those on its files, or figures that
+        contradict each other; T12 a job has no runtime.
 
         The figure: fio's iops of every job, each over its own runtime. The seconds: first start, as far as it is
         reported, to last end. Percentiles: of all operations together, to the 0.8 % of fio's bins; for `stat` and
@@ -134,7 +134,7 @@ def _moves_data(phase: str, point: Point) -> bool:
 
 
 def _block(phase: str, point: Point) -> int:
-    """Bytes of a job's only transfer in each file. The file engines move none, and must be told of one."""
+    """Bytes of a job's only transfer in each file. The file engines move none, but want a size."""
     return point.tree.bytes_per_file if _moves_data(phase, point) else 1
 
 
@@ -189,7 +189,7 @@ def _failure(own: Phase, failed: Tuple[int, int], before: str) -> EngineError:
 
 
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
-    """What the report has of the operations of a task, if they are those of all its files."""
+    """The report of a task's operations, if they are those of all its files."""
     done: Dict[str, Any] = field(job, 'write' if phase_of(point, phase).makes else 'read', dict)
     latency, own = field(done, 'clat_ns', dict), point.tree.files_per_directory
     for number in (field(done, 'total_ios', int), field(latency, 'N', int)):

@@ -48,7 +48,7 @@ def _age(work: Work, point: Point, other: int) -> None:
 
 
 def look(size: int, inodes: int) -> None:
-    """Raises Failure P9a where so many bytes and inodes more would leave less than FLOOR free."""
+    """Raises Failure P9a where `size` bytes and `inodes` more would leave less than FLOOR free."""
     there = os.statvfs('.')
     unit = there.f_frsize
     for what, needed, free, whole in (
@@ -93,7 +93,7 @@ def _make(path: str, data: memoryview, fsync: bool) -> None:
 
 
 def _survey(work: Work, point: Point, rank: int) -> None:
-    """Compare a tree with what was meant, and keep what was found."""
+    """Compares a tree with its plan, and counts it for the histograms."""
     meant = list(batches(of_task(point, rank)))
     there = list(_found(_root(rank), len(meant)))
     for way, (found, each) in enumerate(zip(there, meant)):
@@ -121,7 +121,7 @@ def _planned(phase: str, point: Point) -> Dict[str, int]:
 
 
 def _measured(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
-    """Of what was filled also the bytes, where they were synced, and the histograms."""
+    """A fill also gives its bytes, where they were synced, and the histograms."""
     if phase_of(point, phase).removes:
         return plain
     there, held = total(point)

@@ -42,7 +42,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def operations(phase: str, point: Point) -> Dict[str, int]:
-    """What is timed in a launch, with the pieces that all tasks write."""
+    """The timed parts of a launch, with the pieces that all tasks write."""
     if phase_of(point, phase).makes:
         return training.operations(phase, point)
     pieces = halves(point.tasks)[1] * -(-point.data.bytes_per_task // MIB)
@@ -122,7 +122,7 @@ def _train(work: Work, point: Point) -> None:
 
 
 class _Training:
-    """An accelerator that works until it is ended, in a thread beside the one that keeps to the barrier."""
+    """An accelerator that works until it is ended, in a thread beside the one that waits at the barrier."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader, self._over = reader, threading.Event()
@@ -131,7 +131,7 @@ class _Training:
         self._thread.start()
 
     def end(self) -> None:
-        """Wait until nothing is read any more. Raises what the reads raised."""
+        """Wait until the last read has ended. Raises the errors of the reads."""
         self._over.set()
         self._thread.join()
         if self._failed:

@@ -57,7 +57,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def too_few(point: Point) -> Optional[str]:
-    """Why a process may not have so many files open, as half a sentence, or None."""
+    """A hard limit of open files that is too low for the point, as half a sentence, or None."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most == resource.RLIM_INFINITY or point.tree.files_per_directory + SPARE <= most:
         return None
@@ -84,13 +84,13 @@ def _append(work: Work, point: Point) -> None:
 
 
 def record_of(rank: int, number: int, size: int) -> bytes:
-    """A line that no other task and no other call appends, of so many bytes."""
+    """A line of `size` bytes that no other task and no other call appends."""
     head = f'{rank}.{number}.'
     return (head * (size // len(head) + 1))[: size - 1].encode() + b'\n'
 
 
 def _appended(tasks: int, point: Point) -> str:
-    """What is there, as a clause that begins with a number where a record is missing or there twice."""
+    """The contents of the file, as a clause that begins with a number where a record is missing or there twice."""
     calls, size = calls_of(point), point.data.transfer_size
     with open(SHARED, 'rb') as file:
         found = file.read().splitlines(True)
@@ -122,7 +122,7 @@ def _lock(work: Work, point: Point) -> None:
 
 
 def _changed(tasks: int, point: Point) -> str:
-    """What the counters have, as a clause that begins with a number where changes are missing."""
+    """The contents of the counters, as a clause that begins with a number where changes are missing."""
     meant = tasks * calls_of(point)
     descriptor = os.open(SHARED, os.O_RDWR)
     fcntl.lockf(descriptor, fcntl.LOCK_EX)  # with a lock a client of NFS asks the server anew
@@ -175,7 +175,7 @@ _SHARED: Dict[str, Tuple[int, Callable[[Work, Point], None], Callable[[int, Poin
     APPEND: (0, _append, _appended),
     LOCK: (COUNTER, _lock, _changed),
 }
-"""Of a phase in which tasks share a file: its bytes for each of them and one more, and who contends and compares."""
+"""Phases in which tasks share a file: its bytes for each of them and one more, who contends, and who compares."""
 
 
 def _planned(phase: str, point: Point) -> Dict[str, int]:

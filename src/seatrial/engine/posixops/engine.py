@@ -1,4 +1,4 @@
-"""posixops: what neither IOR, mdtest nor fio knows, with no program but the node's own python3: metadata, trainings.
+"""posixops: workloads that IOR, mdtest and fio lack (metadata, trainings), by the node's own python3 alone.
 
 One process a task; all meet at a barrier before each timed act (barrier.py), so that a rate is the operations of all
 tasks from the first one's start to the last one's end. What an operation is, the other files of this folder say. The
@@ -55,7 +55,7 @@ class PosixOps(Engine):
         return f'{__version__}, Python {version}'
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """The launch of one phase, whose tasks read raw + '.spec.json'. What they write is random anyway."""
+        """The launch of one phase, whose tasks read raw + '.spec.json'. The data are random whatever the seed is."""
         path, part = f'{raw}.spec.json', PARTS[point.kind]
         spec = json.dumps(to_json(Spec(phase, point, raw if part.course else part.directory(point)))) + '\n'
         argvs = [module_argv(program, TASK, (path, str(rank))) for rank in range(point.tasks)]
@@ -66,10 +66,10 @@ class PosixOps(Engine):
         return PARTS[point.kind].elsewhere(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """What the tasks said. Raises EngineError: E1 a task failed; T8 its report is damaged or does not agree with
-        the others'; T9, T10 other tasks or nodes than planned; T12 no time; T17 what an earlier launch has made is
-        not there; P15 other operations, or another number of them; F2 data are not read as they were written; of a
-        scenario as figures(). clock_s: what times of two tasks on nodes with clocks of their own can be apart."""
+        """Raises EngineError: E1 a task failed; T8 its report is damaged or does not agree with the others'; T9, T10
+        other tasks or nodes than planned; T12 no time; T17 entries of an earlier launch are missing; P15 other
+        operations, or another number of them; F2 data are not read as they were written; for a scenario also those of
+        figures(). clock_s: the largest error between times of two tasks on nodes with clocks of their own."""
         part = PARTS[point.kind]
         reports = _reports(outcome, point, part.course)
         _check_hosts(reports, point)
@@ -95,7 +95,7 @@ class PosixOps(Engine):
 
 
 def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:
-    """Those of all tasks, in the order of ranks; course: as of Part."""
+    """The reports of all tasks by rank; course: as of Part."""
     damaged = ''
     reports: List[List[Report]] = []
     for text in outcome.stdouts:
@@ -120,7 +120,7 @@ def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:
 
 
 def _check_ends(outcome: Outcome, reports: List[List[Report]]) -> None:
-    """The failure that explains the others: of a task that says why, of one that cannot, of those that gave up."""
+    """Raises the failure that explains the others: a task's own reason, a lost task, or a task that gave up."""
     failed = [(report.failed, _name(report)) for each in reports for report in each if report.failed]
     for why, name in failed:
         if not why.aborted:

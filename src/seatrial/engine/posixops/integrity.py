@@ -1,4 +1,4 @@
-"""posixops, integrity: what tasks have written in one of many ways is read back by another as it was, byte for byte.
+"""posixops, integrity: tasks write data in one of many ways, and another task compares them byte for byte.
 
 Up to three tasks take part, of as many nodes where there are. The last one reads, past the cache where that can be,
 files that it has not opened before and that were synced and closed: nothing is asked that NFS does not guarantee.
@@ -30,11 +30,11 @@ SEGMENT, SEGMENTS = 65536, 8  # bytes; of each task in the shared file
 ODD = 47_008  # bytes of a transfer: that of IO500's ior-hard, in step with nothing
 ROUNDS = 5  # under a lock, of each task
 REFUSED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
-"""By which a file system says that it has no such call."""
+"""Errors by which a file system says that it has no such call."""
 
 
 class Pattern(Turns):
-    """One way to write, as one task sees it: the ranks that write in turn (writers) or at once (together)."""
+    """One way to write, from the view of one task: the ranks that write in turn (writers) or at once (together)."""
 
     def __init__(self, work: Work, key: str, name: str) -> None:
         super().__init__(work.barrier, work.rank, f'{ROOT}.{key[:12]}/{name}')
@@ -65,7 +65,6 @@ class Pattern(Turns):
         return Fact(self._name, *seen)
 
     def data(self, size: int, what: object = '') -> bytes:
-        """Bytes that are known by what is said of them."""
         return data_of(self._key, f'{self._name} {what}', 0, size)
 
     def write(self, doing: str, step: Step, turn: int = 0) -> None:
@@ -74,14 +73,14 @@ class Pattern(Turns):
         self._turn(doing, {writer: (step,)})
 
     def write_together(self, doing: str, step: Callable[[int], Any]) -> List[Any]:
-        """They do their steps at once; each is given its place among them. What they returned."""
+        """These ranks do their steps at once; each gets its place among them. Returns the results in that order."""
         self._wrote += self.together
         self._barrier.wait(doing)
         said = self._turn(doing, {rank: (partial(step, place),) for place, rank in enumerate(self.together)})
         return [said[rank] for rank in self.together]
 
     def compare(self, *wanted: bytes, name: str = 'f') -> None:
-        """The reader compares a file with what it must hold, or with whatever it may hold."""
+        """The reader compares a file with its content; of several `wanted` any one is valid."""
         said = self._turn('read it', {self.reader: (lambda: self._found(self.path(name), wanted),)})
         self._compared += len(wanted[0])
         self._past = self._past and said[self.reader]
@@ -95,7 +94,7 @@ class Pattern(Turns):
         return Broken(f'the file system cannot {doing}: {why}', None)
 
     def _found(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
-        """Whether it was read past the cache. Raises OSError, and Failure F2 where it holds none of what it may."""
+        """True if it was read past the cache. Raises OSError, Failure F2 for a content that is not in `wanted`."""
         window, found, past = window_of(MIB), b'', True
         with opened(path, os.O_RDONLY) as descriptor:
             while len(found) <= len(wanted[0]):
@@ -114,8 +113,7 @@ class Pattern(Turns):
 
 
 Attempt = Callable[[Pattern], None]
-WAYS_TO_WRITE: List[Guarantee] = []
-"""The facts that are tried here. Data that differ are no fact that does not hold, but a failure (rule F2)."""
+WAYS_TO_WRITE: List[Guarantee] = []  # facts that are tried here; data that differ are a failure (rule F2) and no fact
 
 PATTERNS: Dict[str, Attempt] = {}  # by their names, and in their order, which is that of the functions
 
@@ -125,7 +123,6 @@ def _way(words: str, source: str) -> Callable[[Attempt], Attempt]:
 
 
 def carry_out(work: Work) -> Tuple[Fact, ...]:
-    """Every pattern. Raises OSError, Failure and BarrierError."""
     key = work.barrier.exchange('agree on a key', os.urandom(16).hex() if work.rank == 0 else '')[0]
     root = f'{ROOT}.{key[:12]}'
     if work.rank == 0:
@@ -137,7 +134,6 @@ def carry_out(work: Work) -> Tuple[Fact, ...]:
 
 
 def _put(path: str, pieces: Iterable[Tuple[int, bytes]], flags: int = 0) -> None:
-    """Write each piece at its offset, sync and close."""
     with opened(path, os.O_WRONLY | os.O_CREAT | flags) as descriptor:
         for offset, data in pieces:
             os.lseek(descriptor, offset, os.SEEK_SET)
@@ -146,7 +142,7 @@ def _put(path: str, pieces: Iterable[Tuple[int, bytes]], flags: int = 0) -> None
 
 
 def _pieces(data: bytes, size: int, first: int = 0, stride: int = 1) -> List[Tuple[int, bytes]]:
-    """Of that size each; of every `stride` of them one, from the first on."""
+    """Pieces of that size: one of every `stride`, from the first on."""
     return [(at, data[at : at + size]) for at in range(first * size, len(data), stride * size)]
 
 

@@ -49,7 +49,7 @@ def _archive(point: Point, rank: int) -> bytes:
 def archive_entry(
     name: str, mode: int, size: int, mtime: int = 1000000000, kind: bytes = tarfile.REGTYPE
 ) -> tarfile.TarInfo:
-    """Of an archive, owned by who runs this; mtime: in Unix time."""
+    """A tar entry owned by the current user; mtime: in Unix time."""
     entry = tarfile.TarInfo(name)
     entry.type, entry.mode, entry.size, entry.mtime = kind, mode, size, mtime
     entry.uid, entry.gid = os.getuid(), os.getgid()
@@ -57,7 +57,7 @@ def archive_entry(
 
 
 def unpack(packed: bytes, directory: str = '.') -> int:
-    """Extract a whole archive; how many entries that were."""
+    """Extract a whole archive; returns the number of entries."""
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         # Newer versions warn, or change modes, unless they are told that the archive is trusted.
         archive.extraction_filter = getattr(tarfile, 'fully_trusted_filter', None)
@@ -84,7 +84,7 @@ def _import(root: str, size: int) -> int:
 
 
 def entries_in(root: str) -> 'List[os.DirEntry[str]]':
-    """All that lies below a directory, by the types that the listing gives. Raises OSError."""
+    """All entries below a directory, by the types that the listing gives. Raises OSError."""
     found: List['os.DirEntry[str]'] = []
     waiting = [root]
     while waiting:
@@ -96,7 +96,7 @@ def entries_in(root: str) -> 'List[os.DirEntry[str]]':
 
 
 def remove_tree(root: str) -> int:
-    """Remove a directory and all below it; how many entries that were. Raises OSError."""
+    """Remove a directory and all below it; returns the number of entries. Raises OSError."""
     number = 1
     with os.scandir(root) as listing:
         here = list(listing)

@@ -1,4 +1,4 @@
-"""posixops, limits: all tasks write until a quota or the file system refuses more, and see what became of it.
+"""posixops, limits: all tasks write until a quota or the file system refuses more, and then compare the data.
 
 Of bytes, a task writes records of a known content to a file of its own and syncs each; of inodes, it makes empty
 files in a directory of its own. What a sync that returned has covered was acknowledged, to the byte. A task of
@@ -39,7 +39,7 @@ LIMITS: Tuple[Guarantee, ...] = (
 
 
 class Taken(NamedTuple):
-    """What a task has got, in bytes or inodes."""
+    """The bytes or inodes that a task has taken."""
 
     sure: int = 0  # acknowledged
     tried: int = 0  # acknowledged or not: what may be there
@@ -75,7 +75,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 def _facts(
     phase: str, room: int, taken: List[Taken], strange: int, again: str, counts: Dict[str, int]
 ) -> Tuple[Fact, ...]:
-    """What holds, in the order of LIMITS. again: a clause, which begins with 'not' where writing does not work."""
+    """The facts in the order of LIMITS. again: a clause, which begins with 'not' where writing does not work."""
     what = counted_in(phase)
     names = sorted({each.refused for each in taken if each.refused})
     wanted = {'EDQUOT', 'ENOSPC'} if of_quota(phase) else {'ENOSPC'}
@@ -97,7 +97,7 @@ def _facts(
 
 @contextlib.contextmanager
 def _refusal(names: List[str]) -> Iterator[None]:
-    """What a limit refuses within is noted, and nothing more is done in it."""
+    """Adds the errno's name to `names` where a limit refuses a call inside; the rest of the body is skipped."""
     try:
         yield
     except OSError as error:
@@ -143,7 +143,7 @@ def _take_inodes(key: str, rank: int, most: int, end_s: float) -> Taken:
 
 
 def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
-    """How many bytes behind the sure ones are not as they were tried. Raises Failure F2, and OSError."""
+    """Number of bytes behind the sure ones that differ from the attempt. Raises Failure F2, and OSError."""
     name, window, strange, at = _file(rank), window_of(RECORD), 0, 0
     if not taken.tried:
         return 0
@@ -166,7 +166,7 @@ def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
 
 
 def _compare_inodes(work: Work, key: str, rank: int, taken: Taken) -> int:
-    """How many names there are that nobody made. Raises Failure F2, and OSError."""
+    """Number of names that nobody made. Raises Failure F2, and OSError."""
     found = set(os.listdir(_directory(rank))) if taken.sure else set()
     made = {f'f{number}' for number in range(1, taken.sure)}
     lost = sorted(made - found)
@@ -186,7 +186,7 @@ def _remove(rank: int) -> None:
 
 
 def _again(key: str, what: str, rank: int) -> str:
-    """Write one record, or make one file, as soon as that can be: what came of it, as a clause."""
+    """Tries to write one record, or make one file, as soon as possible; returns the result as a clause."""
     began_s = time.monotonic()
     while True:
         took_s = time.monotonic() - began_s

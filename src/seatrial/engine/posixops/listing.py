@@ -20,7 +20,6 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def directory_of(point: Point) -> str:
-    """Several points have theirs beside each other."""
     return f'listing.{hashlib.sha256(point.label.encode()).hexdigest()[:12]}'
 
 

@@ -1,4 +1,4 @@
-"""What each file of this folder says of its kind of workload, for the table that the engine and its tasks ask."""
+"""The values by which each file of this folder describes its kind of workload to the engine and its tasks."""
 
 import sys
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, TypeVar
@@ -14,7 +14,7 @@ T = TypeVar('T', bound=Callable[..., object])
 
 
 class Guarantee(NamedTuple):
-    """What POSIX guarantees of a file system, or Linux beside it: a fact that is tried."""
+    """A guarantee of POSIX or Linux that is tried on a file system."""
 
     name: str  # its stable id
     words: str  # what holds, for people
@@ -25,7 +25,7 @@ class Guarantee(NamedTuple):
 def declared(
     rows: List[Guarantee], trials: Dict[str, T], words: str, source: str, tasks: int = 1
 ) -> Callable[[T], T]:
-    """The decorator of a function that tries a guarantee of its name: both are entered where they belong."""
+    """A decorator that registers the function as the trial of a guarantee of the same name."""
 
     def enter(trial: T) -> T:
         name = trial.__name__[len('_') :]
@@ -37,7 +37,7 @@ def declared(
 
 
 class Part(NamedTuple):
-    """What posixops does of one kind of workload."""
+    """The code of posixops for one kind of workload."""
 
     # on the node, one task's part in a launch; what it saw. Raises Failure and OSError
     carry_out: Callable[[Work, Spec], Tuple[Fact, ...]]

@@ -40,7 +40,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {GIT: ('git',), BUILD: ('make', 'cc')}
 
 ROOT = 'programs'
 FOREIGN = ('GIT_', 'PIP_', 'PYTHON', 'MAKE', 'MFLAGS', 'XDG_', 'VIRTUAL_ENV')
-"""How variables of the environment begin that would change what a program does."""
+"""Beginnings of environment variables that would change what a program does."""
 
 PACKAGE = 'seatrial_package'
 HEADERS = 20
@@ -183,19 +183,19 @@ def _make_sources(root: str, point: Point) -> None:
 
 
 def _source(form: str, point: Point) -> str:
-    """A source of the point's size, the rest of it random, in place of the %s."""
+    """A source of the point's size: random digits in place of the %s fill it up."""
     left = max(0, point.tree.bytes_per_file - len(form) + 2)
     return form % os.urandom((left + 1) // 2).hex()[:left]
 
 
 def _names(point: Point) -> List[str]:
-    """Of the files of a task, relative to the root of its tree: 'd0/d1/f3'."""
+    """The files of a task, relative to the root of its tree: 'd0/d1/f3'."""
     tree = share(point, ROOT, 0)
     return [(each + name).partition('/')[2].replace('f.0.', 'f') for each in tree.directories for name in tree.files]
 
 
 def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -> str:
-    """Run a program, which is so many operations, when all tasks begin theirs; what it prints. Raises as _run."""
+    """Run a program, which counts as `operations`, together with all tasks; returns its output. Raises as _run."""
     said: List[str] = []
 
     def act() -> int:
@@ -207,7 +207,7 @@ def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -
 
 
 def _run(home: str, *argv: str, feed: bytes = b'') -> str:
-    """What a program prints. Raises Failure with its last word where it fails, and OSError where it cannot start."""
+    """The output of a program. Raises Failure with its last word where it fails, OSError where it cannot start."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     environment.update(
         PIP_CONFIG_FILE=os.devnull,

@@ -1,4 +1,4 @@
-"""posixops, scenarios: a task writes, syncs and reads back records of its own file, and says what became of them.
+"""posixops, scenarios: a task writes, syncs and reads back records of its own file, and reports their state.
 
 A record's content follows from launch, file, offset and generation, which is how often it was written. A write counts
 when its fdatasync has returned, a read when its content is as it should be; after a write that failed either content
@@ -46,7 +46,7 @@ NO_RECORD = 74  # EX_IOERR of sysexits.h: the task's own record could not be wri
 
 
 class _Record:
-    """What is said of the course, second by second."""
+    """Reports the course second by second."""
 
     def __init__(self, point: Point, zero_s: float) -> None:
         self._point, self._zero_s = point, zero_s
@@ -58,7 +58,7 @@ class _Record:
         return time.monotonic() - self._zero_s
 
     def acknowledged(self, began_s: float, size: int) -> None:
-        """An operation that began then has ended well."""
+        """An operation that began at began_s has ended well."""
         now = self._turned()
         self._note_gap(now)
         self._acknowledged_s = now
@@ -75,7 +75,7 @@ class _Record:
         self._errors[name] = self._errors.get(name, 0) + 1
 
     def end(self) -> None:
-        """The load is over: what is not acknowledged by now is a gap."""
+        """Ends the load: a time without acknowledged operations is a gap up to now."""
         now = self._turned()
         self._note_gap(now)
         self._write(now)
@@ -85,7 +85,7 @@ class _Record:
             self._gaps.append((round(self._acknowledged_s, 3), round(now, 3)))
 
     def _turned(self) -> float:
-        """Now; what is before the row that this belongs to is written."""
+        """The time; all rows before it are written."""
         now = self.now()
         if now >= self._until_s:
             self._write(self._until_s)
@@ -116,7 +116,7 @@ class _Record:
 
 
 class _File:
-    """The file of a task. Of each record the generations that it may have: one, or two after a write that failed."""
+    """The file of a task. Each record has the generations that it may hold: one, or two after a write that failed."""
 
     def __init__(self, work: Work, point: Point) -> None:
         self.name, self._size = file_of(work.rank), point.data.transfer_size
@@ -131,7 +131,7 @@ class _File:
         self.damaged = 0
 
     def open(self) -> None:
-        """Anew; a file that was open stays so until the new descriptor is there."""
+        """Open the file anew; an open descriptor is closed only once the new one is there."""
         fresh = os.open(self.name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         old, self._descriptor = self._descriptor, fresh
         if old >= 0:
@@ -147,7 +147,7 @@ class _File:
         self._may[number] = (generation,)
 
     def compare(self, number: int) -> None:
-        """Read a record and note what is wrong with it."""
+        """Reads a record and notes its faults."""
         may = self._may[number]
         found, _ = read_there(self._descriptor, number * self._size, self._size, self._window)
         right = next((each for each in may if each and found == self._content(number, each)), None)
@@ -180,7 +180,6 @@ class _File:
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Leaves its file. Raises OSError, Failure F2."""
     point, raw = spec.point, spec.directory
     file, number = _File(work, point), 0
     work.doing = 'make its file'
@@ -223,7 +222,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def say(line: str) -> None:
-    """A line of the record; where there is no room for it the task ends, because the file system is not to blame."""
+    """Prints a line of the record; without room for it the task ends, because the file system is not to blame."""
     try:
         sys.stdout.write(line + '\n')
         sys.stdout.flush()
@@ -233,7 +232,7 @@ def say(line: str) -> None:
 
 
 def _wait_for_actions(raw: str) -> None:
-    """Until whoever conducts them has said that they are over; what is missing then, the figures tell."""
+    """Waits until the actions are reported as over; the figures report missing ones."""
     began_s, within_s = time.monotonic(), SEEN_WITHIN_S
     while time.monotonic() - began_s < within_s:
         with contextlib.suppress(OSError), open(raw + TRANSCRIPT, encoding='utf-8') as stream:

@@ -1,4 +1,4 @@
-"""What the course of a scenario comes to: pure functions over the tasks' rows and the transcript of the actions.
+"""The figures of a scenario: pure functions over the tasks' rows and the transcript of the actions.
 
 before:   from the beginning to the first start
 during:   from the beginning of each start to the end of its undo
@@ -23,39 +23,33 @@ from seatrial.model.metric import HIGHER, LOWER, Metric
 from seatrial.model.point import Point
 from seatrial.workload import scenario as own
 
-GAP_S = 1.0
-"""A shorter time without an acknowledged operation is no outage: an fdatasync can take as long on a busy disk."""
+GAP_S = 1.0  # a shorter gap between acknowledged operations is no outage: an fdatasync on a busy disk takes as long
 
 RECOVERED = 0.90
 SMOOTH_S = 5
 LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
 SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
 
-GRACE_S = 30.0
-"""After an undo, in which errors still belong to the action: a client gives up a little later than a server."""
+GRACE_S = 30.0  # after an undo errors still belong to the action: clients give up later than servers
 
 LATENCY_STEPS = 4  # of a power of two
 SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 
 AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
-"""Of a longer one those seconds before and after an action have rows of their own, and else each minute."""
+"""A longer scenario has rows of a second only so long before and after an action, and else of a minute."""
 
 
 class ScenarioRow(NamedTuple):
-    """A task from at_s on, seconds since the load began. operations, bytes_moved: acknowledged.
-
-    errors: failed calls by errno. latencies: how many operations took 2 ** (key / LATENCY_STEPS) microseconds or
-    more. gaps: without any that was acknowledged, that ended here.
-    """
+    """A task from at_s on, in seconds since the load began; operations and bytes that were acknowledged."""
 
     at_s: float
     length_s: float
     operations: int
     bytes_moved: int
     longest_s: float
-    errors: Dict[str, int]
-    latencies: Dict[str, int]
-    gaps: Tuple[Tuple[float, float], ...]
+    errors: Dict[str, int]  # failed calls by errno
+    latencies: Dict[str, int]  # operations that took 2 ** (key / LATENCY_STEPS) microseconds or more, by key
+    gaps: Tuple[Tuple[float, float], ...]  # without an acknowledged operation, that ended here
 
 
 class Totals(NamedTuple):
@@ -74,7 +68,7 @@ def file_of(rank: int) -> str:
 
 
 def bound_s(point: Point, at_s: float) -> float:
-    """The end of the row that begins then."""
+    """The end of the row that begins at at_s."""
     if point.time.duration_s <= SHORT_S:
         return at_s + 1.0
     near = [each for each in point.actions if each.at_s - AHEAD_S <= at_s + MINUTE_S]
@@ -84,7 +78,7 @@ def bound_s(point: Point, at_s: float) -> float:
 
 
 def line_of_row(row: ScenarioRow) -> str:
-    """As a task prints it; what is empty at its end is left out."""
+    """The row as a task prints it, without empty values at its end."""
     values = list(row)
     while not values[-1]:
         values.pop()
@@ -92,7 +86,6 @@ def line_of_row(row: ScenarioRow) -> str:
 
 
 def row_of(line: str) -> ScenarioRow:
-    """The row in a line. Raises ValueError."""
     values = json.loads(line)
     empty: Tuple[Any, ...] = (0.0, 0.0, 0, 0, 0.0, {}, {}, ())
     if not isinstance(values, list) or not 1 <= len(values) <= len(empty):
@@ -108,7 +101,7 @@ def row_of(line: str) -> ScenarioRow:
 
 
 def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Totals:
-    """The rows of every task, by rank, added up. Raises EngineError T8 for a line that is none."""
+    """The sum of the rows of all tasks. Raises EngineError T8 for a line that is no row."""
     bytes_at: Dict[int, float] = {}
     latencies: Dict[int, int] = {}
     errors, gaps, longest_s, verified = [], [], 0.0, 0
@@ -136,7 +129,7 @@ def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Tota
 
 
 def windows_of(point: Point, text: Optional[str]) -> List[Window]:
-    """The actions as they took place. Raises EngineError A1 where that is not as planned."""
+    """The actions as they took place. Raises EngineError A1 where they differ from the plan."""
     transcript = transcript_of(text or '')
     if transcript is None:
         raise EngineError('A1', 'nobody carried the actions out')
@@ -173,8 +166,8 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
 def figures(
     point: Point, tasks: Sequence[Iterable[str]], hosts: Sequence[str], transcript: Optional[str]
 ) -> Tuple[Tuple[Metric, ...], Course]:
-    """The metrics, and how it went. hosts: of each task. Raises EngineError: A1 of the actions; T8; T12; F1 an error
-    that no action explains."""
+    """The metrics and the course. hosts: of each task. Raises EngineError A1 (actions), T8, T12, F1 (unexplained
+    error)."""
     windows = windows_of(point, transcript)
     totals = totals_of(tasks, windows)
     ends = [each.start_s for each in windows[1:]] + [point.time.duration_s]
@@ -233,7 +226,7 @@ def _course(point: Point, totals: Totals, wanted: float, windows: Sequence[Windo
 
 
 def _recovery(windows: Sequence[Window], recovered: Sequence[Optional[float]], ends: Sequence[float]) -> Metric:
-    """The longest; where one was not seen, the longest time in which one did not come."""
+    """The longest recovery; where one was not seen, the longest time for which it was missing."""
     lost = [(end_s - each.end_s, each.name) for each, found, end_s in zip(windows, recovered, ends) if found is None]
     if not lost:
         longest_s = max(found or 0.0 for found in recovered)
@@ -244,7 +237,7 @@ def _recovery(windows: Sequence[Window], recovered: Sequence[Optional[float]], e
 
 
 def _rate(totals: Totals, spans: Sequence[Tuple[float, float]]) -> float:
-    """B/s of the whole seconds inside these; of the second that a span cuts, its part."""
+    """B/s of the whole seconds inside these spans; a second that a span cuts counts in part."""
     moved = seconds = 0.0
     for start, end in spans:
         for second in range(int(start), math.ceil(end)):
@@ -255,7 +248,7 @@ def _rate(totals: Totals, spans: Sequence[Tuple[float, float]]) -> float:
 
 
 def _recovered_s(totals: Totals, undone_s: float, end_s: float, before: float) -> Optional[float]:
-    """Seconds from the end of the undo; None where it did not come back."""
+    """Seconds from the end of the undo until throughput was back; None where it was not."""
     first = undone_s
     while first + SMOOTH_S <= end_s:
         if _rate(totals, [(first, first + SMOOTH_S)]) >= RECOVERED * before:
@@ -290,7 +283,7 @@ def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, 
 
 
 def _p99(totals: Totals) -> float:
-    """Seconds, the upper end of the step; never more than the longest operation."""
+    """The 99th percentile in seconds, by the upper end of its class; never more than the longest operation."""
     left = 0.01 * sum(totals.latencies.values())
     for key in sorted(totals.latencies, reverse=True):
         left -= totals.latencies[key]

@@ -1,4 +1,4 @@
-"""posixops, what POSIX guarantees: each guarantee is tried in a directory of its own, and leaves nothing behind. A
+"""posixops, guarantees of POSIX: each is tried in a directory of its own, and leaves nothing behind. A
 trial reads as one story of two tasks (task_pair.py). A step that fails with an errno is a guarantee that does not
 hold."""
 
@@ -42,7 +42,6 @@ TRIALS: Dict[str, Attempt] = {}  # by the names of the guarantees, and in their 
 
 
 def _guarantee(words: str, source: str, tasks: int = 1) -> Callable[[Attempt], Attempt]:
-    """What the function tries, as of Guarantee, which has its name."""
     return declared(GUARANTEES, TRIALS, words, source, tasks)
 
 
@@ -51,7 +50,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def counted(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
-    """The figures that are counts: of the guarantees that hold, and of a limit what the first task counted."""
+    """Figures that are counts: the guarantees that hold, or the first task's counts of a limit."""
     holding = sum(fact.holds is True for fact in plain.facts)
     counts = {HOLDING: holding, **reports[0].counts.get('limit', {})}
     metrics = (Metric(each.name, float(counts[each.name]), '', each.better) for each in metrics_of(point, phase))
@@ -59,7 +58,7 @@ def counted(phase: str, point: Point, reports: List[Report], plain: Measurement,
 
 
 def _probe(work: Work) -> Tuple[Fact, ...]:
-    """Every guarantee, tried. Raises OSError, where what a trial made cannot be removed again, and BarrierError."""
+    """Tries every guarantee. Raises OSError where the entries of a trial cannot be removed, and BarrierError."""
     pair = Pair(work.barrier, work.rank, work.hosts)
     if work.rank == 0:
         os.mkdir(ROOT)
@@ -79,7 +78,7 @@ def _judge(holds: bool, good: str, bad: str) -> Seen:
 
 
 def _saw(pair: Pair, holds: bool, good: str, bad: str) -> Seen:
-    """What the other task saw, or did: 'another task on another node saw 0640'."""
+    """An observation of the other task: 'another task on another node saw 0640'."""
     return holds, f'{pair.other_one} {good if holds else bad}'
 
 
@@ -98,14 +97,13 @@ def _write(path: str, data: bytes, flags: int = os.O_TRUNC) -> None:
 
 
 def _written(pair: Pair, data: bytes, doing: str = 'write a file') -> str:
-    """The path of a file that the first task has written."""
     path = pair.path('f')
     pair.first(doing, lambda: _write(path, data))
     return path
 
 
 def _known(pair: Pair, data: bytes) -> str:
-    """The same of a file that the other task has read, too."""
+    """The path of a file that the first task has written, and the other one has read."""
     path = _written(pair, data)
     pair.other('read it', lambda: len(_read(path)))
     return path
@@ -410,7 +408,7 @@ def _unlink_by_another(pair: Pair) -> Seen:
 
 
 def _open_synced(pair: Pair, path: str) -> int:
-    """An open file of which this node's memory holds nothing, as far as it can be asked for that."""
+    """An open file of which this node's memory holds nothing, as far as the kernel can be asked."""
     _write_synced(path, b'kept')
     descriptor = pair.keep(os.open(path, os.O_RDONLY))
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -494,7 +492,7 @@ def _owners(path: str) -> List[int]:
 
 
 def _given_away(path: str) -> Tuple[List[int], str]:
-    """To whom, and a clause. Only root may give files away, and a squashed root is not root to the server."""
+    """The owner that was set (uid, gid), and a clause. Only root may give files away, unless it is squashed."""
     own = _owners(path)
     os.chown(path, *own)
     if os.geteuid():

@@ -1,4 +1,4 @@
-"""The program of posixops on the nodes: one process a task, which says one line of JSON at its end."""
+"""The program of posixops on the nodes: one process a task, which prints one line of JSON at its end."""
 
 import errno
 import gc
@@ -48,7 +48,7 @@ def _report(spec: Spec, rank: int) -> Report:
 
 
 def _hosts(spec: Spec, barrier: TaskBarrier, host: str) -> Tuple[str, ...]:
-    """Of all tasks, where anything depends on them."""
+    """The hosts of all tasks, where anything depends on them."""
     if spec.point.nodes < PARTS[spec.point.kind].hosts_from:
         return ()
     hosts = barrier.exchange('meet', host)
@@ -56,7 +56,7 @@ def _hosts(spec: Spec, barrier: TaskBarrier, host: str) -> Tuple[str, ...]:
 
 
 def _finds(spec: Spec) -> bool:
-    """Whether it works on entries that an earlier launch has made."""
+    """True if it works on entries of an earlier launch."""
     kind = kind_of(spec.point.kind)
     phase = kind.phase(spec.phase)
     return not kind.moves_data and phase.needs and not phase.writes

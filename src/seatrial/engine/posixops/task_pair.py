@@ -24,7 +24,7 @@ Step = Callable[[], Any]
 
 
 class Broken(Exception):
-    """A step of a trial failed; a clause says which, and why. holds: as of the Fact that this makes."""
+    """A step of a trial failed; the message is a clause with the step and the reason. holds: for the trial's Fact."""
 
     def __init__(self, why: str, holds: Optional[bool] = False) -> None:
         super().__init__(why)
@@ -32,7 +32,7 @@ class Broken(Exception):
 
 
 class Turns:
-    """A trial, as one of its tasks sees it, or one that only watches."""
+    """A trial from the view of one of its tasks, or of one that only watches."""
 
     def __init__(self, barrier: TaskBarrier, rank: int, directory: str = '') -> None:
         self._barrier, self._rank, self._directory = barrier, rank, directory
@@ -41,7 +41,7 @@ class Turns:
         return f'{self._directory}/{name}'
 
     def _turn(self, doing: str, steps: Dict[int, Tuple[Step, ...]]) -> Dict[int, Any]:
-        """These ranks do their steps; what the last of each returned. Raises Broken in all if one failed."""
+        """These ranks do their steps; returns each rank's last result. Raises Broken in all tasks if one failed."""
         says = ''
         if self._rank in steps:
             try:
@@ -62,8 +62,6 @@ class Turns:
 
 
 class Pair(Turns):
-    """The two tasks of a trial."""
-
     def __init__(self, barrier: TaskBarrier, rank: int, hosts: Tuple[str, ...]) -> None:
         super().__init__(barrier, rank)
         self._second = next((other for other, host in enumerate(hosts) if host != hosts[0]), min(1, len(hosts) - 1))
@@ -89,20 +87,20 @@ class Pair(Turns):
         return Fact(name, holds, seen)
 
     def keep(self, descriptor: int) -> int:
-        """It is closed when the trial has ended."""
+        """Keep a descriptor until the end of the trial, which closes it."""
         self._opened.append(descriptor)
         return descriptor
 
     def first(self, doing: str, *steps: Step) -> Any:
-        """The first task does these steps; what the last of them returned. Raises Broken in all if one failed."""
+        """The first task does these steps; returns the last result. Raises Broken in all tasks if one failed."""
         return self._turn(doing, {0: steps})[0]
 
     def other(self, doing: str, *steps: Step) -> Any:
-        """The same of the other task, or of the first where it is alone."""
+        """As `first`, by the other task, or by the first where it is alone."""
         return self._turn(doing, {self._second: steps})[self._second]
 
     def at_once(self, doing: str, first: Step, other: Step) -> Tuple[Any, Any]:
-        """What both returned, doing their steps at the same time."""
+        """Both do their steps at the same time; returns both results."""
         self._barrier.wait(doing)
         said = self._turn(doing, {0: (first,), self._second: (other,)})
         return said[0], said[self._second]
@@ -122,7 +120,7 @@ class Pair(Turns):
 
 
 def _remove(directory: str) -> None:
-    """With what appears in it meanwhile. Raises OSError."""
+    """Removes a directory, and entries that appear in it meanwhile. Raises OSError."""
     end = time.monotonic() + LATE_S
     while True:
         try:

@@ -48,7 +48,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def operations(phase: str, point: Point) -> Dict[str, int]:
-    """What is timed in a launch, with the samples of all tasks."""
+    """The timed parts of a launch, with the samples of all tasks."""
     batches = batches_of(point)
     if phase_of(point, phase).makes:
         return {phase: point.tasks * sum(batches)}
@@ -79,7 +79,7 @@ def measured(phase: str, point: Point, reports: List[Report], plain: Measurement
 
 
 def elsewhere(point: Point, phase: str) -> bool:
-    """Whether a node reads what it has neither written nor read in an epoch before."""
+    """True if a node reads data that it has neither written nor read in an epoch before."""
     does = phase_of(point, phase)
     return point.nodes > 1 and does.reads and not does.warm
 
@@ -115,7 +115,7 @@ def _name(file: int) -> str:
 
 
 def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[TrainingSample]]:
-    """Of what one task has written. In every launch of the phase the same, and in the other epoch another order."""
+    """The data of one writer; the same in every launch of the phase, and in another order in the other epoch."""
     files = files_of(point, writer)
     offsets = range(0, file_size(point), point.data.transfer_size)
     samples = [TrainingSample(_name(file), offset) for file in files for offset in offsets]
@@ -126,10 +126,8 @@ def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[Tr
 
 
 class Reader:
-    """Threads that read batches ahead, in their order; endless: when all are read, from the first one on again.
-
-    worked: from when to when the accelerator worked on each batch, by this node's CLOCK_MONOTONIC
-    """
+    """Threads that read batches ahead, in their order; endless: after the last batch from the first one on again.
+    worked: start and end of the accelerator's work on each batch, by this node's CLOCK_MONOTONIC."""
 
     def __init__(self, point: Point, batches: List[List[TrainingSample]], endless: bool = False) -> None:
         self._point, self._batches, self._next, self._endless = point, batches, 0, endless
@@ -144,7 +142,7 @@ class Reader:
         ]
 
     def work_on(self, number: int) -> int:
-        """Take the next so many batches and work on each; how many samples they had."""
+        """Take the next `number` batches and work on each; returns the number of their samples."""
         if not self._asked:
             for thread in self._threads:
                 thread.start()
@@ -165,7 +163,6 @@ class Reader:
         return samples
 
     def end(self) -> None:
-        """Wait until no thread reads any more."""
         for _ in self._threads:
             self._wanted.put(None)
         for thread in self._threads:
@@ -173,7 +170,7 @@ class Reader:
 
     @property
     def samples_read(self) -> int:
-        """Once it has ended, with those that nobody took any more."""
+        """Samples that were read, with those that nobody took; valid once the reader has ended."""
         rounds, rest = divmod(self._asked, len(self._batches))
         return rounds * sum(map(len, self._batches)) + sum(map(len, self._batches[:rest]))
 
@@ -203,7 +200,7 @@ class _Source:
         self._buffer = bytearray(0 if point.data.interface == 'mmap' else point.data.transfer_size)
 
     def read(self, sample: TrainingSample) -> None:
-        """All bytes of the sample. Raises Failure and OSError."""
+        """Reads all bytes of the sample. Raises Failure and OSError."""
         if sample.name != self._name:
             self.close()
             self._descriptor = os.open(sample.name, os.O_RDONLY)

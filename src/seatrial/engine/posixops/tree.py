@@ -28,7 +28,7 @@ SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
 
 
 class TreeShare(NamedTuple):
-    """What one task makes: the tree's directories, parents first, and names in each of them."""
+    """The entries that one task makes: the tree's directories, parents first, and names in each of them."""
 
     directories: Tuple[str, ...]
     empties: Tuple[str, ...]
@@ -51,7 +51,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def nodes_away(phase: str, nodes: int) -> int:
-    """How many nodes further a phase works: never on its own node's entries if there is another node."""
+    """The distance in nodes to the entries of a phase: never a node's own ones if there is another node."""
     later = _LATER[phase]
     return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
 

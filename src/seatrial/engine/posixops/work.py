@@ -1,4 +1,4 @@
-"""What the tasks of posixops share: acts that all of them do at one time, timed, and the report of a task."""
+"""Values and calls that all tasks of posixops share: acts at one common time, timed, and the report of a task."""
 
 import array
 import contextlib
@@ -19,7 +19,7 @@ DIGITS = 3  # that are kept of the time of a single call
 
 
 class Spec(NamedTuple):
-    """What all tasks of a launch are to do."""
+    """The order to all tasks of a launch."""
 
     phase: str
     point: Point
@@ -28,7 +28,7 @@ class Spec(NamedTuple):
 
 
 class Span(NamedTuple):
-    """From the start to the end of one act, in seconds of the coordinator's clock, which is that of all tasks."""
+    """Start and end of one act, in seconds of the coordinator's clock, which is that of all tasks."""
 
     start_s: float
     end_s: float
@@ -43,17 +43,16 @@ class Timed(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Why a task did not come to its end. aborted: because of another task, which knows better. evidence: as of a
-    Finding."""
+    """The reason why a task failed. evidence: as of a Finding."""
 
     rule: str
     sentence: str
-    aborted: bool = False
+    aborted: bool = False  # because of another task, whose report has the cause
     evidence: Dict[str, str] = {}  # noqa: RUF012 (it is a default of a tuple, and never changed)
 
 
 class Report(NamedTuple):
-    """All that a task says: one line of JSON."""
+    """The report of a task: one line of JSON."""
 
     rank: int
     tasks: int
@@ -67,7 +66,7 @@ class Report(NamedTuple):
 
 
 class Failure(Exception):
-    """What a task found cannot be measured: the validity rule, and one sentence. evidence: as of a Finding."""
+    """A task found that it cannot measure: the validity rule, and one sentence. evidence: as of a Finding."""
 
     def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
         super().__init__(f'{rule}: {sentence}')
@@ -75,33 +74,28 @@ class Failure(Exception):
 
 
 class Work:
-    """One task's part in a launch.
-
-    barrier, hosts: with whom; the hosts of all tasks by rank, or empty where nothing depends on them
-    doing:          the act that was begun last, for the sentence of an error
-    """
+    """One task's part in a launch."""
 
     def __init__(self, rank: int, tasks: int) -> None:
         self.rank, self.tasks = rank, tasks
         self.barrier = TaskBarrier()
-        self.hosts: Tuple[str, ...] = ()
+        self.hosts: Tuple[str, ...] = ()  # of all tasks by rank; empty where nothing depends on them
         self.timed: Dict[str, Timed] = {}
         self.uncertainty_s = 0.0
-        self.doing = ''
+        self.doing = ''  # the act that was begun last, for the sentence of an error
         self.counts: Dict[str, Dict[str, int]] = {}
 
     def together(self, metric: str, act: Optional[Callable[[], int]]) -> None:
-        """Do an act, which returns how many operations it was, when all tasks begin theirs; None: nothing to do."""
+        """Do an act, which returns its number of operations, when all tasks begin theirs; None: nothing to do."""
         release = self.barrier.wait(metric)
         self.uncertainty_s = max(self.uncertainty_s, release.uncertainty_s)
         self._add(metric, act, release.offset_s)
 
     def alone(self, metric: str, act: Callable[[], int]) -> None:
-        """Do an act without waiting for other tasks."""
         self._add(metric, act, 0.0)
 
     def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> None:
-        """Do an act that is not measured, when all tasks have come to it. Nobody begins the next before its end."""
+        """Do an act that is not timed, when all tasks have come to it. Nobody begins the next act before its end."""
         self.barrier.exchange(what)
         self.doing = what
         if act is not None:
@@ -150,14 +144,13 @@ class Data:
         self._pool = memoryview(os.urandom(size * files if fits else POOL_BYTES + size))
 
     def of(self, number: int) -> memoryview:
-        """The bytes of the task's file of that number."""
         start = number * self._stride % POOL_BYTES
         return self._pool[start : start + self.size]
 
 
 @contextlib.contextmanager
 def opened(name: str, flags: int, mode: int = 0o600) -> Iterator[int]:
-    """A file whose name leads nowhere else. Raises OSError."""
+    """An open file; a symbolic link is refused. Raises OSError."""
     descriptor = os.open(name, flags | os.O_NOFOLLOW, mode)
     try:
         yield descriptor
@@ -166,14 +159,14 @@ def opened(name: str, flags: int, mode: int = 0o600) -> Iterator[int]:
 
 
 def write_all(descriptor: int, data: memoryview) -> None:
-    """write(2) until all is written; a file system may take less in one call."""
+    """Calls write(2) until all is written; a file system may take less in one call."""
     written = os.write(descriptor, data)
     while written < len(data):
         written += os.write(descriptor, data[written:])
 
 
 def read_all(descriptor: int, buffer: bytearray) -> int:
-    """read(2) until the buffer is full or the file ends; the bytes that were read."""
+    """Calls read(2) until the buffer is full or the file ends; returns the number of bytes."""
     found = os.readv(descriptor, [buffer])
     while found < len(buffer):
         more = os.readv(descriptor, [memoryview(buffer)[found:]])
@@ -191,7 +184,7 @@ def rounded_up(seconds: float) -> int:
 
 
 def partner(rank: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
-    """The task at the same place on the node that is so many nodes further. Raises Failure if they are uneven."""
+    """The task at the same place on the node so many nodes further. Raises Failure if they are uneven."""
     nodes: Dict[str, List[int]] = {}
     for other, host in enumerate(hosts):
         nodes.setdefault(host, []).append(other)

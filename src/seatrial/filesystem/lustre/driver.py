@@ -59,7 +59,7 @@ CLIENT_PARAMETERS = (
 """The settings of this client that bandwidth and metadata rates depend on, per type of device."""
 
 SERVER_PARAMETERS = ('osp.*.active', 'lod.*.qos_threshold_rr', 'lod.*.qos_prio_free')
-"""What an MDS alone knows: which targets are retired there, and how it deals out objects to the others."""
+"""Parameters that only an MDS knows: retired targets, and how it deals out objects to the others."""
 IN_ORDER = ('FULL', 'IDLE')  # states of an import that need no attention: connected, or disconnected for want of work
 NO_CONNECTION = '<none>'  # what an import shows in place of a server (lprocfs_import_seq_show)
 
@@ -72,7 +72,7 @@ class Connections(NamedTuple):
 
 
 class Lustre(Mounted):
-    """The driver of the type. What it asks is about the mount that a path lies on, where a node has several."""
+    """The driver of the type. Where a node has several mounts, the mount of the path is asked."""
 
     name = NAME
     kernel_types = ('lustre',)
@@ -94,12 +94,12 @@ class Lustre(Mounted):
     alike = LustreLayout(stripe_count=ALL).named('all')
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """One file system, by its name and any NID of its MGS, whatever directory of it is mounted."""
+        """Compares the file system's name and the NIDs of its MGS: any directory of it may be mounted."""
         (servers, fsname), (others, other_fsname) = _parts_of(one.source), _parts_of(other.source)
         return fsname == other_fsname and bool(servers & others)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """Of the file system as a whole; or less, where so many files of this layout find less on their OSTs."""
+        """The room of the file system as a whole; or less, if `files` files of the layout find less on their OSTs."""
         whole = super().capacity(path)
         if not files:  # none is planned: a workload that fills what there is, or names alone
             return whole
@@ -114,7 +114,7 @@ class Lustre(Mounted):
         return whole._replace(bytes=free, narrowest=narrowest)
 
     def quota(self, path: str) -> Capacity:
-        """From `lfs quota` of the user, the group of new files and the project of the directory. Root has none."""
+        """Reads `lfs quota` of the user, the group of new files and the project of the directory. Root has none."""
         if _is_root():
             return Capacity(None, None)
         rows: List[targets.QuotaRow] = []
@@ -143,7 +143,7 @@ class Lustre(Mounted):
             return Targets((), _servers(path), str(error))
 
     def placed(self, directory: str) -> str:
-        """Its MDTs, over which a default of the root may spread new directories, and the layout of new files."""
+        """The directory's MDTs, over which a default of the root may spread new ones, and new files' layout."""
 
         def said() -> str:
             got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
@@ -166,18 +166,17 @@ class Lustre(Mounted):
         return found
 
     def connections(self, path: str) -> Connections:
-        """The states of the imports of this mount with their last changes; before and after a run, to compare."""
         return _connections(path)
 
     def lost(self, before: Connections, after: Connections) -> Lost:
-        """By the states of the imports; what is not known, by readings that failed and devices without a history."""
+        """Compares the states of the imports; unseen are failed readings and devices without a history."""
         why = before.unknown or after.unknown
         if why:  # against nothing every loss since the mount would be one of meanwhile
             return Lost(unseen=why)
         return Lost(_lost(before, after), _unseen(before, after))
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
-        """By lfs getstripe of the file, which asks its MDT alone, and by the imports of this mount."""
+        """Reads lfs getstripe of the file, which asks its MDT alone, and the imports of this mount."""
         states = _connections(path).states.items()
         said = [
             f'{_target(device)}, whose import is {told.current}'
@@ -191,7 +190,7 @@ class Lustre(Mounted):
         return '; '.join(said)
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
-        """What this version and this user can do, found by asking and not by the version's number."""
+        """Features of this version and this user, found by asking and not by the version's number."""
         found = []
         for command, option, what in _OPTIONS:
             try:
@@ -233,7 +232,7 @@ class Lustre(Mounted):
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """By lfs setstripe; for MDTs of its own the directory is made anew, and what is made in it gets the same."""
+        """Calls lfs setstripe; for MDTs of its own the directory is made anew, with them as its default."""
         own = asked(layout)
         if layout.is_default:
             return None
@@ -259,7 +258,7 @@ class Lustre(Mounted):
         return None
 
     def granted(self, file: str, layout: Layout) -> Granted:
-        """By lfs getstripe -y of the file, and lfs getdirstripe of the directory that it lies in."""
+        """Reads lfs getstripe -y of the file, and lfs getdirstripe of its directory."""
         own, found = asked(layout), Granted()
         if layout.is_default:
             return found
@@ -278,7 +277,7 @@ class Lustre(Mounted):
         return found
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
-        """By pool or OSTs of the piece in which the file ends; where none is asked for, of the directory's own."""
+        """The pool or OSTs of the piece in which the file ends; without any, those of the directory."""
         try:
             wished = _wished(path, layout)
             piece = next(each for each in wished.pieces if each.end is None or size <= each.end)
@@ -289,8 +288,8 @@ class Lustre(Mounted):
             return ()
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """Make an empty file with the layout, as one pinned to an OST; what went wrong, or None. What lfs leaves
-        where it refuses is removed if it is new, empty, this user's and in `inside`, the run directory."""
+        """Make an empty file with the layout, such as one pinned to an OST; returns the fault, or None. A file that
+        lfs leaves on refusal is removed if new, empty, this user's and in `inside`, the run directory."""
         if os.path.lexists(file):
             return f'{file} is there already'
         parent, top = os.path.realpath(os.path.dirname(file)), os.path.realpath(inside)
@@ -332,12 +331,12 @@ class Lustre(Mounted):
         return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
 
     def behaviour(self, path: str) -> Behaviour:
-        """Reads are not counted for a process: the counters of the client are (exchanged)."""
+        """The kernel counts no reads for a process: the counters of the client do (exchanged)."""
         return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> Exchanged:
-        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. What
-        was sent equalled what servers counted (2.17, to the byte), and is for root alone: to others lctl mixes up
+        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. Bytes
+        sent equalled the servers' counters (2.17, to the byte), and are for root alone: for others lctl mixes up
         names. Counters that contradict themselves (params.check) are not used."""
         try:
             found, _ = _stats(_stats_names(path))
@@ -349,7 +348,7 @@ class Lustre(Mounted):
         return Exchanged(seen.get(READ), None if os.geteuid() else seen.get(WRITTEN))
 
     def meter(self, path: str) -> Meter:
-        """Of this mount: osc and mdc, and what llite tells beside; whichever of them this user may read."""
+        """Counters of osc and mdc of this mount, and of llite; those of them that this user may read."""
         try:
             mount = _mounted(path)
             names = [f'llite.{mount.fsname}-{mount.instance}.stats', *_stats_names(path)]
@@ -379,7 +378,7 @@ class Lustre(Mounted):
         return RpcSizes(when, sizes, '' if found else _why_none(errors))
 
     def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
-        """From obdfilter.*.job_stats and mdt.*.job_stats, where the output of the command has them."""
+        """Reads obdfilter.*.job_stats and mdt.*.job_stats, where the output of the command has them."""
         try:
             return params.served(text, job), ''
         except NotUnderstood as error:
@@ -427,7 +426,7 @@ def _servers(path: str) -> Dict[str, str]:
 
 
 def _lost(before: Connections, after: Connections) -> str:
-    """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
+    """Imports that went to DISCONN or EVICTED meanwhile, and those whose history may have lost such a state."""
     times: Dict[Tuple[str, str], List[str]] = {}
     for each in params.incidents(before.states, after.states):
         time_of_day = time.strftime('%H:%M:%S', time.localtime(each.time_s))
@@ -452,7 +451,7 @@ def _lost(before: Connections, after: Connections) -> str:
 
 
 def _unseen(before: Connections, after: Connections) -> str:
-    """The devices of which history is gone, with them or by much idling."""
+    """The devices whose history is gone, with the device or through frequent idling."""
     gone = sorted(set(before.states) - set(after.states))
     if gone:
         return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there'
@@ -468,7 +467,7 @@ def _targets_of(devices: Sequence[str]) -> str:
 
 
 def _parts_of(source: str) -> Tuple[FrozenSet[str], str]:
-    """NIDs of the MGS and the fsname, of '10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home' (mount.lustre(8))."""
+    """NIDs of the MGS and the fsname in '10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home' (mount.lustre(8))."""
     nids, _, path = source.partition(':/')
     found = _NID.findall(nids)
     return frozenset(nid[:-1] if re.search(r'@\w*[a-z]0\Z', nid) else nid for nid in found), path.split('/')[0]
@@ -479,7 +478,7 @@ def _is_root() -> bool:
 
 
 def _answer(argv: List[str], deadline_s: float) -> Answer:
-    """What the command said, by its deadline at the latest. Raises NoAnswer if it is not installed."""
+    """The answer of a command, by its deadline at the latest. Raises NoAnswer if it is not installed."""
     program = shutil.which(argv[0]) or os.path.join(SBIN, argv[0])
     answer = ask([program, *argv[1:]], deadline_s)
     if answer is None:
@@ -488,7 +487,7 @@ def _answer(argv: List[str], deadline_s: float) -> Answer:
 
 
 def _ended(argv: List[str], deadline_s: float = ANSWER_S) -> Answer:
-    """All that the command said. Raises NoAnswer unless it ended in time."""
+    """The answer of a command. Raises NoAnswer unless it ended in time."""
     answer = _answer(argv, deadline_s)
     if answer.exit_status is None:
         raise NoAnswer(f'`{shell_line(argv)}` did not answer within {deadline_s:.0f} s; is a server down?')
@@ -496,7 +495,7 @@ def _ended(argv: List[str], deadline_s: float = ANSWER_S) -> Answer:
 
 
 def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
-    """What the command printed. Raises NoAnswer unless it ended in time and with 0."""
+    """The output of a command. Raises NoAnswer unless it ended in time and with 0."""
     answer = _ended(argv, deadline_s)
     if answer.exit_status != 0:
         last = (answer.stderr.strip() or answer.stdout.strip()).split('\n')[-1]
@@ -516,7 +515,7 @@ def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[pa
 
 
 def _stats(names: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
-    """As _params, of counters. Raises NotUnderstood where they contradict themselves."""
+    """Counters, as _params. Raises NotUnderstood where they contradict themselves."""
     found, errors = _params(names, deadline_s)
     params.check(found)
     return found, errors
@@ -566,11 +565,11 @@ def _interfaces() -> str:
 _MOUNTED: Dict[Mount, targets.ClientMount] = {}
 _INSTANCES: Dict[str, str] = {}
 _DEVICES: Dict[targets.ClientMount, List[str]] = {}
-"""What lfs has told of a mount; it is asked once: each call takes up to half a second, and a job holds its mount."""
+"""The devices of each mount by lfs, asked once: a call takes up to 0.5 s, and a job holds its mount."""
 
 
 def _mounted(path: str) -> targets.ClientMount:
-    """The mount of the path, with its instance; asked by the path, or lfs opens the root of every mount."""
+    """The mount of the path, with its instance. lfs is given the path, for else it opens the root of every mount."""
     mount, why_not = look(path)
     if mount is None:
         raise NoAnswer(why_not)
@@ -580,7 +579,7 @@ def _mounted(path: str) -> targets.ClientMount:
 
 
 def _instance_of(path: str) -> str:
-    """As devices of its mount are called: as they were last, where the path does not answer now."""
+    """The instance in device names of the path's mount; the last known one where the path does not answer now."""
     try:
         _INSTANCES[path] = _mounted(path).instance
     except NoAnswer:
@@ -610,11 +609,11 @@ def _standing(path: str) -> FrozenSet[str]:
 
 
 _BLOCKED: Dict[str, Tuple[FrozenSet[str], targets.Spaces]] = {}
-"""Where lfs df has waited for a target that is away: what stood then, and what it had printed."""
+"""Mounts where lfs df waited for a target that is away: the state then, and the output so far."""
 
 
 def _spaces(path: str, option: str = '-v') -> targets.Spaces:
-    """Also what was printed before it blocked: asked again it would wait as long, until a connection is back."""
+    """Keeps an answer that was cut off: lfs would block as long again, until a connection is back."""
     stood, seen = _BLOCKED.get(path, (frozenset(), None))
     if seen is None or _standing(path) - stood:
         seen = targets.parse_df(_answer(['lfs', 'df', option, path], DF_S).stdout)
@@ -624,12 +623,11 @@ def _spaces(path: str, option: str = '-v') -> targets.Spaces:
 
 
 def _default_of(path: str) -> striping.Striping:
-    """The layout that new files in this directory get if nothing is asked for."""
     return striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', '-d', path]))
 
 
 def _directory_default_of(path: str) -> str:
-    """Where new directories in this one lie, in the words of lfs: an MDT of their own each, perhaps."""
+    """The default for directories made in this one, in the words of lfs: they may get an MDT of their own each."""
     text = _output(['lfs', 'getdirstripe', '-D', path])
     striping.parse_getdirstripe(text)
     return ' '.join(text.replace('lmv_', '').split())
@@ -641,7 +639,7 @@ def _wished(path: str, layout: Layout) -> LustreLayout:
 
 
 def _asked_again(argv: List[str]) -> str:
-    """As _output, with patience: a metadata server that is busy with the launch before has no fault."""
+    """As _output, with patience: a metadata server may still be busy with the launch before."""
     answer = _answer(argv, ANSWER_S)
     return answer.stdout if answer.exit_status == 0 else _output(argv, SETTING_S)
 
@@ -654,7 +652,7 @@ def _inventory(path: str, layout: LustreLayout) -> striping.Inventory:
 
 
 def _open_inventory(path: str, layout: LustreLayout) -> striping.Inventory:
-    """The same, with the object targets that are closed to new objects."""
+    """The inventory, with the object targets that are closed to new objects."""
     rows = _target_rows(path, inodes=False)
     osts = [row for row in rows if row.kind == 'OST']
     pools = _pools(f'{osts[0].name}_UUID', layout) if osts else {}
@@ -664,7 +662,7 @@ def _open_inventory(path: str, layout: LustreLayout) -> striping.Inventory:
 
 
 def _pools(uuid: str, layout: LustreLayout) -> Dict[str, Tuple[int, ...]]:
-    """The pools by name, with the members of those that the layout asks for; none if it asks for none."""
+    """The pools by name, with the members of those that the layout asks for; empty if it asks for none."""
     wished = {piece.pool for piece in layout.pieces if piece.pool is not None}
     pools: Dict[str, Tuple[int, ...]] = {}
     fsname, _ = targets.target_of(uuid)
@@ -675,7 +673,6 @@ def _pools(uuid: str, layout: LustreLayout) -> Dict[str, Tuple[int, ...]]:
 
 
 def _options_of(command: str) -> Tuple[str, ...]:
-    """The options in the usage text of a command of lfs, which goes to stderr."""
     answer = _ended(['lfs', 'help', command])
     return targets.parse_usage(answer.stdout + answer.stderr)
 
@@ -699,7 +696,7 @@ def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
 
 
 def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
-    """Where the administrator has restricted setstripe, lfs 2.16 and later remove what they cannot set it on."""
+    """Restores the directory: where setstripe is restricted, lfs 2.16 and later remove it if they fail."""
     try:
         _output(striping.setstripe_argv(layout, directory), SETTING_S)
     finally:
@@ -727,7 +724,7 @@ def _clear_argv(instance: str) -> List[str]:
 
 
 def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
-    """By lfs mdts, lfs osts and lfs df -v, which tells flash, and blocks at the first target that is away."""
+    """Reads lfs mdts, lfs osts and lfs df -v, which tells flash, and blocks at the first target that is away."""
     spaces = _spaces(path)
     files = _spaces(path, '-i') if inodes and spaces.complete else targets.Spaces((), False)
     rows: List[TargetRow] = []
@@ -797,7 +794,7 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
 
 
 def _agreed(values: Dict[str, str]) -> str:
-    """The value if all have the same; else each with the targets that have it: '8 on OST 0-2; 64 on OST 3'."""
+    """The value that all devices have; else each value with its targets: '8 on OST 0-2; 64 on OST 3'."""
     by_value: Dict[str, List[str]] = {}
     for device, value in values.items():
         by_value.setdefault(value.strip(), []).append(device)
@@ -820,7 +817,7 @@ def _imports(known: List[params.Import]) -> str:
 
 
 def _checked(instance: str) -> str:
-    """By lfs check, which any user may run: it exits with 0, and tells what is wrong on stderr."""
+    """Runs lfs check, which any user may: it exits with 0, and reports faults on stderr."""
     lost = []
     for kind in ('osts', 'mdts'):
         try:
@@ -833,7 +830,6 @@ def _checked(instance: str) -> str:
 
 
 def _device(name: str) -> str:
-    """The device in a parameter's name: osc.DEVICE.stats, ldlm.namespaces.DEVICE.lru_size."""
     return name.rpartition('.')[0].rpartition('.')[2]
 
 

@@ -1,4 +1,4 @@
-"""Lustre's layouts as values: what is asked of a file and of the directory that it lies in. A site and a check write
+"""Lustre's layouts as values: settings of a file and of the directory that it lies in. A site and a check write
 settings ({stripe_count: 4, stripe_size: 1MiB}), plans and records words with the letters of lfs-setstripe(1): 'c4',
 'S1M'. Sources: lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17."""
 
@@ -14,7 +14,7 @@ from seatrial.model.quoted_value import show
 NAME = 'lustre'
 MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
 MOST_ON_MDT = 1 << 30
-"""lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
+"""Above it lfs says "'mdt' layout size is too big"; a server's own lod.*.dom_stripesize (default 1 MiB) is unseen."""
 
 MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
@@ -23,7 +23,7 @@ _Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its re
 
 
 class LayoutComponent(NamedTuple):
-    """One piece of a file: from where the one before ends (the first: from 0) to `end`."""
+    """One piece of a file, from the end of the piece before (the first: from 0) to `end`."""
 
     end: Optional[int] = None  # bytes; None is the end of the file
     # the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
@@ -38,13 +38,13 @@ class LayoutComponent(NamedTuple):
 
     @property
     def words(self) -> Tuple[str, ...]:
-        """How it is striped: the letters and values of lfs-setstripe(1), OSTs with _ between them."""
+        """Its stripes: the letters and values of lfs-setstripe(1), OSTs with _ between them."""
         written = ((letter, write(getattr(self, key))) for letter, (key, write, _) in _WORDS.items())
         return tuple(letter + value for letter, value in written if value)
 
 
 class LustreLayout(NamedTuple):
-    """What is asked; a field that is None is left to the file system's default."""
+    """Settings that are asked for; a field that is None is left to the file system's default."""
 
     stripe_count: Optional[int] = None  # targets a file is spread over (ALL: every one)
     stripe_size: Optional[int] = None  # bytes on one target before the next
@@ -60,17 +60,16 @@ class LustreLayout(NamedTuple):
 
     @property
     def places_file(self) -> bool:
-        """Whether something is asked of the file itself, and not of its directory alone."""
+        """True if it asks for something for the file itself, and not only for its directory."""
         return self._replace(mdt_count=None, mdt_index=None) != LustreLayout()
 
     @property
     def places_directory(self) -> bool:
-        """Whether something is asked of the directory that the files lie in."""
         return self.mdt_count is not None or self.mdt_index is not None
 
     @property
     def pieces(self) -> Tuple[LayoutComponent, ...]:
-        """The file's pieces from front to back, each with what it has from the one before; a plain file has one."""
+        """The file's pieces from front to back, each with settings of the one before; a plain file has one."""
         found: List[LayoutComponent] = []
         for piece in self.components or (LayoutComponent(None, False, *self[:6]),):
             found.append(_inherited(piece, found[-1]) if found and not piece.on_mdt else piece)
@@ -78,14 +77,14 @@ class LustreLayout(NamedTuple):
 
     @property
     def targets_needed(self) -> int:
-        """How many OSTs there must be, at least, for the layout to be what it says."""
+        """The least number of OSTs that the layout needs."""
         counts = [piece.stripe_count for piece in self.pieces if piece.stripe_count]
         numbers = [ost + 1 for piece in self.pieces for ost in piece.osts]
         return max([1, self.mirrors, *counts, *numbers])
 
     @property
     def words(self) -> Tuple[str, ...]:
-        """What is asked: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M'). mdt and mdts are the
+        """The settings: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M'). mdt and mdts are the
         index and the count of the directory's metadata targets."""
         words = [] if self.mdt_index is None else [f'mdt{self.mdt_index}']
         words += [] if self.mdt_count is None else [f'mdts{self.mdt_count}']
@@ -122,7 +121,7 @@ def asked(layout: Layout) -> LustreLayout:
 
 
 def from_settings(settings: Any) -> LustreLayout:
-    """The layout that a site or a check writes. Raises LayoutError for the first thing that no Lustre could do."""
+    """The layout in the settings of a site or a check. Raises LayoutError for the first one that no Lustre can do."""
     layout = LustreLayout(**read_keys(settings, _LAYOUT_KEYS))
     beside = [key for key in _STRIPING if getattr(layout, key) not in (None, ())]
     if layout.components and beside:
@@ -146,7 +145,7 @@ def striped(
 
 
 def progressive(name: str, *components: Dict[str, Any], **settings: Any) -> Layout:
-    """One of components (PFL, DoM): progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})."""
+    """Of components (PFL, DoM): progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})."""
     return striped(name, components=components, **settings)
 
 
@@ -263,4 +262,4 @@ _WORDS: Dict[str, Tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     'o': ('osts', lambda osts: '_'.join(map(str, osts)), lambda text: tuple(map(int, text.split('_')))),
     'p': ('pool', _written, str),
 }
-"""Of each letter the field, how its value is written, and how it is read."""
+"""The field of each letter, with the functions that write and read its value."""

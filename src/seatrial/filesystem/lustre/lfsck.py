@@ -1,4 +1,4 @@
-"""One run of LFSCK, as its servers tell it: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text;
+"""One run of LFSCK by its servers' outputs: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text;
 beside them `lctl lfsck_query` and `lfs df` tell which targets there are. Each target keeps the last run of each type.
 The fields are those of a 2.17 (tests/transcripts/lustre), lfsck_layout_dump and lfsck_namespace_dump; their meaning
 is the manual's, "LFSCK status of layout"."""
@@ -14,8 +14,7 @@ COMPLETED = 'completed'
 CLOCKS_S = 5  # that the clocks of two servers may be apart
 
 _PARAM = re.compile(r'(mdd|obdfilter)\.(.+)\.lfsck_(namespace|layout)\Z')
-_SETTING = re.compile(r'mdd\..+\.lfsck_(async_windows|speed_limit)\Z')
-"""What mdd.*.lfsck_* has beside the runs (2.17)."""
+_SETTING = re.compile(r'mdd\..+\.lfsck_(async_windows|speed_limit)\Z')  # mdd.*.lfsck_* beside the runs (2.17)
 _FAULT = re.compile(
     r'(repaired_\w+|\w+_repaired|inconsistent_\w+|\w+_inconsistent|updated_phase[12]|unknown_inconsistency'
     r'|linkea_overflow_cleared|striped_dirs_disabled|local_lost_found_moved|failed_phase[12]|\w+_failed)\Z'
@@ -26,8 +25,7 @@ _HARMLESS = re.compile(
     r'|directories|multiple_linked_checked|\w+_scanned)\Z'
 )
 """Numbers that say when a run was, how far it came, how fast, and what it looked at."""
-_DAMAGED = ('inconsistent', 'crashed_lastid')
-"""Flags of a target that stand for damage (lfsck_flags_names in lfsck_lib.c)."""
+_DAMAGED = ('inconsistent', 'crashed_lastid')  # flags of a target with damage (lfsck_flags_names in lfsck_lib.c)
 _COUNT = re.compile(r'\d+')
 _SECONDS = re.compile(r'(\d+) seconds\Z')
 _QUERY = re.compile(r'(layout|namespace)_(?:(mdts|osts)_([a-z][\w-]*)|repaired): +(\d+)\s*\Z')
@@ -36,7 +34,7 @@ _LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phas
 
 
 class Scan(NamedTuple):
-    """What one target says of its last run of one type."""
+    """One target's report of its last run of one type."""
 
     target: str
     type: str  # 'namespace' or 'layout'
@@ -69,12 +67,12 @@ class LfsckRun(NamedTuple):
 
     @property
     def dry(self) -> bool:
-        """Nothing was repaired: every MDT says so. OSTs are not told of it by all versions."""
+        """True if nothing was repaired by any MDT. OSTs do not know it in all versions."""
         return all('dryrun' in scan.options for scan in self.scans if scan.mdt)
 
     @property
     def inodes(self) -> int:
-        """Objects that the MDTs looked at in their first phase, each once."""
+        """Objects that the MDTs checked in their first phase, each once."""
         return sum(scan.checked for scan in self.scans if scan.mdt and scan.type == self.types[0])
 
     @property
@@ -83,19 +81,18 @@ class LfsckRun(NamedTuple):
 
     @property
     def span(self) -> Optional[Tuple[int, int]]:
-        """When the longest scan began and ended, each a whole second of its server; None of a run without end."""
+        """Begin and end of the longest scan, in whole seconds of its server's clock; None for a run without end."""
         spans = [(scan.began_s, scan.ended_s) for scan in self.scans]
         known = [(began, ended) for began, ended in spans if began is not None and ended is not None]
         return None if self.unended or len(known) < len(spans) else max(known, key=lambda span: span[1] - span[0])
 
     @property
     def seconds(self) -> Optional[int]:
-        """Seconds from start to end of the longest scan."""
         return self.span and self.span[1] - self.span[0]
 
     @property
     def phases_s(self) -> Tuple[int, int]:
-        """Run times of both phases, of the type and MDT whose second one took longest."""
+        """Run times of both phases, for the type and MDT whose second one took longest."""
         return max((scan.phases_s for scan in self.scans if scan.mdt), key=lambda phases: (phases[1], phases[0]))
 
     @property
@@ -109,12 +106,11 @@ class LfsckRun(NamedTuple):
 
     @property
     def found(self) -> Dict[str, int]:
-        """Inconsistencies and failures over all targets, by name."""
         return _sums(scan.found for scan in self.scans)
 
     @property
     def unclear(self) -> Dict[str, int]:
-        """Counters that may stand for damage, over all targets, by name."""
+        """Counters that may mean damage, over all targets, by name."""
         return _sums(scan.unclear for scan in self.scans)
 
 
@@ -152,8 +148,7 @@ def parse_lfsck(text: str) -> LfsckRun:
 
 
 def _apart(text: str) -> Tuple[str, Dict[str, Dict[str, int]], List[str]]:
-    """The parameters; of lfsck_query how many targets have which status, by 'layout_osts', as it said last; the
-    targets of lfs df."""
+    """The parameters; lfsck_query's last number of targets by status, by 'layout_osts'; the targets of lfs df."""
     parameters: List[str] = []
     query: Dict[str, Dict[str, int]] = {}
     names: List[str] = []
@@ -170,7 +165,7 @@ def _apart(text: str) -> Tuple[str, Dict[str, Dict[str, int]], List[str]]:
 
 
 def _of_last_run(scans: List[Scan]) -> Tuple[Tuple[Scan, ...], Tuple[str, ...]]:
-    """The scans of the types that the last run had, and what is to be said of the other types."""
+    """The scans of the types of the last run, and sentences about the other types."""
     had = {scan.type for scan in scans if scan.began_s is not None and not _is_earlier(scan, scans)}
     kept = tuple(scan for scan in scans if not had or scan.type in had)
     others = {scan.type: scan.began_s is not None for scan in scans if scan not in kept}

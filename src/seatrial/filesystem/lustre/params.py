@@ -17,21 +17,19 @@ WIRE = {'read_bytes': READ, 'write_bytes': WRITTEN}
 """Of osc.*.stats, and of mdc.*.stats for data on MDTs: what was brought from servers and sent to them."""
 
 REQUESTS = {'ost_read': 'read_rpcs', 'ost_write': 'write_rpcs', 'req_waittime': 'rpcs'}
-"""Of the same: how many requests that were; the last is all of them, also of metadata."""
+"""Numbers of requests in the same files; the last one counts all, also of metadata."""
 
 BULK = {'read_bytes': 'ost_read', 'write_bytes': 'ost_write'}
-"""Of the same: what is counted once for each request that moves data, in bytes and in time."""
+"""Counters of the same files that grow once for each request that moves data, in bytes and in time."""
 
-IN_FLIGHT = 256
-"""Requests that may be between these two counts: the highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)."""
+IN_FLIGHT = 256  # requests that may be between these counts: highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)
 
 CALLS = {'read_bytes': 'called_read_bytes', 'write_bytes': 'called_write_bytes'}
-"""Of llite.*.stats: what programs have read and written, from the cache too."""
+"""Bytes in llite.*.stats that programs have read and written, from the cache too."""
 
 HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')
-IDLING = ('CONNECTING', 'IDLE', 'FULL')
-"""What an import goes through that is not used for idle_timeout seconds, and is used again."""
+IDLING = ('CONNECTING', 'IDLE', 'FULL')  # states of an import that idles for idle_timeout seconds, and is used again
 
 _PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 _PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')
@@ -64,7 +62,7 @@ class Counter(NamedTuple):
 
 
 class Import(NamedTuple):
-    """How this node is connected to one target."""
+    """The connection of this node to one target."""
 
     name: str
     state: str  # FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED,
@@ -73,7 +71,7 @@ class Import(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """When an import went into a state: seconds since 1970 by the node's clock, whole ones."""
+    """A change of an import's state: whole seconds since 1970 by the node's clock."""
 
     time_s: int
     state: str
@@ -87,7 +85,7 @@ class States(NamedTuple):
 
 
 class Incident(NamedTuple):
-    """A connection that was lost, and when: by DISCONN the server was away, by EVICTED it has dropped this client."""
+    """A lost connection: with DISCONN the server was away, with EVICTED it has dropped this client."""
 
     time_s: int
     device: str
@@ -110,7 +108,7 @@ def parse_params(text: str) -> Tuple[Param, ...]:
 
 
 def parse_param_errors(stderr: str) -> Dict[str, str]:
-    """What lctl could not read or set, in its own words, by the path that it names: 'osc/*/nosuch', '/sys/fs/...'."""
+    """Messages of lctl on parameters that it could not read or set, by path: 'osc/*/nosuch', '/sys/fs/...'."""
     found = {}
     for line in whole_lines(stderr):
         match = matched(_PARAM_ERROR, line, 'not an error of a parameter')
@@ -119,8 +117,8 @@ def parse_param_errors(stderr: str) -> Dict[str, str]:
 
 
 def parse_stats(value: str) -> Dict[str, Counter]:
-    """The counters of llite, osc, mdc or obdfilter stats, or md_stats. To an ordinary user lctl of 2.17 prints each
-    line without its last character (seen): a sum is whole only where the sum of squares comes after it."""
+    """The counters of llite, osc, mdc or obdfilter stats, or md_stats. For an ordinary user lctl of 2.17 prints each
+    line without its last character (seen): a sum is whole only if the sum of squares follows it."""
     times: Dict[str, float] = {}
     counters: Dict[str, Counter] = {}
     has_all_squares = True
@@ -202,8 +200,8 @@ def parse_fields(value: str) -> Dict[str, str]:
 
 
 def parse_job_stats(value: str) -> Dict[str, Dict[str, Counter]]:
-    """The value of obdfilter.*.job_stats or mdt.*.job_stats: the counters of each job by its id, which is that of
-    Slurm where jobid_var is SLURM_JOB_ID; empty where nothing is kept."""
+    """The counters of each job in obdfilter.*.job_stats or mdt.*.job_stats, by the job's id, which is that of Slurm
+    where jobid_var is SLURM_JOB_ID; empty where nothing is kept."""
     jobs: Dict[str, Dict[str, Counter]] = {}
     for line in value.split('\n'):
         counter = _JOB_COUNTER.match(line)
@@ -242,7 +240,7 @@ def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[st
 
 
 def only_idled(states: States) -> bool:
-    """Whether all that is remembered is what four times of idling leave too, which lose nothing."""
+    """True if all remembered changes are those of idling, which loses nothing."""
     return all(change.state in IDLING for change in states.changes)
 
 
@@ -260,8 +258,8 @@ def check(found: Iterable[Param]) -> None:
 
 
 def traffic(found: Iterable[Param]) -> Dict[str, int]:
-    """The counters in these parameters, summed over targets: those of osc and mdc, where osc cannot be read of llite.
-    One before its first event is not shown, and 0 if its parameter is there. Raises NotUnderstood."""
+    """The counters in these parameters, summed over targets: those of osc and mdc, or of llite where osc cannot be
+    read. A counter before its first event is not shown: it is 0 if its parameter is there. Raises NotUnderstood."""
     wire: Dict[str, int] = {}
     calls: Dict[str, int] = {}
     for param in found:
@@ -294,7 +292,7 @@ def rpc_sizes(found: Iterable[Param]) -> Tuple[RpcSize, ...]:
 
 
 def served(text: str, job: str) -> Tuple[Served, ...]:
-    """What servers count of this job, in the job_stats of `lctl get_param` output. Raises NotUnderstood."""
+    """The servers' counters of this job, in the job_stats of `lctl get_param` output. Raises NotUnderstood."""
     lines = text.split('\n')
     begin = next((i for i, line in enumerate(lines) if JOB_STATS + '=' in line), None)
     if begin is None:

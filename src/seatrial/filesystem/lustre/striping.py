@@ -1,4 +1,4 @@
-"""Layouts on a Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
+"""Layouts on a Lustre: the command lines that set them, the layout that lfs shows of a file, and differences.
 Forms: a genuine 2.17 (tests/transcripts/lustre), and by their sources 2.12 to 2.16. Sizes and ends in bytes."""
 
 import re
@@ -23,7 +23,7 @@ RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
 
 
 class Inventory(NamedTuple):
-    """The targets of a file system by index, and those of each pool: what a layout can be made of."""
+    """The targets of a file system by index, and those of each pool, of which layouts can be made."""
 
     osts: Tuple[int, ...]
     mdts: Tuple[int, ...]
@@ -61,7 +61,7 @@ class Striping(NamedTuple):
 
     @property
     def layout(self) -> LustreLayout:
-        """As a layout that could be asked for: the first mirror's pieces, with the targets where objects lie."""
+        """The first mirror's pieces as a layout that could be asked for, with the targets of its objects."""
         first = tuple(piece for piece in self.pieces if piece.mirror == self.pieces[0].mirror)
         components = tuple(_as_component(piece) for piece in first)
         if len(components) == 1 and components[0].end is None and self.mirrors == 1:
@@ -91,21 +91,19 @@ def setstripe_argv(layout: LustreLayout, path: str) -> List[str]:
 
 
 def mkdir_argv(layout: LustreLayout, directory: str) -> List[str]:
-    """The command that makes a directory on the metadata targets that the layout asks for."""
     return ['lfs', 'mkdir', *_directory_options(layout), directory]
 
 
 def setdirstripe_argv(layout: LustreLayout, directory: str, every_level: bool) -> List[str]:
-    """The command that has directories made in this one, and in them, lie as it does itself (transcript 063): else
-    they are plain, or spread by the default of the root. every_level: of striped ones, where lfs has -X; else
-    three."""
+    """The command that gives new directories in this one, and in them, its own placement (transcript 063): else they
+    are plain, or spread by the default of the root. every_level: of striped ones, where lfs has -X; else three."""
     asked = layout._replace(mdt_count=1 if layout.mdt_count is None else layout.mdt_count)
     deep = ['-X', '-1'] if every_level else []
     return ['lfs', 'setdirstripe', '-D', *_directory_options(asked), *deep, directory]
 
 
 def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
-    """Why this file system cannot give the layout, as a sentence, or None: lfs would give another one in silence."""
+    """A sentence that says why this file system cannot give the layout, or None: lfs would silently alter it."""
     for piece in layout.pieces:
         if piece.on_mdt:
             continue
@@ -126,8 +124,7 @@ def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
 
 def parse_getstripe(text: str) -> Striping:
     """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood, also for a foreign
-    layout, and for text that was cut short, but for the pool of a layout without objects, which comes last
-    unannounced."""
+    layout or cut text; not for a missing pool of a layout without objects, whose line is the last."""
     foreign = _FOREIGN.search(text)
     if foreign is not None:
         raise NotUnderstood(f'a foreign layout of the type {foreign.group(1)}, whose data no OST holds')
@@ -189,8 +186,8 @@ def parse_getdirstripe(text: str) -> DirectoryStriping:
 
 
 def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional[str]:
-    """How the layout of a file differs from the one that was asked for, with both in it; or None. A piece without
-    objects yet is compared by its numbers. Of all targets, any number is right (granted)."""
+    """The difference between the layout of a file and the one that was asked for, with both; or None. A piece without
+    objects yet is compared by its numbers. If all targets are asked for, any number of them is right (granted)."""
     found = _differences(asked, got, there)
     if not found:
         return None
@@ -198,9 +195,9 @@ def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional
 
 
 def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
-    """How many targets a file was given that asks for all: those that the servers can use, no more than
-    lod.*.max_stripecount, and 160 with small MDT attributes (lod_get_stripe_count in lod_qos.c). Targets of other
-    components are left out where three quarters remain (lod_ost_alloc_rr), and not in every file (seen)."""
+    """How many targets a file has that asks for all: the servers can use at most lod.*.max_stripecount, and 160 with
+    small MDT attributes (lod_get_stripe_count in lod_qos.c). Targets of other components are left out where three
+    quarters remain (lod_ost_alloc_rr), and not in every file (seen)."""
     found, everywhere = [], True
     for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):
         reach = there.reach(wish.pool)
@@ -215,7 +212,7 @@ def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
 
 
 def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
-    """How the metadata targets of a directory differ from those asked for, as a sentence, or None."""
+    """The difference between a directory's metadata targets and those asked for, as a sentence, or None."""
     found = []
     wished, count = len(there.mdts) if asked.mdt_count == ALL else asked.mdt_count, max(got.mdt_count, 1)
     if wished is not None and count != wished:
@@ -258,7 +255,7 @@ def _reach_fault(piece: LayoutComponent, there: Inventory) -> Optional[str]:
 
 
 def _pairs(line: str, place: int) -> List[Tuple[str, str]]:
-    """The keys of a line. The first line of the long form is the file's name, which is none."""
+    """The keys of a line. In the long form the first line is the file's name."""
     match = _KEYS.match(line)
     if match is not None:
         return _PAIR.findall(match.group(1))
@@ -370,7 +367,7 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
 
 
 def _may_be_all(piece: FoundPiece, most: int) -> bool:
-    """Whether a piece can have all targets; without objects the servers have not decided yet."""
+    """True if a piece may lie on all targets; without objects the servers have not decided yet."""
     return 1 <= piece.stripe_count <= most or (piece.stripe_count == ALL and not piece.osts)
 
 

@@ -19,16 +19,14 @@ FLAGS = {
     'f': 'flash',
     'a': 'a sum',
 }
-"""What the letters behind a line of `lfs df` mean (obd_statfs_state_names in lustre_user.h)."""
+"""The letters behind a line of `lfs df` (obd_statfs_state_names in lustre_user.h)."""
 
 TAKES_NO_OBJECTS = frozenset('RNSI')
-"""The flags with which a target takes no new objects; a degraded one takes some where no other is left."""
+"""Flags of a target that takes no new objects; a degraded one takes some where no other is left."""
 
-UNEQUAL = 0.17
-"""Where the free space of targets differs by more, the emptier ones are preferred (LOV_QOS_DEF_THRESHOLD_RR_PCT)."""
+UNEQUAL = 0.17  # free space that differs by more has emptier targets preferred (LOV_QOS_DEF_THRESHOLD_RR_PCT)
 
-RARELY = 0.01
-"""A target on which a file of the case comes to lie with no more than this chance does not limit the others."""
+RARELY = 0.01  # a target with no more than this chance of a file of the case does not limit the others
 
 KIB = 1024
 LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
@@ -81,7 +79,7 @@ class Spaces(NamedTuple):
 
 
 class TargetState(NamedTuple):
-    """One line of `lfs osts` or `lfs mdts`: whether this client uses the target. It can be away and ACTIVE."""
+    """One line of `lfs osts` or `lfs mdts`. active: this client uses the target, which may yet be away."""
 
     number: int
     uuid: str
@@ -89,8 +87,8 @@ class TargetState(NamedTuple):
 
 
 class QuotaRow(NamedTuple):
-    """Usage of one user, group or project, in bytes and inodes, and the limit that holds: hard, or soft without one;
-    where its grace is over, what is used. A limit of 0 is none."""
+    """Usage of one user, group or project, in bytes and inodes, and the limit in effect: the hard one, or without one
+    the soft one; past its grace, the usage itself. A limit of 0 is none."""
 
     who: str  # 'usr', 'grp' or 'prj'
     bytes_used: int
@@ -109,8 +107,7 @@ class ClientMount(NamedTuple):
 
 
 def parse_df(text: str) -> Spaces:
-    """`lfs df`, with -v, -i or -p; output that blocked is valid and not complete, rounded numbers (-h) are
-    refused."""
+    """`lfs df`, with -v, -i or -p; output that blocked is incomplete but valid; rounded numbers (-h) are refused."""
     lines = whole_lines(text)
     head = _DF_HEAD.match(lines[0]) if lines else None
     if head is None:
@@ -142,8 +139,8 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
 
 
 def parse_check(stdout: str, stderr: str) -> Dict[str, str]:
-    """`lfs check`, which exits with 0: of each device the error, 'Transport endpoint is not connected (107)', from
-    stderr; 'inactive' of what is not connected; else empty."""
+    """`lfs check`, which exits with 0: the error of each device on stderr, 'Transport endpoint is not connected
+    (107)'; 'inactive' for one that is not connected; else empty."""
     found = {}
     for line in whole_lines(stdout):
         match = matched(_ACTIVE, line, 'not a connection')
@@ -215,7 +212,7 @@ def parse_project(text: str) -> int:
 
 
 def parse_mounted(text: str) -> ClientMount:
-    """`lfs getname PATH`: the mount that it lies on, of which 2.17 prints the name alone."""
+    """`lfs getname PATH`: the mount of the path; 2.17 prints only its name."""
     lines = whole_lines(text)
     match = _INSTANCE.match(lines[0]) if len(lines) == 1 else None
     if match is None:
@@ -258,15 +255,15 @@ def parse_usage(text: str) -> Tuple[str, ...]:
 
 
 def target_of(uuid: str) -> Tuple[str, int]:
-    """The file system and the index in a target's name: lustre-OST000a_UUID is of 'lustre', and 10. NotUnderstood."""
+    """The file system and the index in a target's name: lustre-OST000a_UUID gives 'lustre', 10. NotUnderstood."""
     match = matched(_UUID, uuid, 'not the name of a target')
     return match.group('fsname'), int(match.group('index'), 16)
 
 
 def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:
-    """Bytes that so many new files of equal size can hold together with this layout; None where that is unknown: the
-    free bytes of the fullest target in use times the targets in use. Of components the last one counts; data on the
-    MDT are left out. Every mirror takes the same again."""
+    """Bytes that `files` new files of equal size can hold together with this layout; None where that is unknown: the
+    free bytes of the fullest target in use times the targets in use. The last component counts; data on the MDT are
+    left out. Every mirror takes the same again."""
     last = layout.pieces[-1]
     used = in_use(layout, files, spaces, there)
     if not used or (last.osts and len(used) < len(last.osts)):
@@ -277,8 +274,8 @@ def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inven
 
 
 def in_use(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Tuple[Space, ...]:
-    """The object targets on which so many files of this layout may come to lie, the fullest first. Where at most half
-    are needed, those are left out that are so full that hardly any stripe falls to them (lod_ost_alloc_qos in
+    """The object targets on which `files` files of this layout may lie, the fullest first. If at most half are
+    needed, targets are left out that are so full that hardly any stripe falls to them (lod_ost_alloc_qos in
     lod_qos.c, lu_tgt_qos_weight_calc in lu_tgt_descs.c)."""
     last = layout.pieces[-1]
     reach = set(last.osts or there.reach(last.pool))
@@ -297,7 +294,7 @@ def in_use(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inv
 
 
 def left(rows: Sequence[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
-    """Bytes and inodes that the tightest of these leaves."""
+    """Bytes and inodes that the tightest row leaves; None without a limit."""
     of_bytes = [max(0, row.bytes_limit - row.bytes_used) for row in rows if row.bytes_limit]
     of_inodes = [max(0, row.inodes_limit - row.inodes_used) for row in rows if row.inodes_limit]
     return min(of_bytes, default=None), min(of_inodes, default=None)

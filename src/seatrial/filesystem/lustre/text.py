@@ -1,4 +1,4 @@
-"""What the readers of lfs and lctl share: the one error that they raise, and lines that were printed whole."""
+"""Shared by the readers of lfs and lctl: the one error that they raise, and lines that were printed whole."""
 
 from typing import Dict, List, Match, Pattern
 
@@ -6,7 +6,7 @@ SHOWN_MOST = 120
 
 
 class NotUnderstood(ValueError):
-    """Output that has not the form of lfs or lctl 2.12 to 2.17; the message quotes the line."""
+    """Output without the form of lfs or lctl 2.12 to 2.17; the message quotes the line."""
 
     def __init__(self, wrong: str, line: str = '') -> None:
         shown = line.strip()
@@ -15,7 +15,7 @@ class NotUnderstood(ValueError):
 
 
 def matched(form: Pattern[str], line: str, wrong: str) -> Match[str]:
-    """Of a line that has to have the form. Raises NotUnderstood."""
+    """The match of a line that must have the form. Raises NotUnderstood."""
     match = form.match(line)
     if match is None:
         raise NotUnderstood(wrong, line)
@@ -23,19 +23,19 @@ def matched(form: Pattern[str], line: str, wrong: str) -> Match[str]:
 
 
 def whole_lines(text: str) -> List[str]:
-    """The lines that end. What follows the last newline was cut off in the middle, and half a number is a number."""
+    """The lines that end. Text after the last newline was cut off, and half a number would look like a number."""
     return text.split('\n')[:-1]
 
 
 def needed(fields: Dict[str, str], key: str) -> str:
-    """The value of a field without which the output is not whole. Raises NotUnderstood."""
+    """The value of a field that whole output always has. Raises NotUnderstood."""
     if not fields.get(key):
         raise NotUnderstood(f'{key} is missing; was the output cut short?', str(fields))
     return fields[key]
 
 
 def number(text: str, line: str) -> int:
-    """A whole decimal number. Raises NotUnderstood with the line that it is from."""
+    """A whole decimal number. Raises NotUnderstood, which quotes the line."""
     try:
         return int(text, 10)
     except ValueError:

@@ -1,1 +1,1 @@
-"""The run directory: whose it is, how it is made and removed, one trial at a time, what a dead job left."""
+"""The run directory: its owner, its making and removal, the lock of a trial, and the remains of dead jobs."""

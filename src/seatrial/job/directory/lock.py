@@ -20,8 +20,7 @@ from seatrial.model.owned import user_name
 from seatrial.model.quoted_value import printable
 
 HEARTBEAT_S = 60.0
-MISSED_S = 3 * HEARTBEAT_S
-"""Seconds of silence in which a live process would have been heard of, if its state directory answers."""
+MISSED_S = 3 * HEARTBEAT_S  # s of silence that a live process would break, if its state directory answers
 
 STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
@@ -37,7 +36,7 @@ _PLAIN = frozenset('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 
 
 class LockError(Exception):
-    """The lock cannot be taken or read: where, what is wrong, and the remedy."""
+    """The lock cannot be taken or read: the message has place, fault and remedy."""
 
 
 class Held(NamedTuple):
@@ -51,18 +50,16 @@ class Held(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        """Whether it has been silent for so long that the holder may be gone."""
         return self.heartbeat_age_s > self.patience_s
 
     @property
     def patience_s(self) -> float:
-        """Seconds of silence after which it is stale: few where the holder has ended, and not none, for a job of the
-        same session on another node may still be at work."""
+        """Seconds of silence after which it is stale: few if the holder has ended, but more than none, for a job of
+        the same session on another node may still be at work."""
         return MISSED_S if self.ended else STALE_S
 
     @property
     def ended(self) -> bool:
-        """Whether the holder's process is seen to have ended, or its host to have been booted since."""
         return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
     def said(self) -> str:
@@ -88,8 +85,6 @@ class Held(NamedTuple):
 
 
 class LockHeld(LockError):
-    """Another session holds the storage system."""
-
     def __init__(self, held: Held) -> None:
         super().__init__(held.sentence())
         self.held = held
@@ -106,7 +101,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """No more heartbeats; one that hangs on a dead file system is not waited for."""
+        """Stop the heartbeats; one that hangs on a dead file system is left behind."""
         self._stopped.set()
         self._thread.join(1.0)
 
@@ -132,14 +127,13 @@ class Lock:
         self.release()
 
     def lost(self) -> Optional[str]:
-        """Why the lock is not this session's any more, as a sentence, or None. OSError if it cannot be read."""
+        """The reason why the lock is lost to this session, as a sentence, or None. OSError if it cannot be read."""
         if _read(self.path) == self._content:
             return None
         return f'the lock {self.path} was removed or replaced by another session; nothing more may be measured'
 
     def release(self) -> None:
-        """Give the storage system back, if this call took it and it is still ours. A lock that cannot be removed goes
-        stale."""
+        """Give the storage system back, if this call took it and still holds it. A lock that must stay gets stale."""
         self._heartbeat.stop()
         if self.created:
             with contextlib.suppress(OSError):
@@ -220,7 +214,7 @@ def _made(state: str) -> str:
 
 
 def _file_name(storage_system: str) -> str:
-    """A safe file name, other for every other text. Not urllib's quote: what it lets pass depends on the Python."""
+    """A safe file name, different for each text. urllib's quote differs between versions of Python."""
     text = storage_system.encode('utf-8', 'surrogatepass')
     name = ''.join(chr(b) if chr(b) in _PLAIN else f'%{b:02X}' for b in text) or '%'
     if name.startswith('.'):
@@ -231,7 +225,7 @@ def _file_name(storage_system: str) -> str:
 
 
 class _LockFile(NamedTuple):
-    """What is written. The holder's pid and time tell two locks apart, even those of one process."""
+    """The content of a lock file. The holder's pid and time tell two locks of one process apart."""
 
     format: int
     storage_system: str
@@ -243,7 +237,7 @@ def _content(storage_system: str, holder: Owner) -> bytes:
 
 
 def _publish(path: str, content: bytes) -> bool:
-    """Put the file to its place, whole, unless there is one already; whether it was put there."""
+    """Put the file in place, whole, unless one is there already; True if it was put there."""
     draft = _aside(path)
     try:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), 'wb') as stream:
@@ -275,7 +269,7 @@ def _linked(draft: str, path: str) -> bool:
 
 
 def _take_down(path: str, content: bytes, min_age_s: float = float('-inf')) -> bool:
-    """Move the lock aside, and remove it if it has this content and age; else put it back. Whether it was removed."""
+    """Move the lock aside, and remove it if it has this content and age; else put it back. True if removed."""
     if _read(path) != content:
         return False
     aside = _aside(path)
@@ -299,7 +293,7 @@ def _aside(path: str) -> str:
 
 
 def _held(path: str) -> Tuple[Held, bytes]:
-    """What lies there; FileNotFoundError if nothing does."""
+    """The lock at this path; FileNotFoundError if there is none."""
     status = os.stat(path, follow_symlinks=False)
     content, lock = b'', None  # type: bytes, Optional[_LockFile]
     with contextlib.suppress(OSError, ValueError, RecursionError):
@@ -311,7 +305,7 @@ def _held(path: str) -> Tuple[Held, bytes]:
 
 
 def _read(path: str) -> bytes:
-    """The file's content, or none where there is no file."""
+    """The file's content; empty if there is no file."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), 'rb') as stream:
             return stream.read(MAX_BYTES)
@@ -320,8 +314,8 @@ def _read(path: str) -> bytes:
 
 
 def silent_s(file: str, touched: float) -> float:
-    """Seconds since a file was touched. What seems long is measured again by the clock of the file's own server,
-    where a file can be made there: to a host whose clock is ahead everybody would be dead. Raises OSError."""
+    """Seconds since a file was touched. A long time is measured again by the clock of the file's own server, where a
+    file can be made there: to a host whose clock is ahead everybody would seem dead. Raises OSError."""
     seconds = time.time() - touched
     if seconds > MISSED_S:
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:

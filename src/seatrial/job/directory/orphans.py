@@ -1,4 +1,4 @@
-"""What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads. `seatrial
+"""Remains of dead sessions: run directories that nobody works in, jobs whose session nobody leads. `seatrial
 clean` shows both before it removes anything. A process that can be left behind looks, for a file system waits for
 each target that holds a part of a file to size it, and to read a marker for one."""
 
@@ -43,7 +43,7 @@ class Orphan(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What lies in the parents, oldest first. Nothing of other users is read."""
+    """The run directories in the parents, oldest first. Nothing of other users is read."""
 
     found: Tuple[Orphan, ...]
     # what seems to be a run directory of this user and cannot be read as one, each with the reason
@@ -55,7 +55,7 @@ NOTHING = Search((), (), ())
 
 
 def heartbeat_of(state: str, session: str) -> str:
-    """The file whose mtime says when a session was last heard of."""
+    """The file whose mtime is the time at which a session was last heard of."""
     return os.path.join(state, 'sessions', session, 'heartbeat')
 
 
@@ -74,8 +74,7 @@ def leader_of(state: str, session: str) -> str:
 
 
 def become_leader(state: str, session: str) -> Heartbeat:
-    """Name this process as the session's leader, with a heartbeat of its own, for a job keeps the session's alive
-    too. Raises OSError."""
+    """Name this process as the session's leader, with a heartbeat beside the one of its jobs. Raises OSError."""
     file = leader_of(state, session)
     os.makedirs(os.path.dirname(file), exist_ok=True)
     write_whole(Path(file), json.dumps(to_json(this_owner(session))))
@@ -83,12 +82,12 @@ def become_leader(state: str, session: str) -> Heartbeat:
 
 
 def leader_alive(state: str, session: str) -> Optional[str]:
-    """Why somebody is taken to lead the session still, or None if it is dead. What cannot be known is not dead."""
+    """The reason why a session is taken to be led still, or None if it is dead. An unknown one is not dead."""
     return _leader(state, session).alive
 
 
 class _Leader(NamedTuple):
-    """What a session's leader file tells. alive: as leader_alive."""
+    """The content of a session's leader file. alive: as leader_alive."""
 
     alive: Optional[str]
     is_known: bool  # whether that somebody leads it is known: by a process that runs here, or beats on another host
@@ -125,7 +124,7 @@ def _patience_s(owner: Owner) -> float:
 
 
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
-    """As `find`, with sizes, by a process that is left behind after LOOK_S; what it had not read then is `unread`."""
+    """As `find`, with sizes, by a process that is left behind after LOOK_S; the rest is then `unread`."""
     with contextlib.suppress(RunDirectoryError):  # the process says why a directory cannot be listed
         if session and not _candidates(parents, session):
             return NOTHING
@@ -153,7 +152,7 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
 
 
 def main(arguments: List[str]) -> int:
-    """The process that looks. It prints all paths, then of each a Search without sizes, and its files and bytes."""
+    """The searching process. It prints all paths, then for each a Search without sizes, and its files and bytes."""
     parents, state, queued, session = json.loads(arguments[0])
     try:
         paths = _candidates(parents, session)
@@ -181,16 +180,14 @@ def _look_into(path: str, state: str, queued: Optional[Container[str]], session:
 
 
 def _print(what: object) -> None:
-    """A line in one piece, whoever else prints."""
     sys.stdout.write(json.dumps(what) + '\n')
     sys.stdout.flush()
 
 
 def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None, session: str = '') -> Search:
     """The marked run directories among the direct children of the parents, without sizes. queued: the sessions with
-    jobs in Slurm's queue; None where that is not known. session: the only one to be read, for others can have
-    millions of files, or none where one may not list; empty: all. Raises RunDirectoryError if a parent cannot be
-    read."""
+    jobs in Slurm's queue; None where unknown. session: the only one to be read, for others can have millions of
+    files, or forbid listing; empty: all. Raises RunDirectoryError if a parent cannot be read."""
     return _found(_candidates(parents, session), state, queued, session)
 
 
@@ -219,7 +216,7 @@ def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], s
 
 
 def _together(several: Sequence[Search]) -> Search:
-    """As one, the oldest first."""
+    """All searches as one, the oldest run directory first."""
     found = sorted((orphan for each in several for orphan in each.found), key=lambda orphan: -orphan.age_s)
     others = {user for each in several for user in each.others}
     return Search(tuple(found), tuple(why for each in several for why in each.unread), tuple(sorted(others)))
@@ -266,7 +263,7 @@ def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
 
 
 def _unknown(home: str, session: str) -> Optional[str]:
-    """Why nobody can tell whether a session of another site is led, or None: its state directory is read for that."""
+    """The reason why a session of another site may still be led, or None: its own state directory tells that."""
     sessions = os.path.join(home, 'sessions')
     why = unresponsive(home)
     if why is None and not os.path.isdir(sessions):
@@ -278,7 +275,7 @@ def _unknown(home: str, session: str) -> Optional[str]:
 
 
 def _led(leader: _Leader) -> Optional[str]:
-    """Why a run directory stays whose own process has ended: its job's next step may be about to begin."""
+    """The reason why a run directory stays whose own process has ended: its job's next step may be about to begin."""
     if leader.alive is None or not leader.is_named:
         return None
     if leader.is_known:
@@ -291,7 +288,7 @@ def _counts_as_dead(left_s: float) -> str:
 
 
 def _beside(state: str) -> Optional[str]:
-    """Why a session may measure beside what is kept, or None: what it measures beside must not go meanwhile."""
+    """The reason why a session may still measure beside kept files, or None: they must stay until its end."""
     try:
         at_work = [each.holder.session for each in list_locks(state) if each.holder and not each.stale]
     except LockError as error:
@@ -304,7 +301,7 @@ def _beside(state: str) -> Optional[str]:
 
 
 def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[str]]) -> Optional[str]:
-    """Why it may be in use: its process runs, its session was heard of or never was, or its job is in the queue."""
+    """Why it may be in use: its process runs, its session was heard of or never was, or its job is queued."""
     runs = running(owner)
     if runs is not None:
         return f'process {owner.pid} on this host works in it' if runs else None

@@ -1,4 +1,4 @@
-"""Who made a lock or a run directory, and whether that process still runs: what other processes judge it by."""
+"""The maker of a lock or a run directory, as other processes recognise it, and whether it still runs."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from seatrial.model.owned import user_name
 
 
 class Owner(NamedTuple):
-    """A process as others must be able to recognise it. time: Unix time at which it made what bears this."""
+    """A process as others must be able to recognise it."""
 
     session: str
     uid: int
@@ -18,7 +18,7 @@ class Owner(NamedTuple):
     pid: int
     pid_start: int  # clock ticks after boot at which the process began, because a pid is used again
     job: str  # the Slurm job, or empty
-    time: float
+    time: float  # Unix time at which it made the thing that names it
 
 
 def this_owner(session: str) -> Owner:
@@ -37,19 +37,18 @@ def this_owner(session: str) -> Owner:
 
 
 def on_this_machine(owner: Owner) -> bool:
-    """Whether it was made in this boot of this host, and in this pid namespace."""
     return (owner.host, owner.machine) == (os.uname().nodename, _machine())
 
 
 def is_of_another_boot(owner: Owner) -> bool:
-    """Whether a host of this name, up to then this one as a rule, has been booted since: two may have one name."""
+    """True if a host of this name, usually this one, has been booted since: two hosts may share a name."""
     return bool(owner.machine and _machine()) and (
         owner.host == os.uname().nodename and owner.machine.split()[0] != _machine().split()[0]
     )
 
 
 def running(owner: Owner) -> Optional[bool]:
-    """Whether the process runs; None where that cannot be seen from here: another host, boot or pid namespace."""
+    """True if the process runs; None where that is invisible from here: another host, boot or pid namespace."""
     if not owner.machine or not on_this_machine(owner):
         return None
     found = _process(owner.pid)
@@ -61,7 +60,7 @@ def running(owner: Owner) -> Optional[bool]:
 
 
 def process_start(pid: int) -> Optional[int]:
-    """When a process that runs here began, in clock ticks after boot; None where there is none."""
+    """The start of a process that runs here, in clock ticks after boot; None where there is none."""
     found = _process(pid)
     return None if found is None or found[0] == 'Z' else found[1]
 

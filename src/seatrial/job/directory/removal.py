@@ -20,7 +20,7 @@ PARTS = 8  # of a removal, at once: what a server takes for one entry is waited 
 
 
 def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:
-    """As rundir.remove, within REMOVAL_S. Where the file system does not answer, all is left, with that reason."""
+    """As rundir.remove, within REMOVAL_S. A file system that does not answer keeps everything, with that reason."""
     silence = unresponsive(os.path.dirname(path))
     if silence is not None:
         return _left(silence.partition(': ')[2])
@@ -42,7 +42,7 @@ def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) 
 
 
 def main(arguments: List[str]) -> int:
-    """PATH SESSION [HOST PID]: remove it; what became of it is printed as JSON."""
+    """Removes the run directory of PATH SESSION [HOST PID], and prints the result as JSON."""
     path, session, *words = arguments
     made_by = (words[0], int(words[1])) if words else None
     with ThreadPoolExecutor(PARTS) as pool:

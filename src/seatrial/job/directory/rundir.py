@@ -49,8 +49,8 @@ _OTHER_KINDS = {stat.S_IFIFO: 'a fifo', stat.S_IFSOCK: 'a socket', stat.S_IFCHR:
 
 
 class RunDirectoryError(Exception):
-    """The run directory cannot be made or used: where, what is wrong, and the remedy. errno: of a failed call;
-    on_descriptor: which read, wrote, synced or closed a file that it had opened."""
+    """The run directory cannot be made or used: the message has place, fault and remedy. errno: of a failed call;
+    on_descriptor: that call read, wrote, synced or closed an open file."""
 
     def __init__(self, path: str, why: str, errno: Optional[int] = None, on_descriptor: bool = False) -> None:
         super().__init__(f'{path}: {why}')
@@ -58,7 +58,7 @@ class RunDirectoryError(Exception):
 
 
 class Marker(NamedTuple):
-    """What lies in the run directory as `.seatrial-run.json` and makes it removable."""
+    """The content of `.seatrial-run.json` in the run directory, which makes it removable."""
 
     format: int
     case: str
@@ -84,11 +84,10 @@ class RunDirectory(NamedTuple):
     marker: Marker
 
     def path_of(self, name: str) -> str:
-        """The path of an entry, for programs that take no descriptor."""
         return os.path.join(self.path, name)
 
     def verify(self) -> None:
-        """Before and after each launch: RunDirectoryError unless the path still leads here and the marker is ours."""
+        """Raises RunDirectoryError unless the path still leads here and the marker is ours."""
         with explained(self.path):
             if _identity(os.lstat(self.path)) != _identity(os.fstat(self.descriptor)):
                 raise _Left('it was replaced by another; nothing more is launched in it')
@@ -96,7 +95,7 @@ class RunDirectory(NamedTuple):
                 raise _Left(f'its {MARKER} was changed; nothing more is launched in it')
 
     def open(self, name: str) -> int:
-        """A descriptor of one of its directories, which the caller closes. RunDirectoryError if it is none."""
+        """A descriptor of one of its directories, for the caller to close. Else RunDirectoryError."""
         with explained(self.path_of(name)):
             return os.open(name, _DIRECTORY, dir_fd=self.descriptor)
 
@@ -107,7 +106,7 @@ class RunDirectory(NamedTuple):
         return self.path_of(name)
 
     def renew(self, name: str) -> None:
-        """Remove the empty directory and make it again, without whatever attributes it had. RunDirectoryError."""
+        """Remove the empty directory and make it again, without its earlier attributes. RunDirectoryError."""
         self.verify()
         with self._walk_to(os.path.dirname(name), name) as walk:
             os.rmdir(os.path.basename(name), dir_fd=walk.descriptor())
@@ -135,7 +134,7 @@ class RunDirectory(NamedTuple):
 
     def empty(self, name: str) -> Removal:
         """Remove everything below the directory, which stays with its layout. RunDirectoryError as for verify, and if
-        anything is left, such as what the session did not make: the next launch would find it."""
+        anything is left, such as foreign files: the next launch would find it."""
         self.verify()
         account = _Account(self.marker.names)
         with self._walk_to(name, name) as walk:
@@ -150,13 +149,12 @@ class RunDirectory(NamedTuple):
         return removal
 
     def close(self) -> None:
-        """Give the descriptors back; the directory stays."""
         os.close(self.descriptor)
         os.close(self.parent_descriptor)
 
     @contextlib.contextmanager
     def _walk_to(self, directory: str, name: str) -> 'Iterator[_Walk]':
-        """Inside of a directory, for the sake of an entry. What fails there is a RunDirectoryError about that."""
+        """A walk into a directory, to work on an entry. Faults inside become a RunDirectoryError about that entry."""
         with explained(self.path_of(name)), _Walk(os.dup(self.parent_descriptor)) as walk:
             parts = name.split('/')
             if parts[0] not in self.marker.entries or not all(map(_ENTRY.match, parts)):
@@ -227,7 +225,7 @@ def create(
 
 
 def inside(path: str, mount: str) -> Optional[str]:
-    """Why `path` does not lie under the mount point `mount`, on what is mounted there, as a sentence; or None."""
+    """The reason why `path` does not lie below the mount point `mount`, on that mount, as a sentence; or None."""
     try:
         with closed_after(_open_parent(path)) as descriptor:
             device = os.fstat(descriptor).st_dev
@@ -245,20 +243,19 @@ def inside(path: str, mount: str) -> Optional[str]:
 
 
 def is_named_as_one(path: str) -> bool:
-    """Whether the path has the name of a run directory, or what is there bears a marker."""
     return bool(_RUN_DIRECTORY.match(os.path.basename(path))) or os.path.lexists(os.path.join(path, MARKER))
 
 
 def marker_at(path: str) -> Marker:
-    """Of a run directory. RunDirectoryError if it is none, or if its marker does not belong to it."""
+    """The marker of a run directory. RunDirectoryError if it is none, or if its marker belongs to another one."""
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
         return _claim(walk)[0]
 
 
 def found_at(path: str) -> Tuple[int, int]:
-    """How many files lie in a run directory, without its marker, and their bytes; RunDirectoryError as for marker_at.
-    Each file is asked for its attributes."""
+    """Files in a run directory, without its marker, and their bytes, by stat(2) of each. RunDirectoryError as
+    marker_at."""
     files = size_bytes = 0
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
@@ -273,13 +270,11 @@ def found_at(path: str) -> Tuple[int, int]:
 def remove(
     path: str, session: str, made_by: Optional[Tuple[str, int]] = None, part: Optional[Tuple[int, int]] = None
 ) -> Removal:
-    """Remove the run directory of a session, from any process of its owner; what is not there is removed already.
-
-    Never raises: what is left is in `left` with the reason, and then the marker stays, so that the removal can be
-    repeated. Foreign entries are left: other names than the marker's, owners, mounts, and special files. made_by:
-    host and pid that alone may have made it; None for any of the session. part: number, from 0 on, and of how many,
-    of what lies in the roots of its trees, by name; several can be removed at once, and what is left then without a
-    part.
+    """Remove the run directory of a session, from any process of its owner; one that is missing is removed already.
+    Never raises: remains are in `left` with the reason, and then the marker stays, so that the removal can be
+    repeated. Foreign entries stay: other names than the marker's, owners, mounts, and special files. made_by: host
+    and pid that alone may have made it; None for any of the session. part: the number, from 0 on, and count of equal
+    parts of the entries of its trees' roots, by name; these can be removed at once, and the rest then without a part.
     """
     account = _Account()
     try:
@@ -309,7 +304,7 @@ def remove(
 
 
 class _Left(Exception):
-    """Why something is left alone, as half a sentence. errno: of the call that failed, or None."""
+    """The reason why an entry is left alone, as half a sentence. errno: of the call that failed, or None."""
 
     def __init__(self, why: str, errno: Optional[int] = None) -> None:
         super().__init__(why)
@@ -317,7 +312,7 @@ class _Left(Exception):
 
 
 class _Lost(Exception):
-    """A directory of the walk, at this depth, is no more where it was entered. gone: another process removed it."""
+    """A directory of the walk, at this depth, is no longer where it was entered. gone: another process removed it."""
 
     def __init__(self, depth: int, why: str, gone: bool = False) -> None:
         super().__init__(why)
@@ -326,7 +321,7 @@ class _Lost(Exception):
 
 
 class _Account:
-    """What a removal did and left. names: of the session's entries; part: as in remove; errno: of the first fault."""
+    """The results of a removal. names: of the session's entries; part: as in remove; errno: of the first fault."""
 
     def __init__(self, names: Tuple[str, ...] = (), part: Optional[Tuple[int, int]] = None) -> None:
         self.part = part
@@ -349,7 +344,7 @@ class _Account:
 
 
 class _Level:
-    """A directory that a walk is inside of. names: what of it is still to do; kept: something in it is left."""
+    """A directory that a walk is inside of. names: entries still to be done; kept: an entry in it is left."""
 
     def __init__(self, name: str, identity: Tuple[int, int], descriptor: int, names: List[str]) -> None:
         self.name = name
@@ -378,7 +373,7 @@ class _Walk:
         self.cut(0)
 
     def descriptor(self) -> int:
-        """Of the innermost directory, opened again from above if it was given up; raises _Lost if that fails."""
+        """The descriptor of the innermost directory, reopened from above if it was given up; _Lost if that fails."""
         if self.levels[-1].descriptor is None:
             for depth in range(2, len(self.levels)):
                 self._reopen(depth)
@@ -389,8 +384,8 @@ class _Walk:
     def enter(
         self, name: str, expected: Optional[os.stat_result] = None, names_in: Optional[_Listing] = None
     ) -> None:
-        """Enter a directory, if it is the expected one, to work on the names in it that names_in tells, or on all. On
-        _Left or OSError the walk stays as it is."""
+        """Enter a directory, if it is the expected one, to work on the names that names_in gives, or on all. On _Left
+        or OSError the walk stays as it is."""
         above = self.descriptor()
         status = expected or os.stat(name, dir_fd=above, follow_symlinks=False)
         descriptor = self._open(above, name, _identity(status))
@@ -428,18 +423,17 @@ class _Walk:
                 raise _Lost(depth, 'it was replaced while it was being removed')
 
     def leave(self) -> _Level:
-        """Go back up; the directory that was left."""
+        """Go back up; returns the directory that was left."""
         level = self.levels.pop()
         _close(level)
         return level
 
     def cut(self, depth: int) -> None:
-        """Go back up until `depth` levels are left."""
         while len(self.levels) > depth:
             self.leave()
 
     def path(self, name: str = '') -> str:
-        """Of an entry of the innermost directory, or of that itself, relative to the run directory."""
+        """The path of an entry of the innermost directory, or of that itself, relative to the run directory."""
         return '/'.join([level.name for level in self.levels[2:]] + ([name] if name else [])) or '.'
 
     def _open(self, above: int, name: str, identity: Tuple[int, int]) -> int:
@@ -503,12 +497,12 @@ def _files(walk: _Walk) -> Iterator[Tuple[str, os.stat_result]]:
 
 
 def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
-    """Over all that is below an entry of the innermost directory. What cannot be entered is an error."""
+    """The directories, files and sizes below an entry of the innermost directory. An unreadable one is an error."""
     count: Dict[str, int] = Counter()
     sizes: Dict[int, int] = Counter()
 
     def directories_in(descriptor: int) -> List[str]:
-        """Count what is in a directory; the names of the directories in it."""
+        """Count the entries of a directory; returns the names of the directories in it."""
         below = []
         count['directory_bytes'] += _allocated(os.fstat(descriptor))
         # By the name of the descriptor: os.scandir takes the number itself only since Python 3.7.
@@ -536,12 +530,11 @@ def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
 
 
 def _allocated(status: os.stat_result) -> int:
-    """Bytes on the device: stat(2) counts blocks of 512."""
     return 512 * status.st_blocks
 
 
 def _empty(walk: _Walk, account: _Account) -> None:
-    """Remove what the innermost directory's names say, and everything below it."""
+    """Remove the entries named by the innermost directory's level, and everything below them."""
     base = len(walk.levels)
     while len(walk.levels) > base or walk.levels[-1].names:
         level = walk.levels[-1]
@@ -598,7 +591,7 @@ def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:
 
 
 def _remove_marked(walk: _Walk, name: str, marker: Marker, marker_status: os.stat_result, account: _Account) -> None:
-    """The last step: the marker, put back if that fails, then the directory. One without a marker goes by rmdir."""
+    """The last step: the marker, put back if that fails, then the directory. Without a marker: rmdir."""
     descriptor, parent_descriptor = walk.descriptor(), walk.levels[0].descriptor
     assert parent_descriptor is not None
     walk.check()
@@ -625,7 +618,7 @@ def _remove_same(action: Callable[..., None], above: int, name: str, identity: T
 
 
 def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
-    """The marker of the run directory that the walk is in; _Left if there is none that belongs to it."""
+    """The marker of the run directory that the walk is in; _Left if none belongs to it."""
     directory = os.fstat(walk.descriptor())
     if directory.st_uid != os.geteuid():
         raise _Left(f'it belongs to {user_name(directory.st_uid)}, who can remove it')
@@ -643,7 +636,7 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
 
 
 def _not_yet_marked(session: str, status: os.stat_result) -> Marker:
-    """What stands for the marker where a job was killed between mkdir and its writing. Nothing in it can be ours."""
+    """Stands for the marker if a job was killed between mkdir and its writing. It matches no entry of ours."""
     uid = status.st_uid
     owner = Owner(session, uid, user_name(uid), 'a node that is not known', '', 0, 0, '', status.st_mtime)
     return Marker(FORMAT, 'a case that is not known', owner, status.st_dev, status.st_ino, 0, ())
@@ -690,7 +683,7 @@ def _fault(marker: Marker) -> Optional[str]:
 
 
 def _write_marker(descriptor: int, marker: Marker) -> Marker:
-    """Put the marker into the directory, which must have none; the marker with its own inode."""
+    """Put the marker into the directory, which must have none; returns the marker with its own inode."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     marker_descriptor = os.open(MARKER, flags, 0o600, dir_fd=descriptor)
     made = os.fstat(marker_descriptor)
@@ -707,7 +700,7 @@ def _write_marker(descriptor: int, marker: Marker) -> Marker:
 
 
 def _remove_made(action: Callable[..., None], above: int, name: str, identity: Tuple[int, int]) -> None:
-    """Undo what was made just now; what cannot be undone stays."""
+    """Undo a making; failures stay."""
     with contextlib.suppress(OSError, _Left):
         _remove_same(action, above, name, identity)
 
@@ -738,7 +731,7 @@ def _identity(status: os.stat_result) -> Tuple[int, int]:
 
 
 def _mount_of(descriptor: int) -> str:
-    """The mount that a descriptor lies on (proc(5), fdinfo); a bind mount has its own on the same device."""
+    """The mount of a descriptor (proc(5), fdinfo); a bind mount has its own on the same device."""
     try:
         with open(f'/proc/self/fdinfo/{descriptor}') as stream:
             return next((line for line in stream if line.startswith('mnt_id:')), '')
@@ -747,7 +740,7 @@ def _mount_of(descriptor: int) -> str:
 
 
 def _mount_points() -> List[str]:
-    """Where something is mounted (proc(5), mountinfo, field 5)."""
+    """The mount points of this host (proc(5), mountinfo, field 5)."""
     with open('/proc/self/mountinfo', 'rb') as stream:
         fields = [line.split()[4] for line in stream]
     return [os.fsdecode(re.sub(rb'\\([0-7]{3})', lambda match: bytes([int(match.group(1), 8)]), f)) for f in fields]
@@ -759,7 +752,6 @@ def _is_below(path: str, parent: str) -> bool:
 
 @contextlib.contextmanager
 def closed_after(descriptor: int) -> Iterator[int]:
-    """A descriptor that is open for as long as the body runs."""
     try:
         yield descriptor
     finally:
@@ -768,7 +760,7 @@ def closed_after(descriptor: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def explained(where: str) -> Iterator[None]:
-    """What fails inside is a RunDirectoryError about this path."""
+    """Turns faults inside into a RunDirectoryError about this path."""
     try:
         yield
     except (_Left, _Lost, OSError, ValueError) as error:

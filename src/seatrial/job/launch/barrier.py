@@ -32,7 +32,7 @@ AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that
 
 
 class Barrier:
-    """A barrier of so many tasks on so many nodes, while `with` lasts. reports: what tasks left, by their number."""
+    """A barrier of `tasks` tasks on `nodes` nodes, while `with` lasts. reports: of the tasks, by their number."""
 
     def __init__(self, tasks: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> None:
         self.reports: Dict[int, Any] = {}
@@ -72,7 +72,7 @@ class Barrier:
 
     @property
     def environment(self) -> Dict[str, str]:
-        """What the processes of the launch need to have in their environment; never in an argv, which all can see."""
+        """The environment that the launch's processes need; never in an argv, which all users can see."""
         return {VARIABLE: f'{self._name}:{self._port}:{self._token}'}
 
     def abort(self, why: str) -> None:
@@ -102,7 +102,7 @@ class Barrier:
             self._drop(guest)
 
     def _serve(self, timeout_s: float) -> bool:
-        """Answers what has come; whether anything came inside the timeout."""
+        """Answers messages that have come; True if there was one inside the timeout."""
         ready = self._selector.select(timeout_s)
         for key, _ in ready:
             if key.fileobj is self._listener:
@@ -214,7 +214,7 @@ class Barrier:
 
 
 class _Guest:
-    """One connection. rank: of its task, once it has shown the token. comes: to what, and whether to begin it."""
+    """One connection. rank: of its task, once it has shown the token. comes: its act, and whether to begin it."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(SEND_S)

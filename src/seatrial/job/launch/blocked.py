@@ -31,7 +31,7 @@ _AT_WORK = 'RTt'  # running, or stopped: neither waits for a file system (proc(5
 
 
 class Blocked:
-    """For how long a job was in single calls that took ANSWER_S or more; it and who watches it share this."""
+    """Seconds that a job spent in single calls of ANSWER_S or more; the job and its watcher share the value."""
 
     def __init__(self) -> None:
         self._page = mmap.mmap(-1, _SECONDS.size)
@@ -56,7 +56,7 @@ class LeftBehind(NamedTuple):
 
 
 def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Union[int, LeftBehind]:
-    """Carry the job out in a process of its own, which gets signals; its status, or LeftBehind after patience_s."""
+    """Run the job in a process of its own, which gets signals; its status, or LeftBehind after patience_s."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     over, ends = os.pipe()
     parent, pid = os.getpid(), os.fork()
@@ -83,7 +83,7 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
 
 
 def _carry_out(job: Callable[[], int], parent: int, ends: int) -> None:
-    """Never outlives the watching process. ends: closed first, for what was opened last may be on a dead server."""
+    """Ends with the watching process. ends: closed first, since descriptors opened last may lie on a dead server."""
     status = 70
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -101,7 +101,7 @@ def _carry_out(job: Callable[[], int], parent: int, ends: int) -> None:
 
 
 def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional[LeftBehind]:
-    """None once the process has ended, which closes its end of the pipe; or that one call has taken it too long."""
+    """None once the process has ended, which closes its end of the pipe; LeftBehind if a call takes too long."""
     seen, at, still_s = _wakes(pid), time.monotonic(), 0.0
     while not select.select([over], [], [], SAMPLE_S)[0]:
         now, last = time.monotonic(), at
@@ -118,7 +118,7 @@ def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional
 
 
 def _status(pid: int) -> Optional[int]:
-    """Of a process that ends; None if it does not: its directories are closed, and one may lie on a dead server."""
+    """The status of a process that ends; None if it hangs: its directories may lie on a dead server."""
     until = time.monotonic() + ANSWER_S
     while time.monotonic() < until:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -129,7 +129,7 @@ def _status(pid: int) -> Optional[int]:
 
 
 def _wakes(pid: int) -> Optional[int]:
-    """How often the main thread has come to wait, as between launches; None where it does not, or is unknown."""
+    """Number of times the main thread has come to wait, as between launches; None where unknown or not waiting."""
     try:
         with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii', errors='replace') as stream:
             told = dict(line.rstrip('\n').split(':', 1) for line in stream)
@@ -141,7 +141,7 @@ def _wakes(pid: int) -> Optional[int]:
 
 
 class Stalled(NamedTuple):
-    """How long it did not answer (seconds), 0.0 where it did at once; and whether it answers now."""
+    """Seconds without an answer, 0.0 if it came at once; and whether it answers now."""
 
     seconds: float
     answers: bool

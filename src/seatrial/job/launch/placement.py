@@ -1,4 +1,4 @@
-"""Where a launcher puts the tasks, proved by a launch that does no I/O, before one that does (rules T11, P17); also
+"""Proves where a launcher puts the tasks, by a launch without I/O, before one that does any (rules T11, P17); also
 which nodes the allocation has, whether it shares them, and which of the partition it was not given."""
 
 import glob
@@ -21,7 +21,7 @@ from seatrial.rules.places import short
 from seatrial.workload.words import LISTED, by_key, counted
 
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
-"""A launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
+"""For a launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
 
 MARK = 'seatrial-task'
 MAX_COMPLAINT = 200  # characters of what a launcher said
@@ -30,14 +30,14 @@ UNKNOWN = 'unknown'
 
 
 def main(arguments: List[str]) -> int:
-    """One task: say which rank it is, and on which host."""
+    """A task that prints its rank and its host."""
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), '?')
     print(f'{MARK} {rank} {platform.node()}', flush=True)
     return 0
 
 
 def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
-    """How the launcher fails to place the tasks of a point, as a clause, or None. Each geometry is tried once."""
+    """A clause that says how the launcher misplaces the tasks of a point, or None. Each geometry is tried once."""
     tried: Dict[Tuple[int, ...], Point] = {}
     for point in points:
         geometry = (point.nodes, point.tasks, point.tasks_per_node)
@@ -54,7 +54,7 @@ def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
 def said_by_tasks(
     launcher: Launcher, point: Point, argv: Tuple[str, ...], work_s: float = 0.0, nodes: Tuple[str, ...] = ()
 ) -> Tuple[str, Optional[str]]:
-    """What each task prints of this program, which may take work_s; and why not, or None. nodes: by name."""
+    """Each task's output of this program, which may take work_s; and the fault, or None. nodes: by name."""
     started = launch_argv(launcher, point, argv, nodes)
     deadline = DEADLINE_S + DEADLINE_PER_TASK_S * point.tasks + work_s
     answer = ask(started, deadline)
@@ -73,7 +73,7 @@ def said_by_tasks(
 def said_by_nodes(
     launcher: Launcher, nodes: int, mark: str, argv: Tuple[str, ...], work_s: float, named: Tuple[str, ...] = ()
 ) -> Tuple[Dict[str, str], Optional[str]]:
-    """What one task on each node prints behind the mark, by host; and what is wrong, silence included, or None."""
+    """The output of one task on each node behind the mark, by host; and the fault, silence included, or None."""
     point = Point('', (), nodes=nodes, tasks=nodes, tasks_per_node=1)
     said, fault = said_by_tasks(launcher, point, argv, work_s, named)
     lines = (line.split(None, 2) for line in said.splitlines() if line.startswith(mark))
@@ -85,8 +85,8 @@ def said_by_nodes(
 
 
 def bound(places: Sequence[RankPlace], tasks: int) -> Tuple[BoundTasks, ...]:
-    """Where the tasks of a launch ran, by what its processes have said, each of which makes as many of the tasks;
-    nothing where one has not said it."""
+    """The cores of a launch's tasks by the reports of its processes, each with as many tasks; empty if one is
+    missing."""
     if not all(each.cores for each in places):
         return ()
     of_nodes = by_key((short(each.host), each.cores) for each in places for _ in range(tasks // len(places)))
@@ -117,7 +117,7 @@ def allocated(environment: Mapping[str, str] = os.environ) -> Tuple[str, ...]:
 
 
 def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.environ) -> Tuple[NotTested, ...]:
-    """The partition's other nodes, with state and reason; one row that says so where Slurm is silent for ANSWER_S."""
+    """The partition's other nodes, with state and reason; one row that says so if Slurm is silent for ANSWER_S."""
     partition = environment.get('SLURM_JOB_PARTITION', '')
     if not partition:
         return ()

@@ -26,23 +26,19 @@ WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
 GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
 ASKED_TOO_S = 2.0  # after a process was ended by a signal, in which it reaches this one too
 MAX_STREAM = 8 << 20  # bytes of a stream that are read: its two ends
-ENVIRONMENT = {'LC_ALL': 'C'}
-"""Of a launch, beyond what the runner itself has; and the barrier's, which is another one in each launch."""
+ENVIRONMENT = {'LC_ALL': 'C'}  # of every launch, beyond the runner's own and the barrier's
 
 RUSAGE_BLOCK = 512  # getrusage(2): ru_inblock counts blocks of 512 B on Linux
 
 
 class LaunchGivenUp(Exception):
-    """The launch did not end inside its limit, or a stop was requested; says which, and what became of it."""
+    """A launch did not end inside its limit, or a stop was requested; the message says which, and its outcome."""
 
 
 class Finished(NamedTuple):
-    """What a launch left, the bytes that the block layer fetched for its processes, and where each of these ran; no
-    place where not all have said so."""
-
     outcome: Outcome
-    read_bytes: int
-    places: Tuple[RankPlace, ...] = ()
+    read_bytes: int  # fetched by the block layer for its processes
+    places: Tuple[RankPlace, ...] = ()  # of its processes; empty where not all have reported one
 
 
 def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
@@ -69,8 +65,8 @@ class Processes(NamedTuple):
 def processes_of(
     command: Command, launcher: Launcher, point: Point, raw: str, nodes: Tuple[str, ...] = ()
 ) -> Processes:
-    """How a command is started: here, under the site's launcher, or one process a task on the point's nodes, together
-    and with their times. `raw` as in carry_out. nodes: by their names, where it is to run on these and no others."""
+    """A command's processes: here, under the site's launcher, or one a task on the point's nodes, together and with
+    their times. `raw` as in carry_out. nodes: by name, if it is to run on these and no others."""
     if command.scope == 'mpi':
         argv = launch_argv(launcher, point, command.argvs[0], nodes)
         return Processes([argv], command.inputs, words=len(command.argvs[0]))
@@ -101,11 +97,9 @@ def carry_out(
     command: Command, processes: Processes, raw: str, directory: int, limit_s: float, stopping: Callable[[], bool]
 ) -> Finished:
     """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now. Streams go
-    to raw + '.out' and '.err' (with the rank).
-
-    Raises RunDirectoryError if the directory answers with an error, and LaunchGivenUp after limit_s seconds or when
-    `stopping` says so: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
-    """
+    to raw + '.out' and '.err' (with the rank). Raises RunDirectoryError if the directory answers with an error, and
+    LaunchGivenUp after limit_s seconds or when `stopping` says so: SIGTERM first, SIGKILL after GRACE_S, and a
+    process that survives is left and named."""
     for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
@@ -137,7 +131,7 @@ def carry_out(
 
 
 def left_by_mpi(command: Command, raw: str, lived_s: float) -> Outcome:
-    """What one launch of MPI has left that was given up, as if it had ended well."""
+    """The output of an MPI launch that was given up, as if it had ended well."""
     stdouts, places = places_said((_stream(f'{raw}.out') or '',))
     process = ProcessTime(socket.gethostname(), 0.0, lived_s, 0)
     outputs = tuple(_text(path) for path in command.outputs)
@@ -145,7 +139,7 @@ def left_by_mpi(command: Command, raw: str, lived_s: float) -> Outcome:
 
 
 def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:
-    """The outcome of ranks that a launcher has started; when each ran as far as it said, else as the launcher did."""
+    """The outcome of ranks that a launcher has started; their times as they report them, else the launcher's."""
     launcher = outcome.processes[0]
     said = ran(reports)
     first = min((each.called_s - each.uncertainty_s for each in said.values()), default=0.0)
@@ -214,7 +208,7 @@ def _run(
 
 
 def _asked_to_end(running: '_Running', stopping: Callable[[], bool]) -> bool:
-    """Whether a signal that ended a process asks this job for its end too: scancel sends it to each in turn."""
+    """True if the signal that ended a process also asks this job to end: scancel sends it to each in turn."""
     until = time.monotonic() + ASKED_TOO_S
     if not any(each.status in (-signal.SIGTERM, -signal.SIGINT) for each in running.ended.values()):
         return False
@@ -299,7 +293,7 @@ def _signal_groups(running: _Running, number: int) -> None:
 
 
 def _wait_for_all(running: _Running) -> List[int]:
-    """Wait until the processes and those that they started in `place` are gone; after GRACE_S, those that are not."""
+    """Wait until the processes and their children in `place` are gone; returns those that survive GRACE_S."""
     deadline = time.monotonic() + GRACE_S
     while True:
         left = {process.pid for rank, process in enumerate(running.processes) if rank not in running.ended}
@@ -312,7 +306,7 @@ def _wait_for_all(running: _Running) -> List[int]:
 
 
 def still_working(target: str) -> Optional[str]:
-    """Which of this user's processes works in a run directory below the target, as a sentence, or None."""
+    """A sentence that names a process of this user in a run directory below the target, or None."""
     target = os.path.realpath(target)
     for pid, place in _places():
         if place.startswith(os.path.join(target, rundir.PREFIX)):
@@ -352,7 +346,7 @@ def _kill_all(pids: List[int]) -> None:
 
 
 def _text(path: str) -> Optional[str]:
-    """What an engine has written in full, for its own file is no use otherwise."""
+    """The text of a file, all of it, for an engine's own file is no use otherwise; None without the file."""
     try:
         with open(path, encoding='utf-8', errors='replace') as stream:
             return stream.read()
@@ -361,7 +355,7 @@ def _text(path: str) -> Optional[str]:
 
 
 def _stream(path: str) -> Optional[str]:
-    """What a process has printed, of more than MAX_STREAM bytes the beginning and the end; all is in the file."""
+    """A process's output; of more than MAX_STREAM bytes the beginning and the end; the file has all of it."""
     try:
         with open(path, 'rb') as stream:
             size = os.fstat(stream.fileno()).st_size

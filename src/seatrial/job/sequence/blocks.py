@@ -1,4 +1,4 @@
-"""What the plan asks for: randomised blocks of repetitions, until the stopping rule is content with every point."""
+"""The plan's measurements: randomised blocks of repetitions, until the stopping rule is content with every point."""
 
 import itertools
 from typing import Dict, List, Optional, Tuple
@@ -19,7 +19,7 @@ from seatrial.workload.registry import kept, metrics_at, metrics_of, phase_of, r
 
 
 def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
-    """Measure all points, anew with a larger share where a launch was too short; `stopped` gets why each ended."""
+    """Measure all points, anew with a larger share if a launch was too short; `stopped` gets each point's reason."""
     trial.setup.run.make(DATA)
     current: Optional[Sized] = first
     while current is not None:
@@ -30,7 +30,7 @@ def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
 
 
 def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: Dict[str, str]) -> Optional[Sized]:
-    """Every point that is not done once in random order, until all are; the next size if this one is too small."""
+    """Unfinished points once each in random order, until all are done; the next size if this is too small."""
     plan = trial.plan
     stopped.clear()
     prepared = prepare(trial, points)
@@ -68,11 +68,9 @@ Figures = Dict[str, List[Optional[float]]]
 
 
 def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figures) -> Tuple[str, float]:
-    """One repetition of a point: why it is done, if it is, and the seconds of its shortest timed region.
-
-    What is not valid takes nothing with it: others of the point are measured on. A launch that changes files and was
-    not valid otherwise than by its length leaves them unknown, so that no phase after it is launched any more.
-    """
+    """One repetition of a point: the reason why it is done, if it is, and the seconds of its shortest timed region.
+    An invalid launch spoils no other: the rest of the point is measured on. If one that changes files was invalid
+    otherwise than by its length, their state is unknown, and no later phase is launched."""
     shortest = float('inf')
     for phase in _phases_left(point, values):
         sample = take(trial, 'measured', Launch(phase, point), block, block, current)
@@ -99,7 +97,7 @@ def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figu
 
 
 def _phases_left(point: Point, values: Figures) -> List[str]:
-    """Those that still have a figure to give, and those before them that make or change the files."""
+    """The phases that still have a figure to give, and those before them that make or change the files."""
     wanted = [any(None not in values[each.name] for each in metrics_of(point, phase)) for phase in point.phases]
     last = max((place for place, own in enumerate(wanted) if own), default=-1)
     return [

@@ -1,4 +1,4 @@
-"""What every node of a launch is asked, by one task on each: to forget the files before it reads them, and what its
+"""One task on each node of a launch has the node forget the files before it reads them, and reads what its
 client has fetched. Else IOR read one whole file on two nodes at 971, 19,820 and 18,348 MiB/s."""
 
 import json
@@ -37,7 +37,7 @@ def main(arguments: List[str]) -> int:
 
 
 def clients(plan: TrialPlan, directory: str, forget: bool, named: Tuple[str, ...] = ()) -> Clients:
-    """Ask the nodes: these, or all of the case. forget: the files of a directory."""
+    """Has these nodes answer, or all of the case. forget: the files of a directory."""
     nodes = len(named) or plan.case.nodes
     order = (EMPTY if plan.target.drop_caches else FORGET) if forget else KEEP
     argv = module_argv(sys.executable, __name__, (plan.target.type, directory, order))
@@ -52,7 +52,7 @@ def clients(plan: TrialPlan, directory: str, forget: bool, named: Tuple[str, ...
 
 
 def _forget(type_: str, directory: str, may_empty: bool) -> Optional[str]:
-    """What went wrong, or None. What a user may do comes first; emptying the node's caches helps where it failed."""
+    """Returns the fault, or None. A user's own means come first, then emptying the node's caches."""
     driver, fault = by_type(type_), None
     try:
         with os.scandir(directory) as entries:

@@ -1,4 +1,4 @@
-"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before, while
+"""The second measurement of an isolation sweep: suspects are measured again, beside others than before, while
 time is left. It can have been chance, or its neighbours' doing. Only what is slow again beside others is named."""
 
 import random
@@ -23,14 +23,14 @@ SLOWER = 4  # times as long as those of its equals: launches of what is slow, fo
 
 
 class Again(NamedTuple):
-    """What is measured again. nodes: in the order that Point.first_node counts in, some perhaps twice."""
+    """The second measurement. nodes: in the order that Point.first_node counts in, some perhaps twice."""
 
     nodes: Tuple[str, ...]
     points: Tuple[Point, ...]
 
 
 def measure_again(trial: Trial) -> None:
-    """What seems slow once more, beside others, as often as those."""
+    """Measure the suspects once more, beside others, as often as those."""
     plan = trial.plan
     records = records_in(plan.records)
     by_metric = places.suspected(plan, records)
@@ -61,7 +61,7 @@ def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, r
 
 
 def _repeat_again(trial: Trial, point: Point, repetition: int, current: Sized) -> float:
-    """The seconds of the shortest timed region; of those that no size would help they do not count."""
+    """Seconds of the shortest timed region, without regions that no size would lengthen."""
     prepare(trial, [point])
     shortest = float('inf')
     for phase in point.phases:
@@ -81,7 +81,7 @@ def measured_again(
     kinds: Mapping[str, str] = NO_KINDS,
 ) -> Again:
     """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
-    nodes: of the allocation, unchanged for targets. kinds: of targets by name, where there are several."""
+    nodes: of the allocation, unchanged for targets. kinds: of targets by name, if there are several."""
     if plan.axis.equals == 'node':
         return _groups(plan, suspects, nodes, rng)
     chosen = set(suspects)
@@ -94,19 +94,19 @@ def measured_again(
 
 
 def repetitions(plan: TrialPlan) -> int:
-    """How often, suspects and controls alike: as few as a verdict is made of."""
+    """Repetitions, of suspects and controls alike: as few as a verdict needs."""
     return plan.stopping.minimum + plan.stopping.extra
 
 
 def needed(equals: str, points: int) -> Tuple[int, int]:
-    """Launches in whose time a repetition is made, one place being SLOWER: of the sweep, and of what is repeated."""
+    """A repetition's time in launches, if one place is SLOWER: of the sweep, and of the second measurement."""
     if equals == 'node':  # a slow node holds up its group and all nodes; its new group and two of controls follow
         return points - 2 + 2 * SLOWER, 2 + SLOWER
     return points - 1 + SLOWER, min(points - 1, CONTROLS) + SLOWER
 
 
 def kept_share(plan: TrialPlan) -> float:
-    """Of the time budget, for measuring again what seems slow; 0 where nothing is compared with its equals."""
+    """The share of the time budget kept to measure suspects again; 0 where nothing is compared with its equals."""
     if not plan.axis.equals:
         return 0.0
     once, again = needed(plan.axis.equals, len(plan.points))
@@ -135,7 +135,7 @@ def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random)
 
 
 def _taken(spare: List[str], healthy: Sequence[str], count: int) -> List[str]:
-    """So many of the spare ones, which are then spare no more; where they do not suffice, others once again."""
+    """Takes `count` of the spare nodes from the list; if there are too few, others are used once again."""
     own = spare[:count]
     del spare[:count]
     more = [node for node in healthy if node not in own]

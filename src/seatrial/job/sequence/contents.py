@@ -1,4 +1,4 @@
-"""What lies in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
+"""The data in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
 
 import contextlib
 import ctypes
@@ -17,9 +17,9 @@ CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
 def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> Contents:
-    """Of regular files below the directory, by name with their size: blocks at random places of equal parts, read
-    past the cache where that can be. Before, the files are synced twice: where the first sync takes longer and writes
-    back, the writer's own was none. Raises OSError. allocated: whether stat(2)'s blocks tell what was written."""
+    """Blocks at random places of equal parts of these regular files (by name, with their size), read past the cache
+    where possible. Before, the files are synced twice: if the first sync takes longer and writes back, the writer had
+    not synced. Raises OSError. allocated: stat(2)'s blocks show what was written."""
     rng = random.SystemRandom()
     written = sorted(name for name, size in sizes.items() if size)
     chosen = rng.sample(written, min(MAX_FILES, len(written)))
@@ -53,7 +53,7 @@ class _CacheStat(ctypes.Structure):
 
 
 def _dirty_bytes(descriptors: Collection[int]) -> Optional[int]:
-    """What this node has yet to write back of these files, by cachestat(2) of Linux 6.5; None: not known."""
+    """Bytes of these files that this node has yet to write back, by cachestat(2) of Linux 6.5; None: unknown."""
     pages = 0
     for descriptor in descriptors:
         seen = _CacheStat()

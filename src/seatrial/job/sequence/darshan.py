@@ -1,4 +1,4 @@
-"""A launch under Darshan, which sees what an engine really does (rule P15); its figures never count (3.4)."""
+"""A launch under Darshan, which records the I/O that an engine issues (rule P15); its figures never count (3.4)."""
 
 import glob
 import json
@@ -15,11 +15,11 @@ FOLDER = '.darshan'
 PLACE = 'place.json'
 DAY_S = 24 * 3600
 LOG_FOLDERS = ('DARSHAN_LOGPATH', 'DARSHAN_LOGDIR', 'DARSHAN_LOG_DIR_PATH')
-"""By which a Darshan may be built to learn where its logs go: the last ones by --with-log-path-by-env."""
+"""Variables by which a Darshan may find the folder of its logs; the last two by --with-log-path-by-env."""
 
 
 class Left(NamedTuple):
-    """What a launch under Darshan left. directory: of the data, as its tasks saw it; links: in it, by name."""
+    """The remains of a launch under Darshan. directory: of the data, as its tasks saw it; links: in it, by name."""
 
     directory: str
     links: Dict[str, str]
@@ -27,15 +27,14 @@ class Left(NamedTuple):
 
 
 def traced_point(plan: TrialPlan, points: Sequence[Point]) -> Optional[Point]:
-    """Where the Darshan run is made: most tasks and, of these, most transfers. None where the site has no Darshan, or
-    its log would not show what the workload means."""
+    """The point with most tasks and, of these, most transfers; None without Darshan or a log of use."""
     if not plan.darshan or not kind_of(plan.kind).by_darshan:
         return None
     return max(points, key=lambda point: (point.tasks, point.data.transfers))
 
 
 def under_darshan(command: Command, library: str, raw: str, directory: str) -> Command:
-    """The command with Darshan loaded into the engine alone; logs, and where links lead, go to raw + '.darshan'."""
+    """The command with Darshan loaded into the engine alone; logs and link targets go to raw + '.darshan'."""
     folder = raw + FOLDER
     for moment in (time.time(), time.time() + DAY_S):  # a Darshan with a folder a day does not make them
         day = time.localtime(moment)
@@ -51,7 +50,7 @@ def under_darshan(command: Command, library: str, raw: str, directory: str) -> C
 
 
 def left_by(raw: str) -> Optional[Left]:
-    """What the launch with this prefix of raw output left; None if it was not made under Darshan."""
+    """The remains of the launch with this prefix of raw output; None if it was not made under Darshan."""
     folder = raw + FOLDER
     try:
         with open(os.path.join(folder, PLACE), encoding='utf-8') as stream:
@@ -63,8 +62,8 @@ def left_by(raw: str) -> Optional[Left]:
 
 
 def _settings(scope: str, library: str, folder: str) -> List[str]:
-    """Of an MPI program one log, of any other one for each of its processes. No path is excluded: the target's own
-    could be among those that Darshan leaves out by itself, such as /var and /opt."""
+    """Settings for one log of an MPI program, or one for each process of any other. No path is excluded: the target's
+    own could be among those that Darshan excludes by itself, such as /var and /opt."""
     loaded = ':'.join([library, *filter(None, [os.environ.get('LD_PRELOAD')])])
     settings = [f'LD_PRELOAD={loaded}', 'DARSHAN_EXCLUDE_DIRS=none']
     if scope == 'mpi':

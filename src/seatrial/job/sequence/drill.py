@@ -19,12 +19,11 @@ from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
 DRILL = 'drill'
-LAUNCH_S = 5.0
-"""Seconds that a launch is to last as fast as the case was: enough to tell targets apart, and many fit a budget."""
+LAUNCH_S = 5.0  # seconds of a launch as fast as the case was: long enough to compare, and many fit a budget
 
 
 class DrillBegun(NamedTuple):
-    """What a drill-down starts from. numbers: of each target that takes new files, by its name."""
+    """The start of a drill-down. numbers: of each target that takes new files, by its name."""
 
     plan: TrialPlan
     driver: Driver
@@ -39,11 +38,11 @@ class DrillBegun(NamedTuple):
 MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'
 
 Measure = Callable[[Point, int], Optional[float]]
-"""Given a point and the number of the repetition, the figure of the metric that is too low; None if not valid."""
+"""From a point and a repetition's number the figure of the metric that is too low; None if not valid."""
 
 
 def drill_down(trial: Trial) -> None:
-    """Where a figure is surely below its bound: which targets make it so."""
+    """If a figure is surely below its bound, search for the targets that make it so."""
     plan, records = trial.plan, records_in(trial.plan.records)
     search = begun(plan, records, trial.setup.driver)
     if search is None or records.sized is None:
@@ -63,7 +62,7 @@ def drill_down(trial: Trial) -> None:
 
 
 def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBegun]:
-    """What there is to be searched for and among, or None: all may meet its bound, or there is nothing to compare."""
+    """The slow point and its targets, or None: all may meet their bounds, or there is nothing to compare."""
     kind = kind_of(plan.kind)
     if not plan.floors or plan.axis.named or not kind.moves_data:
         return None
@@ -130,7 +129,7 @@ def _round(
     left_s: Callable[[], float],
     rng: random.Random,
 ) -> Optional[Dict[str, List[float]]]:
-    """The figures of each group, interleaved in random order; None where the time does not suffice for all."""
+    """The figures of each group, interleaved in random order; None if there is not enough time for all."""
     figures: Dict[str, List[float]] = {each.label: [] for each in asked}
     began_with = left_s()
     for repetition in range(REPETITIONS):
@@ -155,6 +154,6 @@ def _pinned(begun: DrillBegun, group: Group, number: int) -> Point:
 
 
 def _share(plan: TrialPlan, highest: int, rate: float) -> int:
-    """Of each task: as much as it moves in LAUNCH_S at this rate (B/s), in whole granules; 0 where none fits."""
+    """The share of each task: bytes moved in LAUNCH_S at this rate (B/s), in whole granules; 0 where none fits."""
     granule = plan.sizing.granule
     return min(highest, max(granule, int(rate * LAUNCH_S))) // granule * granule

@@ -1,4 +1,4 @@
-"""What the node itself sees of a launch: before it, that all is ready; after it, the evidence for the rules."""
+"""The node's own evidence of a launch: before it, that all is ready; after it, the facts for the rules."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ from seatrial.workload.registry import exact_bytes, kind_of, phases_of
 
 
 class Setup(NamedTuple):
-    """Where launches take place, and with what. counted: whether the kernel counts reads from storage here."""
+    """The environment of launches. counted: the kernel counts reads from storage here."""
 
     plan: TrialPlan
     engine: Engine
@@ -39,7 +39,7 @@ class Setup(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known."""
+    """The findings of a launch, the state of the cache, and bytes that the block layer fetched for it, if known."""
 
     findings: Tuple[Finding, ...]
     cache: str
@@ -48,7 +48,7 @@ class Seen(NamedTuple):
 
 
 class Evidence:
-    """What is taken before and after a launch. nodes: that it is to run on, where they are named."""
+    """Evidence before and after a launch. nodes: that it is to run on, where they are named."""
 
     def __init__(self, setup: Setup, launch: Launch, directory: str, nodes: Tuple[str, ...] = ()) -> None:
         self._setup, self._directory, self._nodes = setup, directory, nodes
@@ -65,7 +65,7 @@ class Evidence:
         self._sent: Optional[int] = None
 
     def make_ready(self, command: Command) -> None:
-        """Make the directories that the engine wants, and caches cold. EngineError if it must not be launched."""
+        """Make the engine's directories, and caches cold. EngineError if it must not be launched."""
         self._command = command
         with closed_after(self._setup.run.open(self._directory)) as where, explained(self._path):
             for name in command.directories:
@@ -88,7 +88,7 @@ class Evidence:
         beside_s: float = 0.0,
         bound: Tuple[BoundTasks, ...] = (),
     ) -> Seen:
-        """What the rules say now that it has ended. read_bytes: that the block layer fetched for its processes."""
+        """The findings now that it has ended. read_bytes: that the block layer fetched for its processes."""
         setup = self._setup
         found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
@@ -141,12 +141,11 @@ class Evidence:
         return findings(WRITTEN, written)
 
     def _exchanged(self) -> Exchanged:
-        """The counters of the client of this node, where it has any."""
         return self._setup.driver.exchanged(self._setup.plan.target.path)
 
     def _check_files(self) -> None:
-        """Nothing is read that is not there in full: fio unlinks a file that is too short. Nothing is written where
-        files are: to write over them is another thing than to make them."""
+        """A read needs its files in full: fio unlinks a file that is too short. A write needs their absence: writing
+        over files is another operation than making them."""
         self._before = self._setup.run.file_list(self._directory)
         fault = None
         if self._phase.needs:
@@ -201,8 +200,8 @@ class Evidence:
         return None if after is None or after < self._fetched else after - self._fetched
 
     def _may_count(self) -> bool:
-        """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only
-        the last phase that asks, and those after it; what is prepared for several points is counted by none."""
+        """Counting reads directories. If a later launch needs them unread by this node, a count follows only the last
+        phase that asks, and those after it; files prepared for several points are never counted."""
         prepared = self._kind.preparations(self._setup.plan.points)
         if prepared:
             return len(prepared) == 1 and self._phase.name == prepared[0].phase
@@ -211,12 +210,12 @@ class Evidence:
         return self._known_anyway() or not asking or phases.index(self._phase.name) >= asking[-1]
 
     def _known_anyway(self) -> bool:
-        """Whether this node knows the entries already, or will forget them before it asks."""
+        """True if this node knows the entries already, or will forget them before it asks."""
         return self._point.nodes == 1 or self._setup.cold
 
 
 def _read_own(measurement: Measurement, point: Point) -> str:
-    """Where a task read what its own node had written, because they do not fill node after node; or empty."""
+    """A sentence if a task read the data of its own node, as the tasks do not fill node after node; or empty."""
     hosts = {task.rank: short(task.host) for task in measurement.tasks}
     for rank, host in sorted(hosts.items()):
         if host and hosts.get(writer_of(point, rank)) == host:

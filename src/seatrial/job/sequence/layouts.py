@@ -34,7 +34,7 @@ def without_closed(plan: TrialPlan, driver: Driver) -> TrialPlan:
 
 
 class Layouts:
-    """Which directory of a run has which layout. A directory that has been emptied keeps its own."""
+    """The layout of each directory of a run. A directory that has been emptied keeps its own."""
 
     def __init__(self, plan: TrialPlan, driver: Driver, run: RunDirectory) -> None:
         self._plan, self._driver, self._run = plan, driver, run
@@ -49,8 +49,8 @@ class Layouts:
         return self._plan.target.layout if point.layout is None else point.layout
 
     def give(self, directory: str, point: Point) -> None:
-        """Give the directory what the point asks for, unless it has it. One that has another layout is made anew, or
-        some of that would stay. Raises EngineError (P5a, or P5b of a target that cannot be tested) if the file system
+        """Give the directory the layout of the point, unless it has it. One with another layout is made anew, or some
+        of that would stay. Raises EngineError (P5a, or P5b of a target that cannot be tested) if the file system
         refuses, RunDirectoryError if files lie in it."""
         wanted = self.wanted(point)
         closed = self._why_closed(point)
@@ -80,7 +80,7 @@ class Layouts:
             raise self._refused(point, wanted, fault)
 
     def findings(self, directory: str, launch: Launch) -> List[Finding]:
-        """What differs on files that the launch has made (P5a), and fewer targets than all (P5c)."""
+        """Differences on files that the launch has made (P5a), and fewer targets than all (P5c)."""
         wanted = self.wanted(launch.point)
         if wanted.is_default:
             return []
@@ -98,7 +98,7 @@ class Layouts:
         return EngineError('P5a', f"the layout '{wanted.name}' could not be set: {fault}")
 
     def _to_prove(self, directory: str, wanted: Layout, launch: Launch) -> Sequence[str]:
-        """Of what was written some files; of what was created in great numbers one, so that no other gets cached."""
+        """A few of the written files; of files created in great numbers one, so that no other gets cached."""
         kind = kind_of(launch.point.kind)
         if not kind.phase(launch.phase).makes:
             return ()
@@ -114,7 +114,7 @@ class Layouts:
         return [os.path.join(self._run.path_of(directory), name) for name in chosen]
 
     def _other_than_before(self, wanted: Layout, granted: Granted) -> Optional[str]:
-        """Whether the file has other targets than the one before: else the figures are of several layouts."""
+        """A sentence if the file has other targets than the one before: else the figures are of several layouts."""
         before = self._granted.setdefault(wanted.canonical, granted)
         if before.everywhere and granted.everywhere:  # how its components share the targets is the servers' choice
             self._granted[wanted.canonical] = max(before, granted)
@@ -123,7 +123,7 @@ class Layouts:
         return None if before == granted else said
 
     def _try(self, directory: str, point: Point, wanted: Layout) -> None:
-        """Make a file on the target, once, and remove it. A directory can be given one that is retired on its MDS."""
+        """Make a file on the target, once, and remove it: a directory can be given one that is retired on its MDS."""
         if not self._of_targets or not wanted.places_file or wanted.canonical in self._tried:
             return
         where = self._run.path_of(directory)
@@ -134,7 +134,7 @@ class Layouts:
         self._tried.add(wanted.canonical)
 
     def _why_closed(self, point: Point) -> str:
-        """Why the target of this point takes no new files, which is checked once; empty where it does."""
+        """Why the target of this point takes no new files, which is checked once; empty if it takes them."""
         if not self._of_targets or point.layout is None:
             return ''
         if self._targets is None:

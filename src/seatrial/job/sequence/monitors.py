@@ -1,4 +1,4 @@
-"""Monitors: what the disks and the network of each server do every second of a case, by one connection to each. As
+"""Monitors: the load of the disks and the network of each server every second of a case, by a connection to each. As
 all telemetry they decide nothing: a server that does not answer is a gap, and is asked anew after a pause. The site
 says how one is reached (`monitors` in trial.yaml); there runs LOOP: three files of /proc a second, far below a
 hundredth of a core, until its next write fails."""
@@ -18,7 +18,7 @@ from seatrial.model.telemetry import ServerGap, ServerLook
 LOOP = 'while cat /proc/uptime /proc/diskstats /proc/net/dev; do sleep 1; done'
 SECTOR = 512  # bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)
 STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
-"""So long after the beginning a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
+"""Up to each age (s) a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
 
 RETRY_S, MAX_RETRY_S = 2.0, 60.0  # after the end of a connection: the first pause, which doubles while none lasts
 ENDED_S = 3.0
@@ -31,7 +31,7 @@ _NOT_A_CARD = re.compile(r'(lo|bond|team|br|docker|veth|virbr|tun|tap|dummy|ifb|
 
 
 class Counters(NamedTuple):
-    """What a server has counted in the uptime_s since it was booted. ticks: busy ms of a disk, by its name."""
+    """The counters of a server, uptime_s after its boot. ticks: busy ms of a disk, by its name."""
 
     uptime_s: float
     ticks: Dict[str, int]
@@ -45,7 +45,7 @@ class Counters(NamedTuple):
 
 
 def counters_of(lines: Sequence[str]) -> Optional[Counters]:
-    """One round of LOOP, after which another has begun: then it is whole. None where a line of it is damaged."""
+    """One round of LOOP, whole once another round has begun. None if one of its lines is damaged."""
     uptime = _UPTIME.match(lines[0].strip()) if lines else None
     if uptime is None:
         return None
@@ -72,7 +72,7 @@ def counters_of(lines: Sequence[str]) -> Optional[Counters]:
 
 
 class _Summed:
-    """What is said of a server: a line for each second, later for each step of STEPS."""
+    """The summary of a server: a line for each second, later for each step of STEPS."""
 
     def __init__(self, server: str, write: Callable[[Any], None]) -> None:
         self._server, self._write = server, write
@@ -100,7 +100,7 @@ class _Summed:
             self.end()
 
     def end(self) -> None:
-        """Writes what there is since the last line."""
+        """Write the counters since the last line."""
         first, last = self._first, self._last
         if first is None or last is None or not self._samples:
             return
@@ -131,7 +131,7 @@ class _Connection:
             self._kill()
 
     def join(self) -> bool:
-        """Waits for the thread; whether it has ended."""
+        """Wait for the thread; returns whether it has ended."""
         if self._thread.ident is not None:
             self._thread.join(ENDED_S)
         return not self._thread.is_alive()
@@ -149,7 +149,7 @@ class _Connection:
             self._stopped.wait(pause_s)
 
     def _listen(self, summed: _Summed) -> str:
-        """Reads until the connection ends; returns why it did."""
+        """Read until the connection ends; returns the reason."""
         with self._lock:
             if self._stopped.is_set():
                 return ''
@@ -196,7 +196,7 @@ class Monitoring:
         self._connections = [_Connection(each, write) for each in monitors]
 
     def stop(self) -> bool:
-        """Ends all connections; whether nothing is written any more."""
+        """End all connections; returns whether all writing has ended."""
         for each in self._connections:
             each.stop()
         ended = [each.join() for each in self._connections]  # each is waited for

@@ -26,7 +26,7 @@ def reserved_s(plan: TrialPlan) -> float:
 
 
 def prove(trial: Trial) -> None:
-    """Write and compare; where the data differ, they are kept. Raises as sampling.take does."""
+    """Write and compare; data that differ are kept. Raises as sampling.take does."""
     plan, records = trial.plan, records_in(trial.plan.records)
     if not kind_of(plan.kind).moves_data or records.sized is None:
         return
@@ -49,7 +49,7 @@ def _take(trial: Trial, proof: Proof, launch: Launch) -> Sample:
 
 
 def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
-    """The largest one that could be measured; of a workload whose files are prepared, as they are."""
+    """The largest point that could be measured; for a workload with prepared files, as these are."""
     good = {sample.point.label for sample in records.samples if sample.stage == 'measured' and sample.valid}
     points = [point for point in plan.points if point.label in good] or plan.points
     largest = max(resized(points, per_task), key=lambda point: (point.nodes, point.tasks, point.data.transfer_size))
@@ -57,7 +57,7 @@ def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
 
 
 def _slowest(records: Records) -> float:
-    """B/s of the slowest launch that moved data; 0 where there was none."""
+    """B/s of the slowest launch that moved data; 0 without one."""
     moved = [
         each.measurement for each in records.samples if each.stage in ('prepare', 'measured') and each.measurement
     ]

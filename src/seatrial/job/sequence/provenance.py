@@ -1,4 +1,4 @@
-"""With what a job measures, as the node says: the build of the program, its MPI, the modules that are loaded. Whether
+"""The software of a job on its node: the build of the program, its MPI, the modules that are loaded. Whether
 all nodes of a case have the same, a launch without I/O tells (rule P21)."""
 
 import contextlib
@@ -59,7 +59,7 @@ _SAID = (
 
 
 def provenance(program: str, mpi: bool, launcher: Optional[Launcher]) -> Provenance:
-    """What can be found out of a program; mpi: it is linked with it; launcher: of its ranks, or None."""
+    """The provenance of a program; mpi: it is linked with MPI; launcher: of its ranks, or None."""
     return Provenance(
         build=build_of(program),
         mpi=library_of(program) if mpi else '',
@@ -70,14 +70,14 @@ def provenance(program: str, mpi: bool, launcher: Optional[Launcher]) -> Provena
 
 
 def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
-    """What of an environment changes the I/O of the ranks that inherit it, beside what the plan asks for."""
+    """Variables of an environment that change the I/O of ranks which inherit it, beyond the plan."""
     found = sorted(item for item in environment.items() if _CHANGES_IO.match(item[0]))
     return tuple(f'{name}={value}' if len(value) <= LONGEST_VALUE else name for name, value in found)
 
 
 def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
-    """The loaded module whose name is the package of a program (in any case), and where it has that: Spack's
-    modules name it in IOR_ROOT, EasyBuild's in EBROOTIOR. Each is empty where it is not known."""
+    """The loaded module whose name is the package of a program (in any case), and the package's root: Spack's modules
+    name it in IOR_ROOT, EasyBuild's in EBROOTIOR. Each is empty where unknown."""
     package = package_of(program)
     for module in environment.get('LOADEDMODULES', '').split(':'):
         if package in module.lower().split('/'):
@@ -87,13 +87,13 @@ def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
 
 
 def package_of(program: str) -> str:
-    """What Spack and EasyBuild call the package that has a program."""
+    """The package in Spack and EasyBuild that has a program."""
     own = os.path.basename(program)
     return _PACKAGES.get(own, own)
 
 
 def beside_module(program: str, environment: Mapping[str, str]) -> str:
-    """That a program, found on the PATH, is another one than that of the module loaded for it; or empty."""
+    """A sentence if the program on the PATH is another one than that of the module loaded for it; or empty."""
     module, root = module_of(program, environment)
     ways = ((os.path.abspath(program), os.path.abspath(root)), (os.path.realpath(program), os.path.realpath(root)))
     if not root or any(os.path.commonpath(way) == way[1] for way in ways):
@@ -118,7 +118,7 @@ def build_of(program: str) -> str:
 
 
 def library_of(program: str) -> str:
-    """The MPI that a rank of this program loads, and its version as the library itself says it; empty: not known."""
+    """The MPI library that a rank of this program loads, with its version by the library itself; empty: unknown."""
     linked = ask(['ldd', program], ANSWER_S)
     library = linked_library(linked.stdout if linked else '')
     if library is None:
@@ -128,20 +128,19 @@ def library_of(program: str) -> str:
 
 
 def launcher_of(launcher: Launcher) -> str:
-    """What starts the ranks, and its version as it says it; empty: not known."""
+    """The program that starts the ranks, with its own version; empty: unknown."""
     program = shutil.which(launch_argv(launcher, ANY_POINT, ())[0])
     answer = ask([program, '--version'], ANSWER_S) if program else None
     return version_said(answer.stdout if answer else '')
 
 
 def linked_library(text: str) -> Optional[str]:
-    """The path of the MPI library in the output of ldd, or None."""
     found = _LIBRARY.search(text)
     return found.group(1) if found else None
 
 
 def version_said(text: str) -> str:
-    """'Open MPI 4.1.4', of what an MPI library or a launcher says; else the first line of it, or empty."""
+    """'Open MPI 4.1.4', from the text of an MPI library or a launcher; else its first line, or empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     found = ((name, pattern.search(text)) for name, pattern in _SAID)
     first = next((f'{name} {match.group(1)}' for name, match in found if match), None)
@@ -157,7 +156,7 @@ def words(build: str) -> str:
 
 
 def main(arguments: List[str]) -> int:
-    """A node's task: program, whether it has MPI, the digest expected; it tells what it has where that differs."""
+    """A node's task with program, kind (MPI or not), expected digest: prints a provenance that differs."""
     program, kind, expected = arguments
     own = Provenance(build_of(program), library_of(program) if kind == MPI else '')
     said = SAME if _digest(own) == expected else _words(own, kind == MPI)
@@ -166,7 +165,7 @@ def main(arguments: List[str]) -> int:
 
 
 def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: Provenance) -> Optional[Finding]:
-    """What is found where a node has another build or MPI than this one's `own`, or None; each node is asked once."""
+    """A finding if a node has another build or MPI than this one's `own`, or None; each node is asked once."""
     argv = module_argv(sys.executable, __name__, (program, MPI if mpi else NO_MPI, _digest(own)))
     # A program is read whole, and ldd and the library are asked in turn.
     answers, fault = said_by_nodes(launcher, nodes, MARK, argv, 2 * ANSWER_S)

@@ -29,14 +29,14 @@ class AlreadyRecorded(Exception):
 
 
 class RawLaunch(NamedTuple):
-    """All that an engine's measure() is given of a launch beside its phase and point."""
+    """A launch as an engine's measure() gets it, beside its phase and point."""
 
     command: Command
     outcome: Outcome
 
 
 class NotAsWritten(Exception):
-    """A file of raw output is gone, or is another one than the record has the SHA-256 of; says which."""
+    """A file of raw output is gone, or its SHA-256 differs from the record; the message names it."""
 
 
 class Recorder:
@@ -60,7 +60,7 @@ class Recorder:
             data = data[os.write(self._descriptor, data) :]
 
     def keep(self, name: str, launch: RawLaunch) -> str:
-        """Keep what a measurement is made of as raw/<name>.launch.json.gz; returns the SHA-256 of the file."""
+        """Keep the input of a measurement as raw/<name>.launch.json.gz; returns the SHA-256 of the file."""
         packed = io.BytesIO()
         with gzip.GzipFile(filename='', mode='wb', fileobj=packed, mtime=0) as stream:
             stream.write(json.dumps(to_json(launch)).encode('ascii'))
@@ -76,9 +76,8 @@ class Recorder:
 
 
 class RecordReader:
-    """Reads the record of a case as often as it is asked, while a job may still append to it; each line once. A last
-    line without its end is read again; a file that is another one, or was changed and not grown, from its
-    beginning."""
+    """Reads the record of a case again and again while a job may append to it; each line once. A last line without
+    its end is read again; a file that is another one, or was changed and not grown, from its beginning."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -91,7 +90,7 @@ class RecordReader:
         return os.path.exists(self._path)
 
     def read(self) -> Records:
-        """What a job has left by now; the very same value where nothing is new. Raises OSError, NotReadable."""
+        """The record so far; the very same value if nothing is new. Raises OSError, NotReadable."""
         found = self._read_on()
         found = found._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
         if found != self._records:
@@ -133,12 +132,11 @@ def _never_launched(point: Point, phase: str) -> bool:
 
 
 def records_in(directory: str) -> Records:
-    """The records that a job left in its directory, read once: as RecordReader.read()."""
     return RecordReader(directory).read()
 
 
 def kept_launch(directory: str, name: str, digest: str) -> RawLaunch:
-    """What Recorder.keep() has kept under this name; raises NotAsWritten."""
+    """The launch that Recorder.keep() has kept under this name; raises NotAsWritten."""
     path = os.path.join(directory, RAW, name + LAUNCH)
     try:
         packed = read_bytes(path)
@@ -153,12 +151,12 @@ def kept_launch(directory: str, name: str, digest: str) -> RawLaunch:
 
 
 def write_job_state(directory: str, job_state: str, job: str) -> None:
-    """Keep what was said of the end of a job, and the job's number, empty if it had none."""
+    """Keep the sentence about the end of a job, and the job's number, empty if it had none."""
     write_whole(Path(directory, JOB), json.dumps({'job': job, 'job_state': job_state}))
 
 
 def append(directory: str, value: Any) -> None:
-    """Add one record after the job, on a line of its own even where the last one is truncated."""
+    """Add one record after the job, on a line of its own even if the last one is truncated."""
     line = Chain(records_in(directory).chain or '').linked(line_of(value))
     with open(os.path.join(directory, SAMPLES), 'ab+') as stream:
         if stream.tell() > 0:

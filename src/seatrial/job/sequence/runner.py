@@ -1,4 +1,4 @@
-"""The job on the node: it carries a trial plan out and writes down what it saw. It decides no verdict."""
+"""The job on the node: it carries a trial plan out and records the evidence. It decides no verdict."""
 
 import contextlib
 import errno
@@ -35,7 +35,7 @@ FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', '
 
 
 class _Job(NamedTuple):
-    """What a run is given; from `stopped` on what its end record says beside the reason, filled in on the way."""
+    """A run's inputs, and from `stopped` on the further fields of its end record, filled in on the way."""
 
     plan: TrialPlan
     recorder: Recorder
@@ -98,8 +98,7 @@ def _guarded(job: _Job) -> None:
 
 
 def _of_storage(job: _Job, error: rundir.RunDirectoryError) -> Iterator[Finding]:
-    """Where the storage failed what the job does itself. One that is read-only before it has its run directory has
-    perhaps always been."""
+    """Findings if the storage failed the job itself. A read-only one may always have been so."""
     name = errno.errorcode.get(error.errno or 0, '')
     begun = bool(job.placed)
     if rule_of_errno(name, error.on_descriptor) == 'F1' and (begun or name != 'EROFS'):

@@ -44,14 +44,14 @@ _WORDS = (('file', 'of'), ('target', 'of'), ('node', 'on'), ('time', 'at'))
 
 
 class NotValid(Refused):
-    """A launch without which nothing can go on failed, or is not valid."""
+    """A launch that the case needs failed, or is invalid."""
 
 
 def take(
     trial: Trial, stage: str, launch: Launch, repetition: int, block: int = 0, current: Optional[Sized] = None
 ) -> Sample:
-    """Launch one phase; record what came of it and what the rules find. Raises Interrupted, Refused if the file
-    system does not answer or others fill it, RunDirectoryError, and LaunchGivenUp, with the sample written."""
+    """Launch one phase; record its result and the findings. Raises Interrupted, Refused if the file system does not
+    answer or others fill it, RunDirectoryError, and LaunchGivenUp, with the sample written."""
     stalled_s = _stalled_s(trial)
     _check_room(trial)
     trial.setup.run.verify()
@@ -99,7 +99,7 @@ def take(
 
 
 def prepare(trial: Trial, points: List[Point]) -> bool:
-    """Make the files that the phases need to be there, if any; whether there are. Refused if that fails."""
+    """Make the files that the phases need; returns False if they need none. Refused if that fails."""
     launches = kind_of(trial.plan.kind).preparations(points)
     for launch in launches:
         valid(take(trial, 'prepare', launch, 0))
@@ -107,7 +107,7 @@ def prepare(trial: Trial, points: List[Point]) -> bool:
 
 
 def valid(sample: Sample) -> Measurement:
-    """What the sample measured. Raises NotValid where it is not valid."""
+    """The measurement of a sample. Raises NotValid."""
     wrong = [each for each in sample.findings if each.effect != 'label']
     if wrong or sample.measurement is None:
         # An engine that fails says what it could not do, and a lost connection beside it says why.
@@ -116,14 +116,14 @@ def valid(sample: Sample) -> Measurement:
 
 
 def seconds_of(sample: Sample) -> float:
-    """Of its timed region; infinite where it is unknown or the launch is invalid for more than being too short."""
+    """Seconds of its timed region; infinite if unknown or if the launch is invalid for more than being too short."""
     if sample.measurement is None or any(f.effect != 'label' and f.rule not in TOO_SHORT for f in sample.findings):
         return float('inf')
     return sample.measurement.seconds or float('inf')
 
 
 def of_failed_call(failed: FailedCall, sentence: str, target: str, launch: str = '') -> Finding:
-    """What is found where a call of the file system failed, with what is known of it."""
+    """The finding of a failed call of the file system, with its known details."""
     evidence = {
         'errno': failed.errno,
         'node': failed.node,
@@ -137,7 +137,7 @@ def of_failed_call(failed: FailedCall, sentence: str, target: str, launch: str =
 
 
 class _Attempt:
-    """One launch and what has come of it so far; what it did not come to stays empty."""
+    """One launch and its results so far; missing ones are empty."""
 
     def __init__(self, trial: Trial, stage: str, launch: Launch) -> None:
         self.trial, self.stage, self.launch, self.directory = trial, stage, launch, trial.directory
@@ -157,7 +157,7 @@ class _Attempt:
         self.connections: Any = None
 
     def make(self, seed: int) -> None:
-        """Launch it. What keeps it from being made, or from being measured, is a finding."""
+        """Launch it. Failures to make or measure it become findings."""
         try:
             self._carry_out(seed)
         except EngineError as error:
@@ -170,7 +170,7 @@ class _Attempt:
             self.findings = [finding('E2', said)]
 
     def _of_engine(self, error: EngineError) -> List[Finding]:
-        """What an engine says that failed; a lost connection or a failed call of the storage comes before it."""
+        """The findings of an engine's error; a lost connection or a failed call of the storage comes before it."""
         calls = failed_calls(error.sentence)
         blamed = (each for each in calls if rule_of_errno(each.errno, each.on_descriptor, each.sync))
         failed, lost = next(blamed, None), self._lost().said
@@ -186,7 +186,7 @@ class _Attempt:
         return [of_failed_call(failed, said, target, f'{phase}@{point.label}: ')]
 
     def _whole(self) -> str:
-        """As a clause, whether a launch that was given up had done all its work: one can hang in MPI_Finalize."""
+        """A clause that says if a launch that was given up had done all its work: one can hang in MPI_Finalize."""
         if self.command.scope != 'mpi':
             return ''
         left = left_by_mpi(self.command, self.raw, _limit_s(self.trial, self.launch.point))
@@ -197,7 +197,7 @@ class _Attempt:
         return '; all its work was done, and its results are whole: only its end did not come, as in MPI_Finalize'
 
     def _room(self) -> str:
-        """The arithmetic of a file system that is full all the same: what is short, or all that was told."""
+        """The arithmetic of a file system that is full all the same: the short resource, or all that was told."""
         plan, point = self.trial.plan, self.launch.point
         driver, path, before = self.trial.setup.driver, plan.target.path, self.trial.seen.environment
         free, quota = capacity_for(plan, driver), driver.quota(path)
@@ -272,19 +272,19 @@ class _Attempt:
         return self.named[0] if self.named else socket.gethostname()
 
     def _where(self, sentence: str) -> str:
-        """The sentence, and behind it the node that it is about, where the sentence has it not."""
+        """The sentence, with the node that it is about if the sentence does not name it."""
         node = self._node()
         return sentence if not node or f' on {node}' in sentence else f'{sentence} (on {node})'
 
     def _read_only(self) -> str:
-        """As a clause, whether the file system has become read-only: what is dirty then stays, and writers wait."""
+        """A clause if the file system has become read-only: dirty data then stay, and writers wait."""
         mount = mount_of(self.place)
         if mount is None or 'ro' not in mount.options.split(','):
             return ''
         return '; its file system has become read-only, as after an error of its device'
 
     def _command(self, seed: int, where: int) -> Command:
-        """The engine's own, its links made, and under Darshan in the repetition that is traced."""
+        """The engine's command, its links made, and under Darshan in the repetition that is traced."""
         setup = self.trial.setup
         command = setup.engine.command(self.trial.program, *self.launch, self.raw, seed)
         path = setup.run.path_of(self.directory)
@@ -299,7 +299,7 @@ class _Attempt:
         return self.trial.setup.driver.connections(self.trial.plan.target.path)
 
     def _lost(self) -> Lost:
-        """The connections that were lost since the launch began; none where it did not begin."""
+        """The connections that were lost since the launch began; none if it did not begin."""
         if self.connections is None:
             return Lost()
         return self.trial.setup.driver.lost(self.connections, self._connections())
@@ -309,7 +309,7 @@ class _Attempt:
         return finding('A3' if self.launch.point.actions else 'P20', lost)
 
     def _after(self) -> List[Finding]:
-        """What file system and layout say after a launch. A warm-up's layout decides nothing."""
+        """The findings on file system and layout after a launch. A warm-up's layout decides nothing."""
         lost, unseen, worse = self._lost()
         found = [self._of_lost(lost)] if lost else []
         if worse:
@@ -322,7 +322,7 @@ class _Attempt:
 
 
 def _stalled_s(trial: Trial) -> float:
-    """Wait for a file system that does not answer, in the target or in the run's own directory; the seconds."""
+    """Seconds of waiting until the file system answers, in the target and in the run's own directory."""
     trial.signals.check()
     target, run = trial.plan.target, trial.setup.run
     below = run.path, run.path_of(trial.directory)
@@ -334,7 +334,7 @@ def _stalled_s(trial: Trial) -> float:
 
 
 def _check_room(trial: Trial) -> None:
-    """Raises Refused where less is free than the site keeps for others."""
+    """Raises Refused if less is free than the site keeps for others."""
     target, before = trial.plan.target, trial.seen.environment
     keep = (target.limits.keep_bytes, target.limits.keep_inodes)
     free = free_room(target.path) if any(keep) else None
@@ -346,7 +346,7 @@ def _check_room(trial: Trial) -> None:
 
 
 def _limit_s(trial: Trial, point: Point) -> float:
-    """What a failover may block, the launch's own time and pauses, and many times what the slowest rate gives."""
+    """A failover's blocking, the launch's own time and pauses, and many times its time at the slowest rate."""
     slowest = min(trial.rates) if trial.rates else float('inf')
     own_s = point.duration_s + sum(point.pauses_s)
     return trial.plan.launch_limit_s + own_s + LIMIT_FACTOR * kind_of(point.kind).amount(point) / slowest

@@ -1,4 +1,4 @@
-"""The share of each task: found out by a warm-up on files that are never measured, within limits and free space."""
+"""The share of each task, by a warm-up on files that are never measured, within limits and free space."""
 
 import functools
 import sys
@@ -82,7 +82,7 @@ def bounds(plan: TrialPlan, memory_bytes: int, capacity: Capacity) -> Tuple[int,
 
 
 def _by_time_alone(plan: TrialPlan) -> bool:
-    """Whether only the time of a launch matters: what a smoke test measures may be small."""
+    """True if only the time of a launch matters: a smoke test may measure small files."""
     return plan.stopping.fixed and not plan.sizing.working_set and plan.sizing.pinned is None
 
 
@@ -99,7 +99,7 @@ def first_share(plan: TrialPlan, point: Point) -> int:
 
 
 def step(plan: TrialPlan) -> int:
-    """Of which a task's share is a multiple at all points, round figure or not."""
+    """The granule of a task's share at all points, round figure or not."""
     if not kind_of(plan.kind).moves_data:
         return plan.sizing.granule
     return common_multiple(map(step_of, plan.points))
@@ -127,7 +127,7 @@ def calibration_points(plan: TrialPlan) -> List[Point]:
 
 
 def max_per_task(plan: TrialPlan, capacity: Capacity) -> int:
-    """What limits and free space allow, in whole granules; P9 has made sure that it is not nothing."""
+    """The largest share within limits and free space, in whole granules; P9 has made sure that it is not zero."""
     granule = plan.sizing.granule
     allowed = plan.target.limits._asdict()
     for what, free in (('bytes', capacity.bytes), ('inodes', capacity.inodes)):

@@ -1,4 +1,4 @@
-"""How a job starts: what the node sees is judged and written down, and its launches are prepared."""
+"""The start of a job: the node's evidence is judged and recorded, and launches are prepared."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ from seatrial.rules.registry import BEFORE, finding, findings
 
 
 def examined(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
-    """What the node sees before anything is written; Refused if the target cannot be examined."""
+    """The survey of the node before anything is written; Refused if the target cannot be examined."""
     try:
         return survey(plan, lock_held)
     except OSError as error:
@@ -29,7 +29,7 @@ def examined(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
 
 
 def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> Chosen:
-    """Write the start record; the engine that measures. Raises Refused with the first rule that forbids the run."""
+    """Write the start record; returns the engine. Raises Refused with the first rule that forbids the run."""
     found = findings(BEFORE, seen.environment)
     chosen = seen.chosen
     free, inodes = seen.capacity.bytes, seen.capacity.inodes
@@ -74,7 +74,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
 
 
 def prove_placement(plan: TrialPlan, chosen: Chosen) -> None:
-    """Raises Refused (P17) if the launcher does not place the tasks of a point as it is asked to."""
+    """Raises Refused (P17) if the launcher misplaces the tasks of a point."""
     fault = misplaced(plan.launcher, _launched(plan, chosen))
     if fault is not None:
         raise Refused(finding('P17', fault).sentence)
@@ -91,7 +91,7 @@ def prove_agreement(plan: TrialPlan, chosen: Chosen) -> None:
 
 
 def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Setup:
-    """Where the launches will take place, and what can be known of their reads there."""
+    """The environment of the launches, and how their reads can be observed there."""
     driver, path = by_type(plan.target.type), plan.target.path
     cold = driver.cold(path)
     behaviour = driver.behaviour(path)
@@ -105,7 +105,7 @@ def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Se
 
 
 def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
-    """The nodes of a node sweep; none of any other case, whose launches may take what they are given. Refused."""
+    """The nodes of a node sweep; empty for other cases, whose launches may take any. Raises Refused."""
     if plan.axis.equals != 'node':
         return ()
     try:

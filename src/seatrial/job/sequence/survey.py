@@ -1,4 +1,4 @@
-"""What the node sees before the run: the engine, the target, the records, as evidence for the rules."""
+"""The node's view before the run: the engine, the target, the records, as evidence for the rules."""
 
 import errno
 import functools
@@ -31,7 +31,7 @@ VERSION_DEADLINE_S = 30.0
 
 
 class Chosen(NamedTuple):
-    """The engine that measures here, with what it says of itself."""
+    """The engine that measures here, with its own version."""
 
     engine: Engine
     program: str
@@ -39,7 +39,7 @@ class Chosen(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The evidence for the rules, and what the run needs of it."""
+    """The evidence for the rules, and values that the run needs of it."""
 
     environment: Environment
     chosen: Optional[Chosen]
@@ -111,20 +111,20 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
 
 
 def used_percent(seen: os.statvfs_result) -> Optional[int]:
-    """How full a file system is, as df(1) has it: what root alone may use counts neither as used nor as free."""
+    """Usage of a file system in percent, as df(1) has it: room for root alone counts neither as used nor as free."""
     used = seen.f_blocks - seen.f_bfree
     return math.ceil(100 * used / (used + seen.f_bavail)) if used + seen.f_bavail > 0 else None
 
 
 def to_fullness(plan: TrialPlan) -> int:
-    """Bytes from what is in use to the fullness that the case is meant to reach; 0: it has none, or there it is."""
+    """Bytes from the current usage to the planned fullness; 0: none is planned, or it is reached."""
     seen, meant = os.statvfs(plan.target.path), plan.points[0].fullness
     used = seen.f_blocks - seen.f_bfree
     return max(0, int(seen.f_frsize * (meant * (used + seen.f_bavail) - used))) if meant else 0
 
 
 def filling(plan: TrialPlan, room: int) -> TrialPlan:
-    """The plan with the share of a task with which its trees take this room, or what its limits allow."""
+    """The plan with a share of each task with which its trees take this room, or their limits."""
     if not plan.points[0].fullness:
         return plan
     room = min(room, plan.target.limits.bytes)
@@ -133,7 +133,7 @@ def filling(plan: TrialPlan, room: int) -> TrialPlan:
 
 
 def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
-    """Of the whole file system, as its mount point shows it, the free bytes and inodes, and all; empty if unseen."""
+    """Free bytes and inodes of the whole file system at its mount point, and all of them; empty if unseen."""
     try:
         seen = os.statvfs(place)
     except OSError:
@@ -145,7 +145,7 @@ def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
-    """The case's and its points', unless these are targets, of which one may be dead."""
+    """The layouts of the case and its points, unless points are targets, of which one may be dead."""
     own = () if plan.axis.equals in TARGETS else tuple(point.layout for point in plan.points)
     return list(dict.fromkeys(layout for layout in (plan.target.layout, *own) if layout is not None))
 
@@ -158,7 +158,7 @@ def _layout_fault(plan: TrialPlan, driver: Driver) -> Optional[str]:
 
 
 def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
-    """What is free for the case's files in the layout that has the least room."""
+    """The free room for the case's files, in the layout that has least."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
     least = tightest(*seen)
@@ -184,7 +184,7 @@ def memory_bytes() -> int:
 
 
 def devices_fault(paths: Sequence[str], needed: int) -> Optional[str]:
-    """Why one of these is no device of which so many bytes can be read here, as a sentence; None where all are."""
+    """A sentence if one of these is no device from which `needed` bytes can be read here; None if all are."""
     seen: Dict[int, str] = {}
     for path in paths:
         try:
@@ -228,7 +228,7 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
 
 
 def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
-    """Why an engine that can carry the points out must not measure this plan, as half a sentence; or None."""
+    """Half a sentence: why an engine that can carry the points out must not measure this plan; or None."""
     if plan.axis.equals == 'node' and not engine.names_hosts:
         return 'does not say which task ran on which node'
     if plan.axis.equals == 'brick' and not engine.keeps_files:
@@ -249,7 +249,7 @@ def _loses_errors(plan: TrialPlan, engine: Engine) -> bool:
 
 
 def version_of(engine: Engine, program: str) -> str:
-    """The version as the program itself reports it. Raises EngineError."""
+    """The program's own version. Raises EngineError."""
     argv = engine.version_argv(program)
     answer = ask(argv, VERSION_DEADLINE_S)
     if answer and answer.exit_status is not None and answer.exit_status < 0:

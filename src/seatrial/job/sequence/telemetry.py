@@ -33,14 +33,14 @@ DEAR_S = 0.05  # a reading that costs more is taken less often: at most this sha
 COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
 MAX_PAUSE_S = 30.0
-"""After a gap the pause doubles up to this: a probe that waits for a dead server can ignore SIGKILL, and is left."""
+"""After a gap the pause doubles up to this: a probe that waits for a dead server may ignore SIGKILL, and is left."""
 
 LAST_S = 3.0
 SERVERS_S = 30.0
 
 
 def telemetry_in(directory: str) -> Optional[Telemetry]:
-    """What a job has left in its directory; None where it kept no telemetry."""
+    """The telemetry in a job's directory; None where it kept none."""
     try:
         with open_regular(os.path.join(directory, TELEMETRY)) as stream:
             return read_telemetry(lines_in(stream))
@@ -50,13 +50,13 @@ def telemetry_in(directory: str) -> Optional[Telemetry]:
 
 @contextlib.contextmanager
 def observed(target: Target, records: str, driver: Driver, background: Dict[str, float]) -> Iterator[None]:
-    """Watch the traffic with the target while the body runs; it goes to telemetry.jsonl in `records`. Sizes of
-    requests and the site's command to the servers are asked before it and, unless it raises, after it. background: is
-    given what the command prints, where that is one number, by BEFORE and AFTER."""
+    """Watch the traffic with the target while the body runs, in telemetry.jsonl of `records`. Request sizes and the
+    site's command to the servers are asked before it and, unless it raises, after it. background: gets the command's
+    output, if that is one number, by BEFORE and AFTER."""
     log = Log(records)
 
     def ask_beside(when: str) -> None:
-        """What may take its deadlines, and must not fail the run."""
+        """Calls that may last to their deadlines, and must not fail the run."""
         with contextlib.suppress(Exception):
             log.write(driver.rpc_sizes(target.path, when))
         if target.telemetry:
@@ -82,7 +82,7 @@ def observed(target: Target, records: str, driver: Driver, background: Dict[str,
 
 
 class Log:
-    """The lines of telemetry.jsonl, each one write(2). Where they cannot be kept, the run does not hear of it."""
+    """The lines of telemetry.jsonl, each one write(2). A failure to keep them is hidden from the run."""
 
     def __init__(self, records: str) -> None:
         self._descriptor: Optional[int] = None
@@ -117,7 +117,7 @@ class Watching:
                 self._thread.start()
 
     def stop(self) -> bool:
-        """One last reading. Whether the thread has ended; one that hangs is left behind."""
+        """Take one last reading. Returns whether the thread has ended; one that hangs is left behind."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join(LAST_S)
@@ -136,7 +136,7 @@ class Watching:
             due = max(due + self._interval_s, now) if answered else now + self._pause_s
 
     def _read(self) -> bool:
-        """Reads once; whether there was an answer in time."""
+        """Read once; returns whether there was an answer in time."""
         began = time.monotonic()
         try:
             counters = self._meter.look(PATIENCE_S)
@@ -158,7 +158,7 @@ class Watching:
         return True
 
     def _keep_pace(self, cost_s: float) -> None:
-        """Read less often where every reading is costly; never more often again, or the file would be full of it."""
+        """Read less often if every reading is costly; never more often again, lest the file fill with changes."""
         self._costs = [*self._costs[-COSTS + 1 :], cost_s]
         wanted_s = round(min(self._costs) / DEAR_S * INTERVAL_S, 1)
         if len(self._costs) == COSTS and wanted_s > self._interval_s:

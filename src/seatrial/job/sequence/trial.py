@@ -1,4 +1,4 @@
-"""A trial plan that is being carried out: what every step of it needs, and how a step refuses to go on."""
+"""A trial plan that is being carried out: the values that every step needs, and the ways to refuse to go on."""
 
 import signal
 import time
@@ -13,8 +13,7 @@ from seatrial.job.sequence.survey import Survey
 from seatrial.model.plan import TrialPlan
 
 DATA, WARM = 'data', 'warmup'
-ENTRIES = (DATA, WARM)
-"""The directories of a run: for what is measured, and for the warm-up's files, which never are (rule T14)."""
+ENTRIES = (DATA, WARM)  # directories of a run: of measured files, and of the warm-up's, which never are (rule T14)
 
 
 class Refused(Exception):
@@ -26,8 +25,7 @@ class Interrupted(Exception):
 
 
 class Signals:
-    """Notes SIGTERM and SIGINT from now on, until their former handlers are restored: what is in hand is ended, and
-    nothing is launched after them."""
+    """Notes SIGTERM and SIGINT until their former handlers are restored: then no further launch is started."""
 
     def __init__(self) -> None:
         self.caught: Optional[int] = None
@@ -40,7 +38,6 @@ class Signals:
         return self.caught is not None
 
     def check(self) -> None:
-        """Raises Interrupted if one has come."""
         if self.stopping():
             raise Interrupted(self.sentence())
 
@@ -53,14 +50,12 @@ class Signals:
 
 
 class Trial(NamedTuple):
-    """What every step needs. program: of the engine that was chosen, as it is started"""
-
     plan: TrialPlan
     recorder: Recorder
     signals: Signals
     held: Lock
     blocked: Blocked  # how long the run was in calls of the file system that did not return at once
-    program: str
+    program: str  # of the engine that was chosen, as it is started
     seen: Survey
     setup: Setup
     layouts: Layouts
