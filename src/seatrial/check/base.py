@@ -1,4 +1,4 @@
-"""The ReFrame side of a check: what one class body and fifteen declarative lines do not say."""
+"""The ReFrame side of a check: everything beyond the declarative lines of its class."""
 
 import contextlib
 import inspect
@@ -209,9 +209,10 @@ def _patience(check: Check) -> Patience:
 
 
 def trial(cls: type[Any]) -> type[Any]:
-    """Register a check, with a variant for each case that trial.yaml gives it; one variant for several partitions.
+    """Registers a check, with a variant for each case that trial.yaml gives it; one variant may cover several
+    partitions.
 
-    In place of rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
+    It replaces rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
     without cases is not registered; the completeness gate knows of it all the same.
     """
     session = current()
@@ -234,7 +235,7 @@ def trial(cls: type[Any]) -> type[Any]:
 
 
 def _refuse_what_is_wrong(check: Check) -> None:
-    """End ReFrame where -S or SEATRIAL_PROFILE asks for what cannot be; else it would be ignored."""
+    """Ends ReFrame if -S or SEATRIAL_PROFILE asks for something impossible; ReFrame would ignore it."""
     if '.nid' in type(check).raw_params:
         refuse(['--distribute: a case has the nodes of trial.yaml; the checks of the tag isolation compare nodes'])
     profile, session = check.profile, of_profile(check.case.profile)
@@ -259,7 +260,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
 
 
 def _was_set(check: Check, name: str) -> bool:
-    """Whether the class of a test has another default of a variable than all checks."""
+    """Whether the class of a test has another default of a variable than Check."""
     found, own = type(check).var_space[name], Check.var_space[name]
     return found.is_defined() and not (own.is_defined() and own == found)
 
@@ -272,7 +273,7 @@ def _with_set(check: Check) -> Session:
 
 @cache
 def _checked_session(profile: str) -> Session:
-    """The session with its references: plain ReFrame has them checked here, `seatrial run` before it started."""
+    """The session with its references: plain ReFrame checks them here, `seatrial run` did before it started."""
     session = of_profile(profile)
     try:
         if not session.plain:
@@ -287,7 +288,7 @@ _leader, _runner = cache(become_leader), cache(write_runner)
 
 
 def _has_leader(session: Session) -> bool:
-    """Whether somebody still waits for the session; of plain ReFrame that is this process."""
+    """Whether somebody still waits for the session; in plain ReFrame that is this process."""
     if session.plain:
         return _leader(session.site.state, session.id) is not None
     return leader_alive(session.site.state, session.id) is not None
