@@ -123,7 +123,7 @@ def _choose(
     site: Site,
     screen: Console,
 ) -> None:
-    """Show the configurations, and which one the requirements choose. Raises UsageError."""
+    """Shows the configurations, and which one the requirements choose. Raises UsageError."""
     if require and by is None:
         raise click.UsageError('--require without what to choose by; add --maximise write, or another column')
     column = next((each for each in COLUMNS if each.name == by), None)

@@ -1,4 +1,4 @@
-"""`seatrial trend`: when the nights of a site have become better or worse, by how much, and with what beside it."""
+"""`seatrial trend`: when the nights of a site became better or worse, by how much, and what else changed then."""
 
 from pathlib import Path
 

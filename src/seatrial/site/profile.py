@@ -1,4 +1,4 @@
-"""Profiles: how much is measured, and what the numbers are good for afterwards."""
+"""Profiles: how much is measured, and what the figures may be used for."""
 
 from dataclasses import dataclass
 
@@ -16,27 +16,18 @@ MIN_S = 0.5
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile of trials. Times in seconds.
-
-    points:       of every sweep, evenly spread; 0 is all of them
-    label:        one sentence for the head of a report: what the numbers may be used for
-    budget_s:     time after which a case starts no new launch, where the site sets none
-    effort:       how much each launch does
-    repetitions:  fixed number of repetitions; 0: the stopping rule decides
-    between:      by which share its sessions are taken to differ until the history shows it; 0: they are not nights
-    disturbs:     whether it may have actions: what runs by itself, or is only to show that all works, has none
-    introduces:   whether it has only the checks that declare themselves `first`
-    """
+    """A profile of trials."""
 
     name: str
-    label: str
-    points: int
-    budget_s: float
-    effort: Effort
-    repetitions: int = 0
+    label: str  # one sentence for the head of a report: what the numbers may be used for
+    points: int  # of every sweep, evenly spread; 0 is all of them
+    budget_s: float  # seconds after which a case starts no new launch, if the site sets none
+    effort: Effort  # how much each launch does
+    repetitions: int = 0  # fixed number of repetitions; 0: the stopping rule decides
+    # assumed noise between its sessions (a share) until the history shows it; 0: they are not nights
     between: float = 0.0
-    disturbs: bool = False
-    introduces: bool = False
+    disturbs: bool = False  # whether it may have actions: scheduled and smoke profiles may not
+    introduces: bool = False  # whether it has only the checks that declare themselves `first`
 
     @property
     def judges(self) -> bool:
@@ -44,7 +35,7 @@ class Profile:
         return not self.repetitions
 
     def stopping(self, max_relative_error: float, budget_s: float | None = None) -> StoppingRule:
-        """The stopping rule of a case; budget_s (seconds) is the site's own, None takes the profile's."""
+        """The stopping rule of a case. budget_s: the site's own, in seconds; None takes the profile's"""
         budget = self.budget_s if budget_s is None else budget_s
         if self.repetitions:
             fixed = self.repetitions
