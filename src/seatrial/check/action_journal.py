@@ -47,8 +47,6 @@ class JournalEntry(NamedTuple):
 
 
 class JournalFile(NamedTuple):
-    """A file of the journal."""
-
     path: Path
     why: str = ''  # reason for that, as a clause
     entry: JournalEntry | None = None  # None where nothing in it may be run

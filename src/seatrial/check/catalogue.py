@@ -21,8 +21,6 @@ _MONITORS_TRIED = "on the source's figures, never with LFSCK"
 
 
 class SourceTest(NamedTuple):
-    """One test of a source."""
-
     id: str
     source: str
     test: str

@@ -20,8 +20,6 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class Declared:
-    """One check."""
-
     name: str  # of its ReFrame class
     family: str  # the folder of its file
     title: str  # first line of its docstring

@@ -22,8 +22,6 @@ ALIKE = 0.05
 
 @dataclass(frozen=True)
 class Derived:
-    """A workload to replay."""
-
     point: Point  # as many tasks as the application had
     files: int  # of the application
     part: FileSet  # of the log from which it is made

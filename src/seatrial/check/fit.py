@@ -25,7 +25,7 @@ Found = Sequence[Forecast]
 
 
 class Fitted(NamedTuple):
-    """The rest of a session."""
+    """A session cut down to fit."""
 
     session: Session
     found: Found

@@ -39,8 +39,6 @@ class Shown:
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches of one repetition that are alike."""
-
     number: int
     size: int | None  # bytes; None if a duration is aimed at
     rate: Rate | None

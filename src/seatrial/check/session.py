@@ -34,8 +34,6 @@ FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.h
 
 @dataclass(frozen=True)
 class Session:
-    """One session."""
-
     id: str
     folder: Path
     site: Site
@@ -59,8 +57,6 @@ class Session:
 
 
 class SessionOptions(NamedTuple):
-    """The options of a command line for a session."""
-
     site_folder: Path
     profile: str
     checks: Sequence[Path]

@@ -52,8 +52,6 @@ _ACCESS_CLASS = re.compile(r'\b[SM]F[WS]A\b')
 
 
 class Variant(NamedTuple):
-    """One variant of a ReFrame test."""
-
     profile: str
     file_system: str
     layout: str

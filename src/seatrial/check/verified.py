@@ -25,8 +25,6 @@ OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 
 @dataclass(frozen=True)
 class Verified:
-    """The result for one case."""
-
     launches: int  # with measurements made again that are the same, to the last bit
     broken: tuple[str, ...]  # rules that the record breaks
     figures: tuple[str, ...]  # differences to the output, by line

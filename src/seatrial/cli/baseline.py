@@ -157,8 +157,6 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
 
 @dataclass(frozen=True)
 class _Found:
-    """A baseline for a metric."""
-
     case: tuple[Any, ...]
     metric: str
     unit: str

@@ -132,7 +132,6 @@ class _Unseen:
         return self._number > 0
 
     def say(self, why: str) -> None:
-        """Prints the reason."""
         self._number += 1
         self.screen.print(printable(why), soft_wrap=True)
 

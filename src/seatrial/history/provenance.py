@@ -46,8 +46,7 @@ Facts = Mapping[tuple[object, ...], _Facts]  # by case
 
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first; only of cases begun on both
-    sides."""
+    """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first; only of cases begun in both."""
     return differing(facts_of(before), facts_of(after))
 
 

@@ -193,8 +193,6 @@ def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> 
 
 @dataclass(frozen=True)
 class Kept:
-    """One case."""
-
     plan: TrialPlan
     records: Records
     samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric

@@ -25,8 +25,6 @@ class FigureColumn(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The range of one column over all configurations."""
-
     low: tuple[str, float]  # with the name of its configuration
     high: tuple[str, float]  # as `low`
     winner: str
@@ -42,8 +40,6 @@ class Spread(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """A bound for one column."""
-
     column: str
     relation: str  # '>=' or '<='
     value: float  # in the base unit

@@ -46,8 +46,6 @@ _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'her
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """One expectation and its outcome on this system."""
-
     id: str  # of the source's own test, 'L09-01'
     words: str  # what the source found, as a clause: 'reading does not depend on the transfer size'
     source: str  # who found it, and on what

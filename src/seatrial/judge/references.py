@@ -55,7 +55,6 @@ class Reference:
     of_sessions: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a reference without a bound."""
         if self.low is None and self.high is None:
             raise ValueError(f'{self.metric}: a reference has a lower or an upper bound, or both')
 

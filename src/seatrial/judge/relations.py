@@ -34,8 +34,6 @@ Points = Mapping[str, Sequence[float]]  # the samples of each point by its label
 
 @dataclass(frozen=True)
 class Relation:
-    """The outcome of a relation."""
-
     verdict: str  # 'holds', 'fails' or 'undecided'
     estimate: float | None  # the ratio of means that the relation is about; None with too few samples
     low: float | None  # two-sided interval of `estimate` at `confidence`, or None

@@ -25,8 +25,6 @@ FALSE_FAIL = 0.051
 
 @dataclass(frozen=True)
 class SessionResult:
-    """One session."""
-
     session: str
     profile: str
     verdict: Verdict

@@ -110,8 +110,6 @@ class MetricResult:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case."""
-
     case: Case
     profile: str
     verdict: Verdict

@@ -15,16 +15,12 @@ from seatrial.model.units import BINARY
 
 @dataclass(frozen=True)
 class LaunchEvidence:
-    """One launch."""
-
     sample: Sample
     inputs: Mapping[str, str]  # texts of the remaining files of sample.inputs, by name in the raw output
 
 
 @dataclass(frozen=True)
 class CaseEvidence:
-    """One planned case."""
-
     plan: TrialPlan
     records: Records
     result: CaseResult
@@ -42,8 +38,6 @@ class CaseEvidence:
 
 @dataclass(frozen=True)
 class SessionEvidence:
-    """One session."""
-
     result: SessionResult
     site: str
     label: str  # what its figures are good for, by its profile

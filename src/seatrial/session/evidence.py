@@ -67,8 +67,7 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
 
 
 def session_folder(site: Site, wanted: str | None) -> Path:
-    """The folder of the session with this name, beginning of a name, or folder; None: the newest. Raises
-    UsageError."""
+    """The folder of the session with this name or beginning, or of this path; None: the newest. Raises UsageError."""
     known = sessions_of(site)
     if wanted and Path(wanted).resolve().parent == Path(site.state, SESSIONS).resolve():
         wanted = Path(wanted).name
@@ -205,8 +204,6 @@ def plan_in(file: Path) -> TrialPlan:
 
 
 class CaseRead(NamedTuple):
-    """A case of a session."""
-
     plan: TrialPlan
     records: Records
     proof: Verified  # its records compared with the raw output

@@ -163,8 +163,7 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
 
 
 def say_not_applicable(screen: Console, session: Session, why: bool = False) -> None:
-    """Prints the number of impossible cases, and what an acceptance leaves out. why: the cases too, a line a
-    reason"""
+    """Prints the number of impossible cases, and what an acceptance leaves out. why: lists the cases by reason"""
     number = sum(map(len, session.not_applicable.values()))
     if number and not why:
         words = 'seatrial', 'list', '--why', '--profile', session.profile.name, '--site', str(session.site.folder)

@@ -11,8 +11,6 @@ from rich.console import Console
 
 
 class StopRequest:
-    """Whether a stop was requested."""
-
     def __init__(self, answer: str) -> None:
         self.answer = answer
         self.stop = False

@@ -68,8 +68,6 @@ _BEST = re.compile(rf'{BEST} ([1-9][0-9]?)\Z', re.ASCII)
 
 
 class Bound(NamedTuple):
-    """The bound of a criterion."""
-
     written: str  # as in the contract
     value: float  # in the base unit, or the share
     unit: str  # in which it was written

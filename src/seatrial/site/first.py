@@ -89,8 +89,6 @@ class FoundFileSystem:
 
 @dataclass(frozen=True)
 class FoundMachine:
-    """The findings on a machine."""
-
     name: str
     host: str
     system: str

@@ -856,8 +856,7 @@ class Site:
         return tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in choices)
 
     def check_names(self, known: Mapping[str, str]) -> None:
-        """Raises SiteError for names in trials[].checks that are neither check nor family in `known` (check:
-        family)."""
+        """Raises SiteError for names in trials[].checks that are neither check nor family. known: family by check"""
         names = sorted({*known, *known.values()})
         problems = [
             problem(

@@ -16,8 +16,6 @@ MIN_S = 0.5
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile of trials."""
-
     name: str
     label: str  # one sentence for the head of a report: what the numbers may be used for
     points: int  # of every sweep, evenly spread; 0 is all of them

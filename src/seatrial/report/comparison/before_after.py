@@ -38,8 +38,6 @@ GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison."""
-
     asked: str  # the user's name for it
     sessions: tuple[str, ...]  # oldest first
     labels: tuple[str, ...]  # of its sessions
@@ -52,8 +50,6 @@ class Side:
 
 @dataclass(frozen=True)
 class FamilyRow:
-    """A family of one file system."""
-
     file_system: str
     family: str
     change: MetricChange | None
@@ -62,8 +58,6 @@ class FamilyRow:
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """A metric on both sides."""
-
     case: str
     metric: str
     family: str
@@ -77,8 +71,6 @@ class ComparedMetric:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """The comparison of two sides."""
-
     before: Side
     after: Side
     effect: float  # smallest relative change that matters
@@ -269,8 +261,7 @@ def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange
 def _series(
     before: pl.DataFrame, after: pl.DataFrame, rounds: Mapping[str, str] | None
 ) -> tuple[list[Series], list[tuple[str, str, str, str, str, str]], list[str]]:
-    """The comparable series, their (case, metric, family, file system, unit, direction), and sentences on the
-    rest."""
+    """Comparable series, their (case, metric, family, file system, unit, direction), and sentences on the rest."""
     sides = [dict(_metrics(rows)) for rows in (before, after)]
     series, shown = [], []
     reasons: dict[tuple[str, str], list[str]] = {}

@@ -28,8 +28,6 @@ _CONFIGURED = ('file_system', 'layout')
 
 
 class Configurations(NamedTuple):
-    """Configurations with their figures."""
-
     figures: Mapping[str, Figures]
     metrics: Mapping[str, int]  # by column the number of metrics whose mean it is
     full: Mapping[str, tuple[int, ...]]  # by configuration, percent_full of its rows: nothing wins by it

@@ -114,8 +114,7 @@ def _falls(
     columns: Sequence[str],
     rows: Sequence[tuple[str, Sequence[Field]]],
 ) -> tuple[str, ...]:
-    """Sentences on where a larger column value is slower, by intervals that do not overlap; or that there are
-    none."""
+    """Sentences on where a larger column value is slower, by separate intervals; or that it is nowhere."""
     found = []
     for row, own in rows:
         there = [

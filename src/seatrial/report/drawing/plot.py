@@ -117,8 +117,6 @@ class Guide:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A drawing."""
-
     x: Scale
     y: Scale
     parts: Sequence[Curve | Mark | Box | Guide]  # later ones lie above
@@ -165,8 +163,6 @@ PAPERS = {'wide': Paper(820.0, 13.0, 1.0), 'narrow': Paper(330.0, 12.0, 0.8)}
 
 
 class Glyph(NamedTuple):
-    """A drawn shape."""
-
     style: str  # class in style.css
     paths: Sequence[tuple[str, str]]  # each with its class
     words: str = ''

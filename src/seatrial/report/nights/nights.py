@@ -83,8 +83,6 @@ class Unfinished(NamedTuple):
 
 
 class DueRun(NamedTuple):
-    """A run that was due."""
-
     due: datetime
     state: str  # 'done', 'running', 'waited for' or 'missed'
 

@@ -93,16 +93,12 @@ class ToldChange(NamedTuple):
 
 
 class Notified(NamedTuple):
-    """What people have been notified of."""
-
     session: str = ''  # all up to this one
     missed: datetime | None = None  # all misses up to this time
     changes: Sequence[ToldChange] = ()
 
 
 class News(NamedTuple):
-    """A notification."""
-
     events: tuple[str, ...]  # 'changed', 'trend', 'undecided', 'missed', 'died'
     subject: str
     text: str
@@ -210,7 +206,6 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
 
 
 def aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
-    """The lines of a screen as plain text."""
     width = max(len(word) for word, _ in lines)
     return [f'{word:<{width}}  {said}' for word, said in lines]
 

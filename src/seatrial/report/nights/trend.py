@@ -173,7 +173,7 @@ def trend(
 
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:
-    """The logarithm of each metric's mean in each session; more is better. key: the same for a metric in all
+    """The logarithm of each metric's mean in each session; more is better. key: identifies the metric in all
     sessions"""
     means = (
         rows.lazy()

@@ -27,8 +27,6 @@ from seatrial.workload.words import by_key
 
 @dataclass(frozen=True)
 class LayoutOption:
-    """One layout with its figures."""
-
     label: str
     words: str  # with its settings: 'wide (c-1.S4M)'; 'default'
     metric: MetricResult

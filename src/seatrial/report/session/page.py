@@ -92,8 +92,7 @@ def _alike(cases: Sequence[Rows], engines: Sequence[str]) -> Rows:
 
 
 def _apart(result: CaseResult, caveats: Sequence[tuple[str, Collection[str], int]]) -> tuple[list[str], list[str]]:
-    """The caveats of a case that are not at the top of the page in the same words, and the rules of those that
-    are."""
+    """The caveats of a case without those at the top of the page in the same words, and the rules of the latter."""
     rules = [label.partition(':')[0] for label in result.labels]
     found = [label.partition(':')[0] for label, cases, _ in caveats if result.case.name in cases]
     above = [rule for rule in found if rules.count(rule) == 1]
