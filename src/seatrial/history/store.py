@@ -271,7 +271,8 @@ def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.D
             held = rows['session'].unique(maintain_order=True).to_list()
             if held == [each.stem for each in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
                 return [rows]
-    return [_or_skipped(file, table_in(file, columns)) for file in files]
+    tables = [(file, table_in(file, columns)) for file in files]
+    return [Skipped(file, table) if isinstance(table, str) else table for file, table in tables]
 
 
 def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
@@ -279,10 +280,6 @@ def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
     files: list[IO[bytes]] = [io.BytesIO(each) for each in contents]
     rows = pl.scan_parquet(files).select(pl.len()).collect().item()
     return bool(rows > max(MANY_ROWS, sum(map(len, contents)) // MIN_ROW_BYTES))
-
-
-def _or_skipped(file: Path, rows: pl.DataFrame | str) -> pl.DataFrame | Skipped:
-    return Skipped(file, rows) if isinstance(rows, str) else rows
 
 
 def _places(folder: Path) -> tuple[dict[str, Path], list[Skipped]]:

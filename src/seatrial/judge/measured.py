@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from seatrial.judge.groups import GroupRate, between, rates
+from seatrial.judge.groups import between, rates
 from seatrial.judge.statistics import (
     MIN_FOR_INTERVAL,
     Fairness,
@@ -69,6 +69,8 @@ def judge_metric(
         verdict, why = Verdict.MEASURED, f'no figure: it took {took_s:.2g} s by a clock that counts {clock_s:g} s'
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
+    # Only for the metric named like the phase: other metrics of a launch have the same tasks.
+    launched = [sample.measurement.tasks for sample in valid if sample.measurement and sample.phase == what.name]
     return MetricResult(
         metric=name,
         name=what.name,
@@ -87,7 +89,7 @@ def judge_metric(
         slow=slow_launches(values, what.better) if what.steers and values else 0,
         shortest_s=min((seconds for each in valid if (seconds := seconds_of(each, what.name))), default=0.0),
         more_than=max((each.value for each in censored), default=None),
-        groups=_groups(valid, what.name, plan.groups, correlation),
+        groups=rates(launched, plan.groups, correlation),
     )
 
 
@@ -198,14 +200,6 @@ def _clock_error(samples: Sequence[Sample], name: str) -> float:
         if sample.measurement and (seconds := seconds_of(sample, name))
     ]
     return max(shares, default=0.0)
-
-
-def _groups(
-    samples: Sequence[Sample], name: str, groups: Sequence[NodeGroup], correlation: float
-) -> tuple[GroupRate, ...]:
-    """The groups' rates, for the metric named like the phase: other metrics of a launch have the same tasks."""
-    launches = [each.measurement.tasks for each in samples if each.measurement and each.phase == name]
-    return rates(launches, groups, correlation)
 
 
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:

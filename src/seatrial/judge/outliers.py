@@ -96,7 +96,8 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         key=lambda place: (_ORDER.index(place.verdict), -place.effect, place.name),
     )
     servers = _servers(places, records)
-    columns = tuple(sorted(compared, key=lambda column: _order_of(plan, column)))
+    order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
+    columns = tuple(sorted(compared, key=lambda column: (order.index(operation_of(column.metric)), column.label)))
     return Isolation(
         kind=plan.axis.equals,
         columns=columns,
@@ -227,11 +228,6 @@ def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[st
 def _cleared(later: Score | None) -> bool:
     """Whether the second measurement showed no slowness; slowness within the scatter of a few controls remains."""
     return later is not None and later.effect < MIN_EFFECT
-
-
-def _order_of(plan: TrialPlan, column: ScoreColumn) -> tuple[int, str]:
-    order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
-    return order.index(operation_of(column.metric)), column.label
 
 
 def _hindrance(records: Records) -> str:

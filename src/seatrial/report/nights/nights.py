@@ -4,7 +4,7 @@ A criterion that failed stays among the failing until a night passes it, or no l
 not decide has fixed nothing. INVALID and INCOMPLETE ones leave as soon as they have been measured again.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
@@ -227,7 +227,8 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
         if before is None or worst([before.verdict, one.verdict]) is not before.verdict:
             criteria[key] = one
     criteria.update(enforced)
-    criteria.update(_besides(cases, criteria))
+    by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
+    criteria.update((VerdictKey(name, ''), _rest(of_case, by_case[name])) for name, of_case in cases.items())
     criteria[VerdictKey('', '')] = _rest(
         verdict, [*cases.values(), *(each.verdict for key, each in enforced.items() if not key.case)]
     )
@@ -251,15 +252,6 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
         'metric_verdict',
         pl.when(OF_ONE_SESSION & (why != '')).then(pl.col('point') + ': ' + why).otherwise(why).alias('why'),
     ).unique(maintain_order=True)
-
-
-def _besides(
-    cases: Mapping[str, Verdict], criteria: Mapping[VerdictKey, Judged]
-) -> Iterator[tuple[VerdictKey, Judged]]:
-    """The verdict of each case apart from its metrics and expectations."""
-    by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
-    for name, verdict in cases.items():
-        yield VerdictKey(name, ''), _rest(verdict, by_case[name])
 
 
 def _rest(whole: Verdict, parts: Sequence[Verdict]) -> Judged:
