@@ -103,7 +103,7 @@ def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:
 
 
 def _same_rows(one: bytes, other: bytes) -> bool:
-    """Whether two Parquet files have the same rows, however packed. A few bytes can stand for any number of rows."""
+    """True if two Parquet files have the same rows, however packed. A few bytes can stand for any number of rows."""
     files = [io.BytesIO(one), io.BytesIO(other)]
     try:
         rows, expected = (pl.scan_parquet(each).select(pl.len()).collect().item() for each in files)

@@ -167,7 +167,7 @@ def missing(
     attempts: Mapping[str, Sequence[Attempt]],
     again: bool = False,
 ) -> dict[Procedure, int]:
-    """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is"""
+    """The number of allocations the chosen criteria still need, by procedure. again: one of each, in any case"""
     outcomes = judge_contract([each.criterion for each in tests], attempts)
     found: dict[Procedure, int] = {}
     for each in chosen:
@@ -216,8 +216,8 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
-    """Why records do not belong to an allocation for this procedure; empty if they do. The plan is part of the chain
-    of the records (R1), session.json is not."""
+    """The reason why records do not belong to an allocation for this procedure; empty if they do. The plan is part of
+    the chain of the records (R1), session.json is not."""
     if Path(plan.records).parts[-3:] != folder.parts[-3:]:
         return f'its records are those of {"/".join(Path(plan.records).parts[-3:])}'
     if plan.contract != contract_digest(procedure):
@@ -339,7 +339,7 @@ def _row(
 
 
 def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
-    """How a criterion is measured, for people who have no check and no site before them."""
+    """The measurement of a criterion in words, for people who have no check and no site before them."""
     entry, procedure = test.entry, test.procedure
     if procedure is None:
         return []

@@ -153,7 +153,7 @@ def undone(state: str, found: JournalFile) -> str:
 
 
 def failure(answer: Answer | None, action: Action) -> str:
-    """How a command of the action failed, as a clause; empty if it succeeded."""
+    """The failure of a command of the action, as a clause; empty if it succeeded."""
     if answer is None:
         return 'cannot be started: no such program'
     if answer.exit_status is None:

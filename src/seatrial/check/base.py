@@ -260,7 +260,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
 
 
 def _was_set(check: Check, name: str) -> bool:
-    """Whether the class of a test has another default of a variable than Check."""
+    """True if the class of a test has another default of a variable than Check."""
     found, own = type(check).var_space[name], Check.var_space[name]
     return found.is_defined() and not (own.is_defined() and own == found)
 
@@ -288,7 +288,7 @@ _leader, _runner = cache(become_leader), cache(write_runner)
 
 
 def _has_leader(session: Session) -> bool:
-    """Whether somebody still waits for the session; in plain ReFrame that is this process."""
+    """True if somebody still waits for the session; in plain ReFrame that is this process."""
     if session.plain:
         return _leader(session.site.state, session.id) is not None
     return leader_alive(session.site.state, session.id) is not None

@@ -91,7 +91,7 @@ class Procedure(NamedTuple):
 
 @dataclass(frozen=True)
 class AcceptanceTest:
-    """How a criterion of the contract is measured."""
+    """The measurement of one criterion of the contract."""
 
     criterion: Criterion
     entry: CriterionEntry  # as the contract has it, in full
@@ -112,8 +112,8 @@ class AcceptanceTest:
 
 
 def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractFile) -> list[AcceptanceTest]:
-    """How every criterion is measured. Raises SiteError for all faults of the contract at once. For a criterion with
-    several faults each remedy is tried, until no further fault shows."""
+    """The measurement of every criterion. Raises SiteError for all faults of the contract at once. For a criterion
+    with several faults each remedy is tried, until no further fault shows."""
     here = _Here(site, checks, file.contract.counts, {})
     found, problems = dict[str, AcceptanceTest](), {number: list(said) for number, said in file.problems.items()}
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
@@ -152,7 +152,7 @@ def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> 
 
 
 def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
-    """How every criterion is measured, by the saved forms (AcceptanceTest.kept) alone, without the site. Raises
+    """The measurement of every criterion, by the saved forms (AcceptanceTest.kept) alone, without the site. Raises
     ValueError for an invalid procedure, or one that does not fit the contract."""
     return _sharing([_again(contract, each, kept.get(each.id)) for each in contract.criteria])
 

@@ -40,7 +40,7 @@ class Program(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """Why engines could not run under Darshan, and the remedy: their names go between the two parts."""
+    """The reason why engines cannot run under Darshan, and the remedy: their names go between the two parts."""
 
     before: str
     after: str
@@ -68,7 +68,7 @@ def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]
 
 
 def _file_fault(library: str) -> str:
-    """Why the file cannot be loaded here, and the remedy; empty if it can."""
+    """The reason why the file cannot be loaded here, and the remedy; empty if it can."""
     remedy = 'correct darshan of the partition in trial.yaml'
     try:
         own, other = _header(library), _header(sys.executable)
@@ -106,7 +106,7 @@ def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
 
 
 def _mpi_fault(library: str, program: Program) -> _Fault | None:
-    """Why an MPI program would leave no log. It is not started: on some systems only a launcher can do that."""
+    """The reason why an MPI program would leave no log; it is not started: on some systems only a launcher can."""
     # ld.so(8): it then says what it would load.
     fault = _unloadable(ask(['env', 'LD_TRACE_LOADED_OBJECTS=1', f'LD_PRELOAD={library}', program.path], ANSWER_S))
     if fault:

@@ -1,4 +1,4 @@
-"""Whether allocations planned for a contract can decide it: the margins, and the length of timed regions."""
+"""Checks that the allocations planned for a contract can decide it: margins, and length of timed regions."""
 
 import math
 from typing import NamedTuple

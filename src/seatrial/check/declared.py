@@ -157,7 +157,7 @@ def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:
 
 
 def _line(error: Exception, file: Path) -> str:
-    """Where in the file an exception came from: 'line 12, in SharedFile: '; empty if unknown."""
+    """The line of the file that raised an exception: 'line 12, in SharedFile: '; empty if unknown."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == str(file)]
     if not frames:
         return ''

@@ -119,7 +119,7 @@ class Bytes(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """What a case took in one session."""
+    """The time, sizes and launches of a case in one session."""
 
     wall_s: float
     share: int  # of a task
@@ -201,7 +201,7 @@ def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[s
 
 
 def memory_is_guessed(site: Site, plan: TrialPlan) -> bool:
-    """Whether sizes depend on the memory of nodes other than this host, and the site does not declare it."""
+    """True if sizes depend on the memory of nodes other than this host, and the site does not declare it."""
     follows = plan.sizing.working_set and plan.sizing.pinned is None and not plan.node_memory
     return follows and submits(site, plan.case.partition)
 
@@ -287,7 +287,7 @@ def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
 
 
 def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
-    """Whether it measured the same points, with the same share of a task if that is fixed."""
+    """True if it measured the same points, with the same share of a task if that is fixed."""
     made = {(label, phase) for label, phase, _ in earlier.launches}
     same = made == {(point.label, phase) for point in plan.points for phase in point.phases}
     return same and (earlier.share == lowest if plan.sizing.fixed else earlier.share % step(plan) == 0)
@@ -358,9 +358,9 @@ _OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 
 
 def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tuple[str, Case], list[Earlier]]:
-    """What each case took in every session that measured it whole, oldest first, by its profile. A case lasts from
-    the end of the one before, or the beginning of the session, to the end of its last launch; the last case to the
-    end of the session, where that is known. ends: of sessions, by name"""
+    """The time, sizes and launches of each case in every session that measured it whole, oldest first, by its
+    profile. A case lasts from the end of the one before, or the beginning of the session, to the end of its last
+    launch; the last case to the end of the session, where that is known. ends: of sessions, by name"""
     by = ['session', 'session_started', 'profile', *_OF_CASE]
     launched = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (
@@ -431,7 +431,7 @@ def fitting_share(plan: TrialPlan, offer: Offer) -> int:
 
 
 def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[str]:
-    """For each partition the case whose job would exceed Slurm's time limit there by most, as messages."""
+    """The case of each partition whose job would exceed Slurm's time limit there by most, as messages."""
     worst = dict[str, tuple[float, TrialPlan]]()
     for each in found:
         limit_s = limits_s.get(each.plan.case.partition)

@@ -1,4 +1,4 @@
-"""How long a case will take: bytes over known speed, and the repetitions that the noise asks for."""
+"""The expected time of a case: bytes over known speed, and the repetitions that the noise asks for."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

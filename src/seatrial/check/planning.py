@@ -53,7 +53,7 @@ def not_applicable(session: Session, declared: Declared) -> dict[Case, str]:
 
 
 def why_not(session: Session, declared: Declared, case: Case) -> str:
-    """Why a check has no such case on this site, as a sentence; empty if it has one."""
+    """The reason why a check has no such case on this site; empty if it has one."""
     return _not_there(session, declared, case) or _misfit(session, declared, case)
 
 
@@ -167,7 +167,7 @@ def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
 
 
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
-    """Why the profile, the file system or the allocation lacks something that the check needs, or empty."""
+    """The thing needed by the check that the profile, the file system or the allocation lacks, or empty."""
     if declared.every_point and not session.profile.judges:
         return f'too long for a {session.profile.name} test (it measures every point); choose another profile'
     missing = _missing(session, declared, case)
@@ -206,7 +206,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
 
 
 def _no_devices(session: Session, declared: Declared, case: Case) -> str:
-    """Why raw devices cannot be read in a case; empty if they can."""
+    """The reason why raw devices cannot be read in a case; empty if they can."""
     devices = session.site.file_system(case.file_system).devices
     if not devices:
         where = f'file_systems.{case.file_system}.devices'
@@ -233,7 +233,7 @@ def _actions(session: Session, declared: Declared, case: Case) -> tuple[Action, 
 
 
 def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
-    """Why others may not be disturbed here; empty if they may."""
+    """The reason why others may not be disturbed here; empty if they may."""
     workload = declared.workload
     if not session.profile.disturbs:
         return f'disruptive: only with --profile {ACCEPTANCE.name} and --destructive'

@@ -206,7 +206,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
 
 
 def _not_mounted(entry: FileSystemEntry) -> str | None:
-    """Why the path no longer lies on the file system under test, or None: its directories still exist."""
+    """The reason why the path no longer lies on the file system under test, or None; its directories still exist."""
     if entry.mount is not None:
         outside = rundir.inside(entry.path, entry.mount)
         if outside is not None:

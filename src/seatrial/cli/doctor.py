@@ -66,7 +66,7 @@ _MARKS: dict[bool | str | None, tuple[str, str]] = {
 }
 
 Row = tuple[bool | str | None, str, str]
-"""Whether it is there, WRONG where it is another thing, None for what is merely shown; of what, and in words."""
+"""True if it is there, WRONG where it is another thing, None for what is merely shown; of what, and in words."""
 
 
 @click.command()
@@ -298,7 +298,7 @@ def _targets(seen: Targets, name: str, may_be_away: bool) -> Iterator[Row]:
 
 
 def _precheck(what: str, asked: PrecheckEntry) -> Row:
-    """Whether a setting is as the site has decided (Belyakov et al.: settings of pools and kernel modules)."""
+    """Compares a setting with the site's decision (Belyakov et al.: settings of pools and kernel modules)."""
     said = ' '.join(asked.command)
     answer = ask(list(asked.command), ANSWER_S)
     if answer is None:

@@ -196,7 +196,7 @@ def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) ->
 
 
 def _judged_otherwise(folder: Path, plans: Sequence[TrialPlan], said: Mapping[str, Any], whole: SessionResult) -> str:
-    """Why verdicts may differ today without an edit, as a clause; empty if they may not."""
+    """The reason why verdicts may differ today without an edit, as a clause; empty if they may not."""
     others = sorted({plan.seatrial for plan in plans} - {seatrial.__version__})
     if others:
         return f'Seatrial {", ".join(others)} judged on the day; verify with that version'

@@ -84,7 +84,7 @@ VERDICTS: tuple[str, ...] = ('PASS', 'FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUS
 
 
 def fault_in(rows: pl.DataFrame) -> str:
-    """Why rows in today's form cannot be Seatrial's, although columns and types fit; or empty."""
+    """The reason why rows in today's form cannot be Seatrial's, although columns and types fit; or empty."""
     empty = rows.select(pl.col(NEEDED).null_count()).row(0)
     if any(empty):
         return f'rows have no {next(name for name, number in zip(NEEDED, empty, strict=True) if number)}'

@@ -276,7 +276,7 @@ def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.D
 
 
 def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
-    """Whether files claim more rows than fit into them. Raises PolarsError."""
+    """True if files claim more rows than fit into them. Raises PolarsError."""
     files: list[IO[bytes]] = [io.BytesIO(each) for each in contents]
     rows = pl.scan_parquet(files).select(pl.len()).collect().item()
     return bool(rows > max(MANY_ROWS, sum(map(len, contents)) // MIN_ROW_BYTES))

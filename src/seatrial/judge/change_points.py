@@ -45,7 +45,7 @@ class CurveStep:
 
     @property
     def found(self) -> bool:
-        """Whether the step, up or down, is significant."""
+        """True if the step, up or down, is significant."""
         return self.low > 1 + _ROUNDING or self.high < 1 - _ROUNDING
 
 

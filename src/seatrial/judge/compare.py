@@ -60,7 +60,7 @@ class Series:
 
     @cached_property
     def logs(self) -> tuple[Mapping[str, float], ...]:
-        """Of each session on both sides the logarithm of its mean, centred, and signed so that more is better."""
+        """The logarithm of each session's mean on both sides, centred, and signed so that more is better."""
         sign = _sign(self)
         sides = [{name: sign * math.log(_mean(own)) for name, own in it.items()} for it in (self.before, self.after)]
         centre = fmean(_mean(own.values()) for own in sides)
@@ -127,7 +127,7 @@ def compared(
 
 
 class _Difference(NamedTuple):
-    """How much better the metrics are after than before."""
+    """The difference of the metrics between before and after."""
 
     log: float  # logarithm of the ratio
     error: float  # its standard error, infinite if unknown

@@ -60,7 +60,7 @@ class Criterion:
         return f'at {"least" if self.least else "most"} {self.written}'
 
     def looks(self, n: int) -> int:
-        """How often n allocations are judged, if all count: once as planned, then once with each further one."""
+        """The number of times n allocations are judged, if all count: once as planned, then with each further one."""
         return 1 + max(0, n - max(self.allocations, self.planned)) if self.counts == 'all' else 1
 
     @property
@@ -107,7 +107,7 @@ class CriterionOutcome:
 
     @property
     def load(self) -> str:
-        """For a load that ran in several allocations: its duration, and the time that no load covered; else empty."""
+        """The duration of a load that ran in several allocations, and the time that no load covered; else empty."""
         loads = sorted(each.load for each in self.counted if each.load)
         if len(loads) < 2:
             return ''
@@ -220,7 +220,7 @@ def _decided(
 def further_allocations(
     figures: Sequence[float], bound: float, confidence: Callable[[int], float] = lambda total: CONFIDENCE
 ) -> int | None:
-    """How many more allocations of the same mean and scatter make an interval that excludes the bound.
+    """The number of further allocations, of the same mean and scatter, until the interval excludes the bound.
 
     confidence: of the interval, by the total number of allocations
 

@@ -36,7 +36,7 @@ def split(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, l
 
 
 def between(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness | None:
-    """How evenly the groups of one launch were served; None if fewer than two worked. A group counts with the mean
+    """The fairness between the groups of one launch; None if fewer than two worked. A group counts with the mean
     bytes and the mean time of its tasks, since groups may differ in size."""
     own = split(tasks, groups)
     if len(own) < 2:

@@ -147,7 +147,7 @@ class _DarshanFile:
         return 1 + max(last) if self.moved else 0
 
     def merged(self, operation: str) -> bool:
-        """Whether MPI-IO may have issued other transfers than it was asked for."""
+        """True if MPI-IO may have issued other transfers than it was asked for."""
         word, moved = _WORDS[operation]
         return self.by_mpiio and (
             self.sum_of('POSIX', f'POSIX_{word}') != self.calls(operation)
@@ -184,7 +184,7 @@ def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: boo
 
 
 def _sharing(tasks: list[frozenset[int]]) -> str:
-    """Whether each file was used by one task, or one file by all."""
+    """The sharing of files: each used by one task, or one by all."""
     if not tasks:
         return ''
     if all(len(each) == 1 for each in tasks):
@@ -193,7 +193,7 @@ def _sharing(tasks: list[frozenset[int]]) -> str:
 
 
 def _extent(files: list[_DarshanFile], operations: list[str], sharing: str) -> str:
-    """Whether every task moves the whole of its file, or all together move it once; judged by bytes."""
+    """The extent by bytes moved: every task moves the whole of its file, or all together move it once."""
     found = set()
     for operation in operations:
         size = sum(file.size for file in files if file.calls(operation))

@@ -109,7 +109,7 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
 
 
 def as_meant(plan: TrialPlan, cache: str) -> bool:
-    """Whether a listing had its intended cache state: cold at first, then answered by the client's cache."""
+    """True if a listing had its intended cache state: cold at first, then answered by the client's cache."""
     return kind_of(plan.kind).compares_in_launch and cache in ('cold', LISTED_BEFORE)
 
 

@@ -226,7 +226,7 @@ def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[st
 
 
 def _cleared(later: Score | None) -> bool:
-    """Whether the second measurement showed no slowness; slowness within the scatter of a few controls remains."""
+    """True if the second measurement showed no slowness; slowness within the scatter of a few controls remains."""
     return later is not None and later.effect < MIN_EFFECT
 
 

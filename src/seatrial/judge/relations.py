@@ -185,7 +185,7 @@ def stays_below(
 
 
 def alike(points: Mapping[str, Points], margin: float, subject: str) -> Relation:
-    """At no point does one of those that worked at once have more than `margin` times what another has.
+    """None of those that worked at once has more than `margin` times what another has, at any point.
 
     points: the values of each launch, by name and label. Two values of one launch share its moment: Student's
     interval of the mean logarithm of their ratio. It fails if one pair fails at one point with the error probability
@@ -302,7 +302,7 @@ def _to_last(points: Points) -> list[tuple[str, str]]:
 
 
 def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str) -> Relation:
-    """Whether the largest ratio first / second of these pairs, or else 1, is at most the margin."""
+    """The relation that the largest ratio first / second of these pairs, or else 1, is at most the margin."""
     if margin <= 1:
         raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
     lacking = missing(points)

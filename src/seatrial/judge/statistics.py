@@ -83,7 +83,7 @@ class SampleSummary:
 
 @dataclass(frozen=True)
 class Fairness:
-    """How evenly tasks, nodes or groups of nodes of one launch were served: 1, 1, 0 and 1 if equally, or for one."""
+    """The fairness between tasks, nodes or groups of nodes of one launch: 1, 1, 0 and 1 if all are equal."""
 
     tasks: int  # how many they are
     time_ratio: float  # the longest time over the shortest

@@ -33,7 +33,7 @@ class Verdict(str, Enum):
 
     @property
     def unopposed(self) -> bool:
-        """Whether the exit code is 0: PASS and MEASURED."""
+        """True if the exit code is 0: PASS and MEASURED."""
         return EXIT_CODES[self] == 0
 
 

@@ -66,7 +66,7 @@ def news_lock(site: Site, profile: str) -> Path:
 
 
 def notified_of(site: Site, profile: str) -> Notified:
-    """What people have been notified of; empty without a file."""
+    """The notifications sent so far; empty without a file."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
         changes = [

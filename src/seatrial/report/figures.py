@@ -59,7 +59,7 @@ def units_of(metrics: Iterable[MetricResult], system: str) -> dict[str, Unit]:
 
 
 def is_valid(metric: MetricResult) -> bool:
-    """Whether it has a mean that may be used."""
+    """True if it has a mean that may be used."""
     return metric.summary is not None and metric.verdict is not Verdict.INVALID
 
 

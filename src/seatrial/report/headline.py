@@ -78,7 +78,7 @@ class Headline:
 
 
 def headline_of(result: SessionResult) -> tuple[Headline, ...]:
-    """For every figure of HEADLINE the best valid one, or why there is none; empty if none was measured."""
+    """The best valid figure for each of HEADLINE, or why there is none; empty if none was measured."""
     lines = tuple(_best(figure, result) for figure in HEADLINE)
     return lines if any(each.metric for each in lines) else ()
 
@@ -106,7 +106,7 @@ def _worth(metric: MetricResult) -> tuple[int, float]:
 
 
 def plain(lines: tuple[Headline, ...]) -> dict[str, Any]:
-    """For JSON: by the name of the figure its case, metric, value in the base unit, and the metric beside it."""
+    """The headline for JSON: case, metric, value in the base unit, and the metric beside it, by name."""
     return {each.figure.name: _plain(each) for each in lines}
 
 

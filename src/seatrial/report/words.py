@@ -138,7 +138,7 @@ def file_system_type(case: CaseEvidence) -> str:
 
 
 def only_counts(plan: TrialPlan) -> bool:
-    """Whether its metrics have no unit: guarantees of POSIX are counted, and no figure is drawn or compared."""
+    """True if its metrics have no unit: guarantees of POSIX are counted, and no figure is drawn or compared."""
     return not any(each.unit for each in metrics_at(plan.points[0]))
 
 
@@ -214,7 +214,7 @@ def engines(session: SessionResult) -> list[tuple[str, str]]:
 
 
 def skipped(session: SessionResult) -> list[str]:
-    """Why preferred engines did not measure, for each its first reason, and the number of others."""
+    """The first reason why each preferred engine did not measure, and the number of others."""
     reasons = dict.fromkeys(reason for case in session.cases for reason in case.skipped)
     return [
         f'{own[0]}; and {counted(len(own) - 1, "reason")} more, in the cases' if len(own) > 1 else own[0]
@@ -223,7 +223,7 @@ def skipped(session: SessionResult) -> list[str]:
 
 
 def machines(evidence: SessionEvidence) -> str:
-    """How many hosts ran a job or a task, and their names; only the name if it is one; empty if none began."""
+    """Number and names of the hosts that ran a job or a task; only the name if it is one; empty if none began."""
     hosts = {start.host for start in _starts(evidence)}
     hosts |= {
         host
@@ -263,7 +263,7 @@ def untried(target: Target) -> str:
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:
-    """From the start of the first job to the end of the last one; None without either."""
+    """The time from the start of the first job to the end of the last one; None without either."""
     begins = [start.started for start in _starts(evidence)]
     ends = [case.records.end.ended for case in evidence.cases if case.records.end]
     return timedelta(seconds=max(ends) - min(begins)) if begins and ends else None
@@ -330,7 +330,7 @@ def confidence(session: SessionResult) -> str:
 
 
 def unjudged(session: SessionResult) -> str:
-    """Why no case of the session was compared with anything, or empty if one was."""
+    """The reason why no case of the session was compared with anything, or empty if one was."""
     reasons = [case.unjudged for case in session.cases]
     if not reasons or not all(reasons):
         return ''

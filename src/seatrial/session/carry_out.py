@@ -231,7 +231,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _patience(session: Session) -> str:
-    """What a session that was asked to stop waits for, and how long at most."""
+    """Words on what a session that was asked to stop waits for, and how long at most."""
     of_slurm = f', Slurm {duration(LONGEST_S)} to let go of it' if submits_to_slurm(session.site) else ''
     return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
 

@@ -23,7 +23,7 @@ _DAYS = re.compile(r'(\d{4}-\d\d-\d\d)(?:\.\.(\d{4}-\d\d-\d\d))?')
 
 
 def is_label(text: str) -> bool:
-    """Whether a session can have this label."""
+    """True if a session can have this label."""
     return text != LATEST and _LABEL.fullmatch(text) is not None
 
 

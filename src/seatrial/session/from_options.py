@@ -110,7 +110,7 @@ def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
 
 
 def state_fault(site: Site) -> str:
-    """Why ReFrame cannot start jobs below the site's state, or empty: it formats the path, and locally splits it."""
+    """The reason why ReFrame, which formats the path and locally splits it, cannot use the site's state, or empty."""
     partitions = partitions_in(site.folder / SETTINGS_FILE).values()
     spawned = any(partition.get('scheduler') == 'local' for partition in partitions)
     if '%' not in site.state and not (spawned and re.search(r'[\s\'"\\]', site.state)):
@@ -147,7 +147,7 @@ def _systems(site: Site, profile: str) -> list[str]:
 
 
 def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collection[Case]) -> list[str]:
-    """Why these cases are not an acceptance of the whole system; empty under other profiles."""
+    """The reasons why these cases are not an acceptance of the whole system; empty under other profiles."""
     checks = declared.values() if session.profile.name == ACCEPTANCE.name else ()
     whole = replace(session, only=())
     missing = [case for each in checks for case in cases_of(whole, each) if case not in chosen]

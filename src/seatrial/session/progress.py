@@ -90,7 +90,7 @@ class Progress:
 
 
 def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
-    """Whether nothing more than the end is expected of a case: removal, Darshan's log, the reason of a cut. A case
+    """True if nothing more than the end is expected of a case: removal, Darshan's log, the reason of a cut. A case
     that began before `newest` (Unix time) is over."""
     start = records.start
     if start is None or start.started < newest:

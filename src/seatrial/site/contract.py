@@ -140,7 +140,7 @@ Said = BeforeValidator(_said)
 
 
 class Workload(Entry):
-    """What tasks do, as far as a contract says it. Sizes in bytes."""
+    """The workload, as far as a contract defines it. Sizes in bytes."""
 
     access: Annotated[str | None, BeforeValidator(one_of('an access', tuple(ACCESSES)))] = None
     """how tasks share files"""
@@ -178,7 +178,8 @@ FIELDS |= {'directory': 'subtrees', 'file_size': 'bytes_per_file'}
 
 
 class Conditions(Entry):
-    """Under what an allocation counts. Times in seconds, fullness in percent, bytes in times of the memory."""
+    """The conditions for an allocation to count. Times in seconds, fullness in percent, bytes as factors of
+    memory."""
 
     seconds: Annotated[Seconds | None, Said] = None
     """the shortest timed region; an allocation with a shorter one does not count. Without it that of the profile
@@ -238,7 +239,7 @@ class CriterionEntry(Entry):
 
     @property
     def bound(self) -> Bound | None:
-        """What it asks for; None only in a contract that is wrong."""
+        """The bound asked for; None only in an invalid contract."""
         return self.at_least or self.at_most
 
 
@@ -364,7 +365,7 @@ def _contradictions(
 
 
 def _fault_of_base(each: CriterionEntry, by_id: Mapping[str, CriterionEntry], unread: Collection[str]) -> str | None:
-    """Why it cannot be a percentage of another criterion; empty if that one is malformed, None if it can."""
+    """The reason why it cannot be a percentage of another criterion; empty if that one is malformed, else None."""
     way, ahead = [each.id], each.bound.of if each.bound else ''
     while ahead:
         if ahead not in by_id:

@@ -499,7 +499,7 @@ class FileSystemEntry(Entry):
 
 
 class LauncherEntry(Entry):
-    """How a launch reaches the nodes of a partition."""
+    """The way in which a launch reaches the nodes of a partition."""
 
     kind: LauncherKind = Field(examples=['srun'])
     """`local` reaches one node. A kind alone stands for such an entry"""
@@ -508,7 +508,7 @@ class LauncherEntry(Entry):
 
 
 class Partition(Entry):
-    """What Seatrial must know of one of ReFrame's partitions."""
+    """Seatrial's settings for one of ReFrame's partitions."""
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
     """how a launch reaches the nodes with so many tasks on each; ReFrame's own launchers know one geometry a job"""
@@ -597,7 +597,7 @@ class Combinations(Entry):
     """when the trial takes part"""
 
     def covers(self, check: str, family: str, profile: str) -> bool:
-        """Whether the trial asks for this check under this profile, by its name, its family or '*'."""
+        """True if the trial asks for this check under this profile, by its name, its family or '*'."""
         return profile in self.profiles and self.asks_for(check, family)
 
     def asks_for(self, check: str, family: str) -> bool:
@@ -624,7 +624,7 @@ class Combinations(Entry):
 
 
 class Overrides(Entry):
-    """What a trial fixes for its cases, times in seconds; None leaves it to the check, profile or allocation."""
+    """The values a trial fixes for its cases, times in seconds; None leaves them to check, profile or allocation."""
 
     bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
     """fixes what a task moves, in every profile; of random I/O it is its share of the working set"""
@@ -992,5 +992,5 @@ class Site:
 
 
 def lies_in(path: str, directory: str) -> bool:
-    """Whether an absolute, normalised path is the directory or below it, judged by its name alone."""
+    """True if an absolute, normalised path is the directory or below it, judged by its name alone."""
     return os.path.commonpath([path, directory]) == directory

@@ -29,7 +29,7 @@ class Profile:
 
     @property
     def judges(self) -> bool:
-        """Whether its figures are compared with anything: a smoke test has too few repetitions."""
+        """True if its figures are compared with anything: a smoke test has too few repetitions."""
         return not self.repetitions
 
     def stopping(self, max_relative_error: float, budget_s: float | None = None) -> StoppingRule:
@@ -41,7 +41,7 @@ class Profile:
         return StoppingRule(max_relative_error, budget_s=budget)
 
     def effort_for(self, axis: Axis) -> Effort:
-        """How much a launch of a sweep over this axis does."""
+        """The effort of a launch in a sweep over this axis."""
         if not axis.equals:
             return self.effort
         target_s = min(self.effort.target_s, ISOLATION_S)

@@ -92,15 +92,14 @@ Date = Annotated[str, BeforeValidator(_date)]
 
 
 class Origin(Entry):
-    """Where the references of a check under a profile come from, the engine and tasks, and what of the samples.
-    sessions: those that a baseline is of; `seatrial history prune` keeps them"""
+    """The origin of the references of a check under a profile."""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=[BASELINE])
     date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
     tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
     statistic: Annotated[str, BeforeValidator(_statistic)] = 'mean'
-    sessions: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()  # of a baseline; `seatrial history prune` keeps them
 
 
 def references_file(folder: Path) -> Path | None:
@@ -301,7 +300,7 @@ def _scalars(node: yaml.Node | None, seen: set[int], is_key: bool = False) -> It
 
 
 def _misread(kind: str, text: str, is_key: bool) -> str:
-    """Why a scalar does not mean what it looks like, or empty."""
+    """The reason why a scalar does not mean what it looks like, or empty."""
     if kind == 'str' or (kind == 'int' and _WHOLE.match(text)):
         return ''
     if is_key:

@@ -156,8 +156,8 @@ def unable(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[
 
 
 def core_fault(core: str, repository: str, least: Version) -> str:
-    """Why this Spack cannot be used, or empty. core: text of its lib/spack/spack/__init__.py; repository: text of
-    repo.yaml; least: oldest usable core"""
+    """The reason why this Spack cannot be used, or empty. core: text of its lib/spack/spack/__init__.py; repository:
+    text of repo.yaml; least: oldest usable core"""
     version, api, wanted = (
         _numbers(each, text) for each, text in ((_CORE, core), (_API, core), (_REPOSITORY_API, repository))
     )

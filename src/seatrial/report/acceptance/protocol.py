@@ -117,7 +117,7 @@ class ProtocolRow:
         return self.shown(counted.get(attempt))
 
     def standing(self, attempt: Attempt) -> str:
-        """Why an allocation does not decide, or can only miss the criterion; empty if it decides."""
+        """The reason why an allocation does not decide, or can only miss the criterion; empty if it decides."""
         if attempt in self.outcome.counted:
             return attempt.unproved
         return attempt.why_not or attempt.unproved or 'valid, but by the rule of the contract another one counts'

@@ -315,7 +315,7 @@ class _Metric:
 
 
 def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
-    """Why the two sides of a metric are not compared, or empty."""
+    """The reason for not comparing the two sides of a metric, or empty."""
     if one is None or other is None:
         return f'only {"after" if one is None else "before"}'
     if not (one.sessions and other.sessions):

@@ -45,12 +45,12 @@ _FORMS = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLET
 
 
 def is_repeated_listing(plan: TrialPlan) -> bool:
-    """Whether one directory is listed again and again, with pauses: the cache of the client over time."""
+    """True if one directory is listed again and again, with pauses: the cache of the client over time."""
     return any(point.pauses_s for point in plan.points)
 
 
 def has_curve(plan: TrialPlan) -> bool:
-    """Whether the points of a case make a curve: they differ by one number only, or are repeated listings."""
+    """True if the points of a case make a curve: they differ by one number only, or are repeated listings."""
     return is_repeated_listing(plan) or (not plan.axis.named and len(plan.points) > 1)
 
 
@@ -60,7 +60,7 @@ def styled_by(plan: TrialPlan, metric: MetricResult) -> str:
 
 
 def has_metric_lines(plan: TrialPlan) -> bool:
-    """Whether lines and styles belong to the metrics of a case, not to its points."""
+    """True if lines and styles belong to the metrics of a case, not to its points."""
     return has_curve(plan) and not is_repeated_listing(plan)
 
 

@@ -53,7 +53,7 @@ def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
 
 
 def why_none(evidence: CaseEvidence) -> str:
-    """Why there is no timeline, in words; empty if there is one."""
+    """The reason why there is no timeline; empty if there is one."""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return 'none: the job kept no telemetry'

@@ -187,7 +187,7 @@ def passed(night: Night) -> bool:
 
 
 def without_result(night: Night) -> bool:
-    """Whether it is neither valid throughout nor a FAIL."""
+    """True if it is neither valid throughout nor a FAIL."""
     return not (night.verdict.unopposed or night.verdict is Verdict.FAIL)
 
 

@@ -148,7 +148,7 @@ def news(
 
 
 def _is_told(turn: Turn, told: Sequence[ToldChange]) -> bool:
-    """Whether people know of this change. Each further night may move its apparent first night; for a small change by
+    """True if people know of this change. Each further night may move its apparent first night; for a small change by
     weeks, but never beyond the night on which it was told. After a change to the other side it is a new one."""
     own = [each for each in told if (each.file_system, each.family) == (turn.file_system, turn.family)]
     return any(

@@ -173,8 +173,7 @@ def trend(
 
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:
-    """The logarithm of each metric's mean in each session; more is better. key: identifies the metric in all
-    sessions"""
+    """The logarithm of each metric's mean in each session; more is better. key: the same in all sessions"""
     means = (
         rows.lazy()
         .filter(
@@ -203,7 +202,7 @@ def _means(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
-    """How good each session was, by file system and family: the mean over the metrics. Each metric is centred over
+    """The level of each session, by file system and family: the mean over the metrics. Each metric is centred over
     all sessions, so that a session without one of them still counts."""
     nights = (
         means.with_columns(good=pl.col('good') - pl.col('good').mean().over('key'))

@@ -161,7 +161,7 @@ def _literature(evidence: SessionEvidence) -> list[dict[str, Any]]:
 
 
 def _is_of_guarantees(case: CaseEvidence) -> bool:
-    """Whether it has a table of guarantees, which shows their expectations too."""
+    """True if it has a table of guarantees, which shows their expectations too."""
     return bool(case.result.facts) or words.only_counts(case.plan)
 
 

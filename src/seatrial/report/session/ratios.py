@@ -135,7 +135,7 @@ def _contention(case: CaseResult, over: str, under: str) -> ContentionRatios:
 
 
 def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResult]) -> str:
-    """How long the cache lasts. The threshold lies half way between the first and the fourth listing, on a scale of
+    """The duration of the cache. The threshold lies half way between the first and the fourth listing, on a scale of
     ratios: an interval above it is a listing from the cache, one below it is not."""
     assert first.summary and fourth.summary, 'both are valid'
     if first.cache != COLD:

@@ -85,7 +85,7 @@ def _runner(step: LaunchEvidence) -> _Runner | None:
 
 
 def _why_not(step: LaunchEvidence) -> str:
-    """Why the launch cannot be made by hand, or empty."""
+    """The reason why the launch cannot be repeated by hand, or empty."""
     gone = [name for name in step.sample.inputs if name not in step.inputs]
     if gone:
         return f'{gone[0]} is gone, which it was given'

@@ -125,7 +125,7 @@ def _mean(metric: MetricResult) -> float:
 
 
 def _environments(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
-    """Where each case ran. kind: type and layout; detail: differences between the cases of this check"""
+    """The environment of each case. kind: type and layout; detail: differences between the cases of this check"""
     details = [
         (
             case.plan.case.partition,
