@@ -51,22 +51,21 @@ ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
 
 
 class Check(rfm.RunOnlyRegressionTest):
-    """A check whose job is Seatrial's runner and whose verdict is read from the runner's own record.
+    """A check whose job is Seatrial's runner and whose verdict is read from the runner's record.
 
-    It declares workload (a template, by a function of seatrial.workload), sweep, expectations and, if it is not 10 %,
-    the relative error.
+    A subclass declares workload (by a function of seatrial.workload), sweep, expectations and, unless it is 10 %, the
+    relative error.
 
-    The same verdict stands under `seatrial run` and under plain `reframe -r`: INVALID and INCOMPLETE are sanity
-    failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures; PASS and MEASURED
-    pass, and the variable `verdict` of ReFrame's report says which it is. undecided: SKIP or FAIL makes of MEASURED
-    and INCONCLUSIVE what it says, with the reason. All of this is raised after the performance stage, so that the
-    measured values stay in that report.
+    The verdict is the same under `seatrial run` and plain `reframe -r`: INVALID and INCOMPLETE are sanity failures;
+    FAIL and INCONCLUSIVE, whose message begins with that word, are performance failures; PASS and MEASURED pass, and
+    the variable `verdict` in ReFrame's report tells them apart. With undecided set to SKIP or FAIL, MEASURED and
+    INCONCLUSIVE become that, with the reason. All of this is raised after the performance stage, so that the measured
+    values stay in that report.
 
-    ReFrame compares means with references.yaml by itself and keeps what it finds in its report, but does not raise
-    it (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
+    ReFrame also compares means with references.yaml and keeps the result in its report, but does not raise it
+    (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
 
-    Its further variables are those of variants.SETTABLE, which `-S` sets; it does not set those of variants.DECIDED.
-    records: the directory of the record, once the case is planned
+    `-S` sets the variables of variants.SETTABLE, and not those of variants.DECIDED.
     """
 
     case = parameter(loggable=True, fmt=Variant.__str__)
@@ -76,7 +75,7 @@ class Check(rfm.RunOnlyRegressionTest):
     profile = variable(str, value=os.environ.get(ENVIRONMENT_PROFILE, ''), loggable=True)
     undecided = variable(str, value='')
     verdict = variable(str, value='', loggable=True)
-    records = variable(str, value='', loggable=True)
+    records = variable(str, value='', loggable=True)  # the directory of the record, once the case is planned
     valid_prog_environs = ['*']
     strict_check = False
     max_relative_error = 0.10
