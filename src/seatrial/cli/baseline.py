@@ -53,7 +53,6 @@ STORAGE_FAILED = ('F1', 'F2')
 @checks_option
 @site_option
 def baseline(sessions: tuple[str, ...], yes: bool, checks: Sequence[Path], site_folder: Path) -> None:
-    """Show what references.yaml becomes, and write it where that is asked for."""
     site = answering(site_folder)
     screen = console()
     wanted = ','.join(sessions)

@@ -46,14 +46,13 @@ SILENT = 'lock that is stale soon: nobody seems to work under it, but a job else
 def clean(site_folder: Path, yes: bool) -> int:
     """List actions, jobs, run directories and locks that sessions have left; with --yes remove your own dead ones.
 
-    An action that is not undone comes first, in red; with --yes its undo is carried out.
+    An action that is not undone comes first, in red; with --yes it is undone.
 
-    Only jobs that bear the mark of a session, only marked directories directly below the configured paths, only your
-    own, only of sessions that are dead.
+    Only jobs and directories with the mark of a session are removed, the latter only directly below the configured
+    paths; only your own, and only those of dead sessions.
 
-    Exit codes: 0, or 13 if something stays that should go, or without --yes would stay with it: what could not be
-    removed, or what cannot be known to be dead yet; then it is said when it will be. Also 13 if something could not
-    be looked at; then it is said why.
+    Exit codes: 0, or 13 if something remains, or would remain with --yes, because it cannot be removed, or may belong
+    to a living session (the output says until when). Also 13 if something could not be checked, with the reason.
     """
     site = load(site_folder)
     screen = console()

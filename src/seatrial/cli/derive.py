@@ -45,8 +45,8 @@ def derive(
 ) -> int:
     """Write a check that replays what an application did to its files, and its entry for trial.yaml.
 
-    LOG is a Darshan log. Of it pattern, sizes and the number of tasks are kept; names of users, files and programs
-    are not. Several logs, of a whole machine perhaps, are for --ageing.
+    LOG is a Darshan log. The check has its pattern, sizes and number of tasks, but no names of users, files or
+    programs. Several logs, of a whole machine perhaps, are for --ageing.
     """
     if name is None:
         name = AGED if ageing else REPLAYED

@@ -44,8 +44,8 @@ SCHEMA = 1
 def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
     """Show what the cases will write, hold and take, from least to most; start nothing.
 
-    Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
-    the middle is what is expected: of a time by earlier sessions, else by the speed that is known.
+    Exit code 64 if something does not fit, with the smallest change that makes it fit. The middle one of three
+    figures is expected: from earlier sessions, or for a time from the known speed.
     """
     site, profile, declared = answering(asked.site_folder), asked.profile, load_checks(*asked.checks)
     contracted = asked_by_contract(site, declared, asked.only, asked.system) if profile == ACCEPTANCE.name else []

@@ -51,13 +51,12 @@ CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
 def verify(session: str | None, signers: Path | None, checks: Sequence[Path], site_folder: Path) -> int:
     """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
 
-    The verdicts in its results.json are compared with those that its records come to, by the references that it was
-    begun with and by what trial.yaml enforces.
-    Of a BUNDLE (a *.zip or a folder of `seatrial bundle`) the sum of every file, each of its sessions, and the
+    The verdicts in its results.json are compared with those that follow from its records, by the references that it
+    was begun with and the expectations that trial.yaml enforces.
+    For a BUNDLE (a *.zip or a folder of `seatrial bundle`): the checksum of every file, each of its sessions, and the
     verdict of each criterion, judged again by contract.yaml and the records; no site is needed.
-    Exit codes: 0 every figure is that of the output, to the last bit, and every verdict that of the records; 11
-    something contradicts them, or was changed after it was written; 13 nothing does, but not all of it can be
-    compared.
+    Exit codes: 0 every figure equals the output, to the last bit, and every verdict the records; 11 something
+    contradicts them, or was changed after it was written; 13 nothing does, but not everything can be compared.
     """
     screen = console()
     path = Path(session or '')
