@@ -1,4 +1,4 @@
-"""A bundle: the evidence of an acceptance as one file or folder, and whether that is as it was made."""
+"""A bundle: the evidence of an acceptance as one file or folder, and the check that nobody changed it."""
 
 import hashlib
 import re
@@ -47,7 +47,7 @@ MAX_FILES = 100_000
 
 
 def pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None = None) -> None:
-    """Write a bundle of these files, each with its name in it. Raises UsageError."""
+    """Writes a bundle of (name in it, file). Raises UsageError."""
     if len(files) > MAX_FILES - len((SUMS, SIGNATURE)):
         raise click.UsageError(f'{len(files)} files are more than a bundle can have, which is {MAX_FILES}')
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
@@ -79,7 +79,7 @@ def _lay_out(output: Path, files: Sequence[tuple[str, Path]], own: Mapping[str, 
 
 
 class Folder:
-    """A bundle that is a folder, read as if it were an archive. Links are none of its files: they lead elsewhere."""
+    """A bundle that is a folder, read as if it were an archive. Links are left out: they lead elsewhere."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,16 +90,15 @@ class Folder:
         return list(self._sizes)
 
     def size(self, name: str) -> int:
-        """In bytes. Raises KeyError for what is not there."""
+        """Bytes. Raises KeyError for a missing file."""
         return self._sizes[name]
 
     def open(self, name: str) -> IO[bytes]:
-        """A file for reading. Raises OSError."""
         return (self.folder / name).open('rb')
 
 
 class _Stream:
-    """A file from which an archive is read, whose list of files is read at once."""
+    """A file from which an archive is read, whose list of files is read in one piece."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -108,7 +107,7 @@ class _Stream:
         return getattr(self._stream, name)
 
     def read(self, size: int = -1) -> bytes:
-        """At most LARGEST bytes. Raises BadZipFile where more is asked for."""
+        """At most LARGEST bytes. Raises BadZipFile if more are asked for."""
         content = self._stream.read(min(size, LARGEST) if size >= 0 else LARGEST)
         if size > LARGEST or content.count(_ENTRY) > MAX_FILES:
             raise zipfile.BadZipFile(f'it has more than {MAX_FILES} files')
@@ -130,20 +129,20 @@ class Archive(zipfile.ZipFile):
             raise
 
     def close(self) -> None:
-        """The file too; of one that could not be opened there is none."""
+        """Also closes the file, if it could be opened."""
         super().close()
         if hasattr(self, '_opened'):
             self._opened.close()
 
     def size(self, name: str) -> int:
-        """Unpacked, in bytes. Raises KeyError for what is not there."""
+        """Bytes, unpacked. Raises KeyError for a missing file."""
         return self.getinfo(name).file_size
 
 
 def unpacked(bundle: Path, folder: Path, signers: Path | None) -> list[str]:
-    """Copy what the manifest of a bundle names into a folder; what is wrong with the bundle. Raises UsageError.
-    bundle: a file, or a folder; signers: allowed signers of ssh-keygen(1), one of whom has to have signed it; None
-    asks for no signature"""
+    """Copies the files in a bundle's manifest into a folder; returns the faults of the bundle. Raises UsageError.
+    bundle: a file, or a folder; signers: allowed signers of ssh-keygen(1), one of whom must have signed; None asks
+    for no signature"""
     try:
         with nullcontext(Folder(bundle)) if bundle.is_dir() else Archive(bundle) as archive:
             return list(_faults(archive, folder, signers))
@@ -192,7 +191,7 @@ _ENTRY = b'PK\1\2'  # begins each of the list of files
 
 
 def _read(archive: Archive | Folder, name: str) -> bytes | None:
-    """What a file of the archive holds; None where it is not there, is damaged, or is larger than LARGEST."""
+    """The contents of a file of the archive; None if it is missing, damaged, or larger than LARGEST."""
     try:
         if archive.size(name) > LARGEST:
             return None
@@ -203,7 +202,7 @@ def _read(archive: Archive | Folder, name: str) -> bytes | None:
 
 
 def _unpack(archive: Archive | Folder, name: str, file: Path) -> str:
-    """Unpack in pieces, as raw output can be larger than memory; its SHA-256, empty where it is damaged."""
+    """Unpacks in pieces, since raw output can exceed the memory; returns the SHA-256, empty for a damaged file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     found = hashlib.sha256()
     with file.open('xb') as stream:
@@ -218,7 +217,7 @@ def _unpack(archive: Archive | Folder, name: str, file: Path) -> str:
 
 
 def _listed(sums: bytes) -> dict[str, str]:
-    """The sum of each file by its name; nothing where a line is none of sha256sum(1), or there are too many."""
+    """The checksum of each file by name; empty if a line is none of sha256sum(1), or there are too many."""
     if sums.count(b'\n') > MAX_FILES:
         return {}
     rows = [_ROW.fullmatch(line) for line in sums.decode(errors='replace').split('\n')[:-1]]
@@ -226,7 +225,7 @@ def _listed(sums: bytes) -> dict[str, str]:
 
 
 def contract_folders(state: Path, read: ReadCase) -> tuple[list[Path], dict[str, str]]:
-    """Of the sessions that were begun for a contract those that can be read, oldest first, and of others why not."""
+    """The readable sessions of a contract, oldest first; for the others why they cannot be read."""
     found, unread = [], {}
     for folder in session_folders(state):
         try:
@@ -240,7 +239,7 @@ def contract_folders(state: Path, read: ReadCase) -> tuple[list[Path], dict[str,
 
 
 def files_of(site: Site, sessions: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """What belongs to a bundle of these sessions, by its name there. Links are left out: they may lead anywhere."""
+    """(name, file) of everything in a bundle of these sessions. Links are left out: they may lead anywhere."""
     for name in (SETTINGS_FILE, TRIAL_FILE, CONTRACT_FILE, REFERENCES_FILE):
         if (site.folder / name).is_file():
             yield f'site/{name}', site.folder / name
@@ -260,7 +259,7 @@ def _digest(file: Path) -> str:
 
 
 def _signed(sums: str, key: Path) -> bytes:
-    """The signature of the manifest. Raises UsageError with the words of ssh-keygen."""
+    """The signature of the manifest. Raises UsageError with ssh-keygen's message."""
     done = _keygen(['sign', '-n', NAMESPACE, '-f', str(key)], sums.encode())
     if done.returncode:
         raise click.UsageError(f'ssh-keygen: {_said(done)}')
@@ -281,7 +280,7 @@ def _signature_faults(sums: bytes, signature: bytes | None, signers: Path, folde
 
 
 def _keygen(arguments: Sequence[str], given: bytes) -> subprocess.CompletedProcess[bytes]:
-    """What ssh-keygen -Y ends with. Raises UsageError where it is not installed or waits for somebody."""
+    """The result of ssh-keygen -Y. Raises UsageError if it is not installed or waits for input."""
     program = shutil.which('ssh-keygen')
     if program is None:
         raise click.UsageError('ssh-keygen is not installed; install OpenSSH, or leave the signature out')

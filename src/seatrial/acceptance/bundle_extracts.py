@@ -1,4 +1,4 @@
-"""What a bundle has for people, programs and tickets: made from the records, and by `verify` made again."""
+"""Files of a bundle for people, programs and tickets: made from the records, and made again by `verify`."""
 
 import io
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ FILES = {
 
 
 def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
-    """The files by their names in a bundle, of the sessions that can be read: at its top, and the report of each."""
+    """The contents of these files by name in a bundle: those at its top, and the report of each readable session."""
     units, shown, tables, made = made_in(state).units, list[dict[str, Any]](), list[pl.DataFrame](), dict[str, str]()
     for folder in contract_folders(state, read)[0]:
         with suppress(*UNREADABLE), judging(folder):
@@ -74,7 +74,7 @@ def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
 
 
 def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:
-    """Which of them, as they lie in the folder of an unpacked bundle, are not what the records come to."""
+    """The files in an unpacked bundle that differ from what its records give."""
     by = ''
     try:
         said = read_json(state / RESULTS)
@@ -103,7 +103,7 @@ def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:
 
 
 def _same_rows(one: bytes, other: bytes) -> bool:
-    """How Parquet is packed is no part of what it says. A few bytes of it can stand for any number of rows."""
+    """True if two Parquet files have the same rows, however packed. A few bytes can stand for any number of rows."""
     files = [io.BytesIO(one), io.BytesIO(other)]
     try:
         rows, expected = (pl.scan_parquet(each).select(pl.len()).collect().item() for each in files)
@@ -113,7 +113,7 @@ def _same_rows(one: bytes, other: bytes) -> bool:
 
 
 def _session(folder: Path, site: str, units: str, read: ReadCase) -> Iterator[SessionEvidence]:
-    """Judged anew by what it was begun with. Nothing for one without a case."""
+    """The session judged anew by its own criteria; nothing if it has no case."""
     cases = [(each.plan, each.records) for each in map(read, sorted(folder.glob(f'cases/*/{PLAN}')))]
     criteria = {plan.case: OF_CONTRACT for plan, _ in cases}
     judged = judge_cases(cases, criteria)
@@ -124,7 +124,6 @@ def _session(folder: Path, site: str, units: str, read: ReadCase) -> Iterator[Se
 
 
 def _shown(page: Protocol, report: str, state: str, result: SessionResult) -> dict[str, Any]:
-    """A row of the first page."""
     id = result.session
     return {
         'session': id,

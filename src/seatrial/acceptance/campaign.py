@@ -1,4 +1,4 @@
-"""The campaign of a contract: every session that was begun for one of its criteria, and what people have said."""
+"""The campaign of a contract: every session begun for one of its criteria, and people's remarks."""
 
 import json
 import math
@@ -53,19 +53,19 @@ Stamp = tuple[int, int] | None
 
 
 class Made(NamedTuple):
-    """Of a protocol what neither contract nor records say. units: the system in which percentages are shown."""
+    """Facts of a protocol that neither contract nor records have."""
 
     seatrial: str
     site: str
-    units: str
+    units: str  # system of units in which percentages are shown
     at: datetime | None = None
 
 
 class Campaign:
-    """The sessions in a state directory that were begun for these criteria. unread: why others could not be read.
+    """The sessions in a state directory that were begun for these criteria. unread: why others could not be read
 
     Each is judged from its records, and its raw output compared with them, when its attempts are first asked for, and
-    again where a file of it has changed, or a job had not ended. Nothing of that outlives the process.
+    again if a file of it has changed, or a job had not ended. Nothing of that outlives the process.
     """
 
     def __init__(self, state: Path, tests: Sequence[AcceptanceTest], read: ReadCase = read_case) -> None:
@@ -75,8 +75,7 @@ class Campaign:
 
     def attempts(self) -> dict[str, list[Attempt]]:
         """Every attempt at each criterion, oldest first. Raises OSError. A session belongs to a criterion if it was
-        begun for the same procedure: one that was begun before the contract was changed does so only where the
-        change does not touch how it is measured."""
+        begun for the same procedure: a change of the contract since then must not touch how it is measured."""
         found: dict[str, list[Attempt]] = {each.criterion.id: [] for each in self.tests}
         self.unread.clear()
         for folder in session_folders(self.state):
@@ -94,7 +93,7 @@ class Campaign:
 
 
 def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
-    """What all attempts come to. Raises NotReadable, OSError."""
+    """The protocol of all attempts. Raises NotReadable, OSError."""
     tests, attempts, remarks = campaign.tests, campaign.attempts(), remarks_in(campaign.state)
     outcomes = judge_contract([each.criterion for each in tests], attempts)
     rows = [
@@ -115,7 +114,7 @@ def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
 
 
 def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest], units: str) -> Path:
-    """Write the page, and what it takes to make it a second time from the records. Raises OSError."""
+    """Writes the page, and the data to make it again from the records. Raises OSError."""
     folder = state / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     kept = {
@@ -131,14 +130,14 @@ def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest],
 
 
 def made_in(state: Path) -> Made:
-    """Of the protocol in a state directory. Raises FileNotFoundError, ValueError, LookupError, TypeError."""
+    """The facts kept with the protocol. Raises FileNotFoundError, ValueError, LookupError, TypeError."""
     kept = read_json(state / FOLDER / KEPT)
     return Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
 
 
 def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Protocol | None, list[str]]:
-    """The protocol made a second time from the contract and the records, and where the one that lies there differs.
-    Of the site only contract.yaml is read: settings.py is a program, and may be somebody else's."""
+    """The protocol made again from the contract and the records, and its differences to the existing one. Only
+    contract.yaml of the site is read: settings.py is a program, and may be somebody else's."""
     folder = state / FOLDER
     try:
         contract = load_contract(site_folder)
@@ -168,7 +167,7 @@ def missing(
     attempts: Mapping[str, Sequence[Attempt]],
     again: bool = False,
 ) -> dict[Procedure, int]:
-    """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is."""
+    """The number of allocations the chosen criteria still need, by procedure. again: one of each, in any case"""
     outcomes = judge_contract([each.criterion for each in tests], attempts)
     found: dict[Procedure, int] = {}
     for each in chosen:
@@ -181,8 +180,8 @@ def missing(
 def _judged(
     folder: Path, tests: Sequence[AcceptanceTest], read: ReadCase
 ) -> tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]:
-    """The attempts of a session, each with the id of its criterion, and the stamps of what they were read from. Not
-    of raw output; none where a job has not ended. Raises NotReadable, OSError."""
+    """The attempts of a session as (criterion id, attempt), and the stamps of the files read, without raw output; no
+    stamps if a job has not ended. Raises NotReadable, OSError."""
     stamps = {each: _stamp(each) for each in (folder / FILE, folder / 'cases')}
     procedure = contract_of(folder)
     own = [each for each in tests if each.procedure and each.procedure.as_json() == procedure]
@@ -217,8 +216,8 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
-    """Why records are not those of an allocation for this procedure; empty where they are. The plan is part of the
-    chain of the records (R1), and session.json is not."""
+    """The reason why records do not belong to an allocation for this procedure; empty if they do. The plan is part of
+    the chain of the records (R1), session.json is not."""
     if Path(plan.records).parts[-3:] != folder.parts[-3:]:
         return f'its records are those of {"/".join(Path(plan.records).parts[-3:])}'
     if plan.contract != contract_digest(procedure):
@@ -290,7 +289,7 @@ def _why_not(
 
 
 def remarks_in(state: Path) -> dict[str, list[Remark]]:
-    """What people have said of each criterion, in their order. Raises NotReadable, OSError."""
+    """The remarks on each criterion, in their order. Raises NotReadable, OSError."""
     file = state / FOLDER / REMARKS
     try:
         lines = read_text(file).splitlines()
@@ -309,7 +308,7 @@ def remarks_in(state: Path) -> dict[str, list[Remark]]:
 
 
 def add_remark(site: Site, criterion: str, waives: bool, text: str, by: str) -> None:
-    """Append what somebody says, with the time; nothing is ever taken out. Raises OSError."""
+    """Appends a remark with the time; none is ever removed. Raises OSError."""
     folder = Path(site.state) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     at = datetime.now(timezone.utc).isoformat(timespec='seconds')
@@ -340,7 +339,7 @@ def _row(
 
 
 def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
-    """How a criterion is measured, for people who have no check and no site before them."""
+    """The measurement of a criterion in words, for people who have no check and no site before them."""
     entry, procedure = test.entry, test.procedure
     if procedure is None:
         return []
@@ -372,19 +371,19 @@ def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
 
 
 class Allocations(NamedTuple):
-    """Those that a contract still asks for by one procedure. promised: the rates of its criteria, by the metric."""
+    """The allocations that a contract still asks for by one procedure."""
 
     plan: TrialPlan
     number: int
     tests: list[AcceptanceTest]
-    promised: Mapping[str, Rate]
+    promised: Mapping[str, Rate]  # rates of its criteria, by metric
 
 
 def asked_by_contract(
     site: Site, declared: Mapping[str, Declared], only: Sequence[str], system: str | None
 ) -> list[Allocations]:
-    """All that `seatrial accept` has to measure yet, in any state of the system; nothing without a contract. Raises
-    SiteError for a contract that nothing here can measure."""
+    """Everything that `seatrial accept` still has to measure, in any state of the system; empty without a contract.
+    Raises SiteError for a contract that cannot be measured here."""
     asked, found = contract_of_site(site, declared), list[Allocations]()
     if asked is None:
         return []
@@ -401,7 +400,7 @@ def asked_by_contract(
 
 
 def promised(tests: Sequence[AcceptanceTest], own: Sequence[AcceptanceTest]) -> dict[str, Rate]:
-    """The rates of data that these of all criteria ask for, by the name of the metric."""
+    """The rates of data that these criteria ask for, by metric."""
     by_id = {each.criterion.id: each.criterion for each in tests}
 
     def bound(criterion: Criterion) -> float:

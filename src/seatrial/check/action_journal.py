@@ -1,8 +1,9 @@
-"""The journal of actions: STATE/actions/STORAGE_SYSTEM.json stands there from before a start until its undo is done.
+"""The journal of actions: STATE/actions/STORAGE_SYSTEM.json exists from before the start of an action until it is
+undone.
 
-It is what is left of an action when its session is killed. One entry a storage system: two sessions never act on the
-same thing at once. An entry is a command that somebody will run, so only one's own counts: a file of one's own
-that nobody else can write, with one name.
+It is what is left of an action when its session is killed. There is one entry for each storage system, so two
+sessions never act on the same one at once. An entry is a command that somebody will run, so only a file of the user
+himself counts, with one name, that nobody else can write.
 """
 
 import fcntl
@@ -34,7 +35,7 @@ _NOTED = 'cat /proc/$$/stat >"$1" && shift && exec "$@"'
 
 
 class ActionError(Exception):
-    """An action that must not or cannot be carried out; says why, and the remedy."""
+    """An action that must not or cannot be carried out; the message has the reason and the remedy."""
 
 
 class JournalEntry(NamedTuple):
@@ -46,11 +47,9 @@ class JournalEntry(NamedTuple):
 
 
 class JournalFile(NamedTuple):
-    """A file of the journal. entry: None where nothing in it may be run; why: that, as a clause."""
-
     path: Path
-    why: str = ''
-    entry: JournalEntry | None = None
+    why: str = ''  # reason for that, as a clause
+    entry: JournalEntry | None = None  # None where nothing in it may be run
 
     def said(self) -> str:
         if self.entry is None:
@@ -66,7 +65,7 @@ class JournalFile(NamedTuple):
 
 
 class Journal:
-    """The entry of a storage system, as the session that acts on it has it."""
+    """The entry of one storage system, held by the session that acts on it."""
 
     def __init__(self, state: str, session: str, storage_system: str) -> None:
         self._path = Path(state) / FOLDER / f'{storage_system}{SUFFIX}'
@@ -74,7 +73,7 @@ class Journal:
         self._held = -1
 
     def begin(self, action: Action) -> None:
-        """Put down what is about to be started. Raises ActionError where something is not undone; OSError."""
+        """Records what is about to be started. Raises ActionError if an earlier action is not undone; OSError."""
         self._path.parent.mkdir(mode=0o770, exist_ok=True)
         entry = JournalEntry(self._storage_system, action, this_owner(self._session))
         fresh = self._path.with_suffix(f'.{secrets.token_hex(6)}')
@@ -94,7 +93,7 @@ class Journal:
         self._held = descriptor
 
     def start(self, action: Action) -> Answer | None:
-        """Carry the start out, with a time limit, so that it is found again if this process dies."""
+        """Runs the start with a time limit, and records its process so that it can be found if this one dies."""
         started = str(self._path.with_suffix(STARTED))
         return ask(['sh', '-c', _NOTED, 'sh', started, *action.start], action.timeout_s)
 
@@ -104,7 +103,7 @@ class Journal:
         self.leave()
 
     def leave(self) -> None:
-        """Let go of the entry, which stays."""
+        """Releases the entry, which stays in the journal."""
         if self._held >= 0:
             os.close(self._held)
         self._held = -1
@@ -126,7 +125,7 @@ def entries(state: str | Path) -> Iterator[JournalFile]:
 
 
 def undone(state: str, found: JournalFile) -> str:
-    """Undo it; why it is not undone, as a clause, or empty. It is once `check` says that all is well."""
+    """Undoes the entry, until its `check` succeeds; the reason if that failed, as a clause, or empty."""
     if found.entry is None:
         return found.why
     alive = leader_alive(state, found.entry.owner.session)
@@ -154,7 +153,7 @@ def undone(state: str, found: JournalFile) -> str:
 
 
 def failure(answer: Answer | None, action: Action) -> str:
-    """How a command of the action failed, as a clause; empty where it did not."""
+    """The failure of a command of the action, as a clause; empty if it succeeded."""
     if answer is None:
         return 'cannot be started: no such program'
     if answer.exit_status is None:
@@ -166,13 +165,13 @@ def failure(answer: Answer | None, action: Action) -> str:
 
 
 def unhealthy(action: Action) -> str:
-    """Why the storage is not healthy, as a clause; empty where it is."""
+    """The reason why the storage is not healthy, as a clause; empty if it is."""
     said = failure(ask(list(action.check), action.timeout_s), action)
     return f'the check of {action.name} {said}' if said else ''
 
 
 def wait_healthy(action: Action) -> str:
-    """As `unhealthy`; the storage is given the timeout of the action: a failover is no matter of a moment."""
+    """As `unhealthy`, after waiting up to the timeout of the action: a failover takes a while."""
     end = time.monotonic() + action.timeout_s
     while (said := unhealthy(action)) and time.monotonic() < end:
         time.sleep(1.0)
@@ -180,7 +179,7 @@ def wait_healthy(action: Action) -> str:
 
 
 def count_of(action: Action) -> tuple[int | None, str]:
-    """What the count of an action says, within ANSWER_S: no start and no undo is late for it; None, and why not."""
+    """The count of an action and '', or None and why not; ends after ANSWER_S, so that no start or undo is late."""
     brief = action._replace(timeout_s=min(action.timeout_s, ANSWER_S))
     answer = ask(list(action.counting), brief.timeout_s)
     why = failure(answer, brief)
@@ -211,7 +210,7 @@ def _read(path: Path, descriptor: int) -> JournalFile:
 
 
 def _end_start(found: JournalFile) -> str:
-    """End a start that has outlived its session; why that cannot be, or empty."""
+    """Ends a start that has outlived its session; the reason if that is impossible, or empty."""
     assert found.entry is not None
     try:
         fields = found.path.with_suffix(STARTED).read_bytes()

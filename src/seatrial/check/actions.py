@@ -30,7 +30,7 @@ __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 
 
 def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
-    """Problems of plans that would act on a storage system whose name was not typed."""
+    """Problems of plans that would act on a storage system whose name the user did not type."""
     meant = {plan.target.storage_system: does for plan in plans if (does := hurts(plan.points[0]))}
     remedy = 'if that is meant, add --destructive {}'
     return [
@@ -40,7 +40,6 @@ def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
 
 
 def action_lines(plan: TrialPlan) -> list[str]:
-    """Every command that the actions of a plan run, and when."""
     lines = []
     known = {each.name: each for each in plan.actions}
     for point in plan.points:
@@ -54,9 +53,9 @@ def action_lines(plan: TrialPlan) -> list[str]:
 
 
 class Conductor:
-    """Carries the actions of a session out, in a thread, between entering and leaving it. say: shows a line to which
-    somebody has to attend. Entering raises ActionError where an action is not undone or the storage not healthy;
-    leaving waits for the last undo."""
+    """Carries out the actions of a session, in a thread, between entering and leaving. Entering raises ActionError if
+    an action is not undone or the storage not healthy; leaving waits for the last undo. say: shows a line that needs
+    attention"""
 
     def __init__(self, state: str, session: str, plans: Sequence[TrialPlan], say: Callable[[str], None]) -> None:
         self._state, self._session, self._say = state, session, say
@@ -124,7 +123,7 @@ class Conductor:
                 return
 
     def _one(self, action: Action, planned: Planned, zero_s: float, journal: Journal, transcript: IO[str]) -> bool:
-        """One action from its check to its undo; whether the storage is healthy again."""
+        """Carries one action out, from its check to its undo; whether the storage is healthy again."""
 
         def step(what: str, carry_out: Callable[[], Answer | None]) -> str:
             begun_s = time.monotonic() - zero_s
@@ -173,12 +172,12 @@ class Conductor:
         return not (failed or sick)
 
     def _reached(self, time_s: float) -> bool:
-        """Waits until the time; whether no stop was requested before."""
+        """Waits until the time; False if a stop was requested before."""
         return not self._stop.wait(max(0.0, time_s - time.monotonic()))
 
 
 def _write(transcript: IO[str], line: str) -> None:
-    """A transcript that cannot be written makes the case INVALID; the undo goes on all the same."""
+    """Writes a line of the transcript. A failed write makes the case INVALID, but the undo goes on."""
     try:
         transcript.write(line)
         transcript.flush()

@@ -1,4 +1,4 @@
-"""The ReFrame side of a check: what one class body and fifteen declarative lines do not say."""
+"""The ReFrame side of a check: everything beyond the declarative lines of its class."""
 
 import contextlib
 import inspect
@@ -51,22 +51,21 @@ ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
 
 
 class Check(rfm.RunOnlyRegressionTest):
-    """A check whose job is Seatrial's runner and whose verdict is read from the runner's own record.
+    """A check whose job is Seatrial's runner and whose verdict is read from the runner's record.
 
-    It declares workload (a template, by a function of seatrial.workload), sweep, expectations and, if it is not 10 %,
-    the relative error.
+    A subclass declares workload (by a function of seatrial.workload), sweep, expectations and, unless it is 10 %, the
+    relative error.
 
-    The same verdict stands under `seatrial run` and under plain `reframe -r`: INVALID and INCOMPLETE are sanity
-    failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures; PASS and MEASURED
-    pass, and the variable `verdict` of ReFrame's report says which it is. undecided: SKIP or FAIL makes of MEASURED
-    and INCONCLUSIVE what it says, with the reason. All of this is raised after the performance stage, so that the
-    measured values stay in that report.
+    The verdict is the same under `seatrial run` and plain `reframe -r`: INVALID and INCOMPLETE are sanity failures;
+    FAIL and INCONCLUSIVE, whose message begins with that word, are performance failures; PASS and MEASURED pass, and
+    the variable `verdict` in ReFrame's report tells them apart. With undecided set to SKIP or FAIL, MEASURED and
+    INCONCLUSIVE become that, with the reason. All of this is raised after the performance stage, so that the measured
+    values stay in that report.
 
-    ReFrame compares means with references.yaml by itself and keeps what it finds in its report, but does not raise
-    it (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
+    ReFrame also compares means with references.yaml and keeps the result in its report, but does not raise it
+    (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
 
-    Its further variables are those of variants.SETTABLE, which `-S` sets; it does not set those of variants.DECIDED.
-    records: the directory of the record, once the case is planned
+    `-S` sets the variables of variants.SETTABLE, and not those of variants.DECIDED.
     """
 
     case = parameter(loggable=True, fmt=Variant.__str__)
@@ -76,7 +75,7 @@ class Check(rfm.RunOnlyRegressionTest):
     profile = variable(str, value=os.environ.get(ENVIRONMENT_PROFILE, ''), loggable=True)
     undecided = variable(str, value='')
     verdict = variable(str, value='', loggable=True)
-    records = variable(str, value='', loggable=True)
+    records = variable(str, value='', loggable=True)  # the directory of the record, once the case is planned
     valid_prog_environs = ['*']
     strict_check = False
     max_relative_error = 0.10
@@ -209,9 +208,10 @@ def _patience(check: Check) -> Patience:
 
 
 def trial(cls: type[Any]) -> type[Any]:
-    """Register a check, with a variant for each case that trial.yaml gives it; one variant for several partitions.
+    """Registers a check, with a variant for each case that trial.yaml gives it; one variant may cover several
+    partitions.
 
-    In place of rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
+    It replaces rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
     without cases is not registered; the completeness gate knows of it all the same.
     """
     session = current()
@@ -234,7 +234,7 @@ def trial(cls: type[Any]) -> type[Any]:
 
 
 def _refuse_what_is_wrong(check: Check) -> None:
-    """End ReFrame where -S or SEATRIAL_PROFILE asks for what cannot be; else it would be ignored."""
+    """Ends ReFrame if -S or SEATRIAL_PROFILE asks for something impossible; ReFrame would ignore it."""
     if '.nid' in type(check).raw_params:
         refuse(['--distribute: a case has the nodes of trial.yaml; the checks of the tag isolation compare nodes'])
     profile, session = check.profile, of_profile(check.case.profile)
@@ -259,7 +259,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
 
 
 def _was_set(check: Check, name: str) -> bool:
-    """Whether the class of a test has another default of a variable than all checks."""
+    """True if the class of a test has another default of a variable than Check."""
     found, own = type(check).var_space[name], Check.var_space[name]
     return found.is_defined() and not (own.is_defined() and own == found)
 
@@ -272,7 +272,7 @@ def _with_set(check: Check) -> Session:
 
 @cache
 def _checked_session(profile: str) -> Session:
-    """The session with its references: plain ReFrame has them checked here, `seatrial run` before it started."""
+    """The session with its references: plain ReFrame checks them here, `seatrial run` did before it started."""
     session = of_profile(profile)
     try:
         if not session.plain:
@@ -287,7 +287,7 @@ _leader, _runner = cache(become_leader), cache(write_runner)
 
 
 def _has_leader(session: Session) -> bool:
-    """Whether somebody still waits for the session; of plain ReFrame that is this process."""
+    """True if somebody still waits for the session; in plain ReFrame that is this process."""
     if session.plain:
         return _leader(session.site.state, session.id) is not None
     return leader_alive(session.site.state, session.id) is not None

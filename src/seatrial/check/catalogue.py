@@ -1,6 +1,6 @@
-"""The tests of the sources, row by row: which checks cover each, with which engines, or why none does.
+"""The tests of the sources, row by row: the checks that cover each, with their engines, or the reason why none does.
 
-A check covers the rows that it names in `covers` and those of its expectations, whose ids begin with a row's.
+A check covers the rows named in its `covers`, and those of its expectations, whose ids begin with the row's id.
 """
 
 import re
@@ -21,14 +21,11 @@ _MONITORS_TRIED = "on the source's figures, never with LFSCK"
 
 
 class SourceTest(NamedTuple):
-    """One test of a source. why: no check covers it, as a clause that says what does, or what it would take; empty
-    where checks do; tried: on what, as a clause, where a server has to take part; empty where any file system will
-    do"""
-
     id: str
     source: str
     test: str
-    why: str = ''
+    why: str = ''  # no check covers it, as a clause that says what does, or what it would take; empty where checks do
+    # storage on which it was tried, as a clause, if a server has to take part; empty if any file system will do
     tried: str = ''
 
 
@@ -123,7 +120,7 @@ _STEM = re.compile(r'[A-Z]+\d*-\d+')
 
 
 def rows_of(check: Declared) -> set[str]:
-    """The ids of the rows that a check covers. Raises CheckError for one that there is not."""
+    """The ids of the rows that a check covers. Raises CheckError for an unknown row."""
     known = {row.id for row in CATALOGUE}
     stems = {found.group() for each in check.expectations if (found := _STEM.match(each.id))}
     strange = sorted(set(check.covers) - known)
@@ -134,7 +131,7 @@ def rows_of(check: Declared) -> set[str]:
 
 def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
     """Each row, and what covers it: checks with the engines that can carry them out, or why none does. Raises
-    CheckError for a check that covers what there is not."""
+    CheckError for a check that covers an unknown row."""
     rows = [(check, rows_of(check)) for check in checks]
     found = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
     return [(row, f'{by}; tried: {row.tried}' if row.tried else by) for row, by in found]

@@ -1,4 +1,4 @@
-"""From the criteria of a contract to the allocations that measure them: nobody writes these cases a second time."""
+"""Turns the criteria of a contract into the allocations that measure them: nobody writes these cases twice."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,14 +71,13 @@ ABOVE_MIN = 1.1
 
 
 class Procedure(NamedTuple):
-    """What one allocation does for a criterion. Criteria with the same procedure share their allocations. seconds:
-    the least that a timed region lasts; 0: as the profile acceptance wants it"""
+    """The work of one allocation for a criterion. Criteria with the same procedure share their allocations."""
 
     trial: TrialEntry
     point: str  # the label of the only one that is measured
     engine: str
     state: str  # of the system, or empty
-    seconds: float
+    seconds: float  # shortest timed region; 0: that of the profile acceptance
     caches: bool  # whether they may take part
 
     @property
@@ -86,36 +85,35 @@ class Procedure(NamedTuple):
         return self.trial.cases(self.trial.checks[0])[0]
 
     def as_json(self) -> dict[str, Any]:
-        """The form in which a session keeps the procedure and is found by it."""
+        """The JSON form in session.json, by which the session of a procedure is found."""
         return {**self._asdict(), 'trial': self.trial.model_dump(mode='json', exclude_defaults=True)}
 
 
 @dataclass(frozen=True)
 class AcceptanceTest:
-    """How a criterion of the contract is measured; procedure and metric are None for one that people observe. entry:
-    as the contract has it, in full; metric: in the units and by the name of its check"""
+    """The measurement of one criterion of the contract."""
 
     criterion: Criterion
-    entry: CriterionEntry
-    procedure: Procedure | None = None
-    metric: MetricType | None = None
+    entry: CriterionEntry  # as the contract has it, in full
+    procedure: Procedure | None = None  # None if people observe the criterion
+    metric: MetricType | None = None  # in the units and by the name of its check; None as `procedure`
 
     @property
     def metric_name(self) -> str:
-        """As records have it: 'write@1MiB'; empty for one that people observe."""
+        """The name in records: 'write@1MiB'; empty for a criterion that people observe."""
         return metric(self.metric.name, self.procedure.point) if self.metric and self.procedure else ''
 
     @property
     def kept(self) -> dict[str, Any] | None:
-        """How it is measured, for acceptance_tests_again."""
+        """The JSON form that acceptance_tests_again reads; None for a criterion that people observe."""
         if self.metric is None or self.procedure is None:
             return None
         return {'metric': list(self.metric), 'procedure': self.procedure.as_json()}
 
 
 def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractFile) -> list[AcceptanceTest]:
-    """How every criterion is measured. Raises SiteError for all that is wrong with the contract, in one go. Of a
-    criterion with several faults each remedy is followed, until nothing more is found."""
+    """The measurement of every criterion. Raises SiteError for all faults of the contract at once. For a criterion
+    with several faults each remedy is tried, until no further fault shows."""
     here = _Here(site, checks, file.contract.counts, {})
     found, problems = dict[str, AcceptanceTest](), {number: list(said) for number, said in file.problems.items()}
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
@@ -141,8 +139,7 @@ def contract_of_site(site: Site, checks: Mapping[str, Declared]) -> tuple[Contra
 
 
 def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> list[str]:
-    """For what does without the contract: in one line that it is wrong, or nothing. checks: without them only its
-    form is looked at"""
+    """A line if the contract is wrong, for commands that do not need it; without checks only its form is checked."""
     try:
         file = read_contract(site.folder)
         if file and checks is not None:
@@ -155,13 +152,13 @@ def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> 
 
 
 def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
-    """How every criterion is measured, by what AcceptanceTest.kept has of each: no site is needed. Raises ValueError
-    for what is no procedure, or not one by which the contract would have it measured."""
+    """The measurement of every criterion, by the saved forms (AcceptanceTest.kept) alone, without the site. Raises
+    ValueError for an invalid procedure, or one that does not fit the contract."""
     return _sharing([_again(contract, each, kept.get(each.id)) for each in contract.criteria])
 
 
 def _sharing(tests: Sequence[AcceptanceTest]) -> list[AcceptanceTest]:
-    """The tests, each criterion with how many allocations its procedure has by the contract."""
+    """The tests, each criterion with the number of allocations that the contract plans for its procedure."""
     planned: dict[Procedure | None, int] = {}
     for each in tests:
         planned[each.procedure] = max(each.criterion.allocations, planned.get(each.procedure, 0))
@@ -235,8 +232,8 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
 
 
 def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
-    """Where a plan measures something else than the criterion of this number asks for, with file and key; or empty. A
-    procedure names check and point, and what these are is in the plan alone."""
+    """The difference between the plan and criterion `number`, with file and key; empty if there is none. A procedure
+    names check and point; only the plan shows what these are."""
     workload, procedure = test.entry.workload or Workload(), test.procedure
     point = next((each for each in plan.points if procedure and each.label == procedure.point), None)
     if point is None or procedure is None:
@@ -262,7 +259,7 @@ def contract_session(session_id: str, site: Site, procedure: Procedure) -> Sessi
 
 
 def label_of(procedure: Mapping[str, Any]) -> str:
-    """What the figures of a session are good for, by the procedure that it keeps."""
+    """The label of a session's figures, by the procedure that it keeps."""
     if not procedure['seconds'] and not procedure['caches']:
         return ACCEPTANCE.label
     lasting = duration(procedure['seconds']) if procedure['seconds'] else '5 minutes'
@@ -271,9 +268,9 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 
 class _Refused(Exception):
-    """What is wrong with a criterion at some of its keys. values: for the key, of which those that then work are
-    proposed; fixes: the criterion with each, where it is more; remedy: with {} in their place; wrong: what stands
-    there and is meant to be one of them"""
+    """A fault of a criterion at some of its keys. values: candidates for the key, of which those that work are
+    proposed; fixes: the criterion with each, if more than the key changes; remedy: a sentence with {} for them;
+    wrong: the value given, which may be a misspelt candidate"""
 
     def __init__(
         self,
@@ -300,7 +297,7 @@ class _Candidate(NamedTuple):
 
 
 class _Here(NamedTuple):
-    """Where a contract is to be measured, and what was found of it: all that checks measure, by the procedure."""
+    """The site on which a contract is to be measured, with all that its checks measure, by procedure."""
 
     site: Site
     checks: Mapping[str, Declared]
@@ -309,7 +306,7 @@ class _Here(NamedTuple):
 
 
 def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str], str]]:
-    """What is wrong with a criterion, with what works in its place: all of it, as far as remedies lead."""
+    """All faults of a criterion, each with the keys and the remedy, as far as remedies lead."""
     seen = set[tuple[str, ...]]()
     while True:
         error = _refusal(here, entry)
@@ -342,7 +339,7 @@ def _refusal(here: _Here, entry: CriterionEntry) -> _Refused | None:
 
 
 def _with(entry: CriterionEntry, *keys: str, value: str | None) -> CriterionEntry | None:
-    """The criterion with what a contract may write at these keys, None if it may not. Without a value: without it."""
+    """The criterion with this value at the keys (None: without them); None if a contract may not have that."""
     key, *below = keys
     read = int(value) if value and value.isdecimal() else {'true': True, 'false': False}.get(value or '', value)
     models: dict[str, type[Entry]] = {'workload': Workload, 'conditions': Conditions}
@@ -392,7 +389,7 @@ EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
 
 
 def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Procedure]:
-    """What measures a criterion, whatever is asked of it."""
+    """The point and the procedure that measure a criterion, whatever its bound."""
     trial, conditions = _trial(here.site, entry), entry.conditions or Conditions()
     own = (entry.engine or '', entry.state or '', conditions.seconds or 0.0, conditions.caches == 'allowed')
     key = f'{trial!r} {own}'
@@ -423,7 +420,7 @@ def _of_check(trial: TrialEntry, check: str) -> TrialEntry:
 
 
 def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: CriterionEntry) -> None:
-    """Raise _Refused for conditions under which no allocation can count, whatever it measures (P9, P16, P16a)."""
+    """Raises _Refused for conditions under which no allocation can count, whatever it measures (P9, P16, P16a)."""
     plan = plan_of(_session('', site, procedure), check, procedure.case)
     moves_data, target = kind_of(plan.kind).moves_data, plan.target
     needed, room = peak(plan, plan.sizing.first), target.limits._asdict()
@@ -451,7 +448,7 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: 
 
 
 def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: CriterionEntry) -> None:
-    """Raise _Refused where files do not get as large as the contract asks for; memory: of a node, 0 is undeclared."""
+    """Raises _Refused if files stay smaller than the contract asks for. memory: of a node, bytes; 0: undeclared"""
     times = entry.conditions.bytes if entry.conditions else None
     if times is None:
         return
@@ -477,8 +474,7 @@ def _without(entry: CriterionEntry, *keys: str) -> dict[str, CriterionEntry]:
 
 
 def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
-    """Which condition of the contract an allocation did not meet by its records; empty where it met all. samples: of
-    the metric"""
+    """The condition of the contract that the records do not meet, or empty. samples: of the metric"""
     conditions, start = test.entry.conditions or Conditions(), records.start
     if conditions.fullness is not None:
         low, high = conditions.fullness
@@ -555,8 +551,8 @@ def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
 
 
 def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candidate]:
-    """All that a check would measure on all tasks of the allocation, but for what has a layout of its own. Nothing of
-    a check whose points say something only all together."""
+    """All points that a check would measure on all tasks of the allocation, except those with a layout of their own.
+    Empty for a check whose points have a meaning only together."""
     if declared.axis.equals or declared.every_point:
         return []
     session = _session('', site, procedure)
@@ -576,7 +572,7 @@ def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candi
 
 
 def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[str, Declared]) -> _Candidate:
-    """The one that is meant. Raises _Refused where there is none, or where several differ in what is measured."""
+    """The candidate that is meant. Raises _Refused if there is none, or if several differ in what is measured."""
     workload = entry.workload or Workload()
     left = _as_asked(named, entry, workload, checks)
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
@@ -597,7 +593,7 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
 def _as_asked(
     named: Sequence[_Candidate], entry: CriterionEntry, workload: Workload, checks: Mapping[str, Declared]
 ) -> list[_Candidate]:
-    """Those that have all parameters that the workload names. Raises _Refused where none has."""
+    """The candidates with all parameters that the workload names. Raises _Refused if there is none."""
     check = workload.check
     if check is not None and check not in checks:
         raise _Refused(['workload', 'check'], f'{show(check)} is no check', '', _names('check', named), check)
@@ -628,7 +624,7 @@ def _names(key: str, candidates: Sequence[_Candidate]) -> list[str]:
 
 
 def _plain(point: Point) -> Point:
-    """What is measured, apart from its place in a sweep, the other phases, and what profiles choose."""
+    """The point without its place in a sweep, the other phases, and sizes chosen by profiles."""
     plain = point._replace(label='', at=0.0, phases=())
     return plain.changed(bytes_per_task=0, files_per_directory=0, working_set=0) if point.scales else plain
 

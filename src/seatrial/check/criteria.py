@@ -1,4 +1,4 @@
-"""What the figures of a case are compared with: the check's expectations and the site's references and choices."""
+"""The criteria of a case: the check's expectations, and the references and choices of the site."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,9 +21,8 @@ from seatrial.workload.sweep import ALL_NODES
 def with_references(
     session: Session, checks: Mapping[str, Declared], complete: bool = True, file: Path | None = None
 ) -> Session:
-    """The session with the references of its site, all of them checked against what its trials measure. complete:
-    whether `checks` are all that there are; if not, what speaks of others is skipped. Raises SiteError. file:
-    another one than the site's"""
+    """The session with the references of its site, checked against what its trials measure. Raises SiteError.
+    complete: whether `checks` are all checks; if not, references of others are skipped; file: replaces the site's"""
     if complete:
         known = {each.name: (each.family, {one.id for one in each.expectations}) for each in checks.values()}
         guarantees = {
@@ -49,7 +48,7 @@ def with_references(
 
 
 def criteria_of(session: Session, declared: Declared | None, case: Case) -> Criteria:
-    """What this case is compared with in this session; of a check that is gone, with its references alone."""
+    """The criteria of this case in this session; for a check that no longer exists, its references alone."""
     profile = session.profile.name
     limits = session.site.enforced(case, declared.family, profile) if declared else {}
     expectations = list(declared.expectations if declared else ())
@@ -66,7 +65,7 @@ def criteria_of(session: Session, declared: Declared | None, case: Case) -> Crit
 
 
 def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
-    """Raise SiteError for limits in trials[].enforce that nothing could miss, or nothing could keep."""
+    """Raises SiteError for limits in trials[].enforce that nothing could miss, or nothing could keep."""
     problems = []
     for i, trial in enumerate(session.site.trial_file.trials):
         for k, (id_, limit) in enumerate(trial.enforce):
@@ -87,7 +86,7 @@ def _no_baseline(profile: str, case: Case, metric: str) -> str:
 
 
 def _measured(session: Session, declared: Declared) -> Iterator[Measured]:
-    """Every metric of a check that a trial of the site measures; a smoke test judges nothing."""
+    """Every metric that a trial of the site measures with this check; not in smoke tests, which judge nothing."""
     for profile in PROFILES.values():
         everywhere = replace(session, profile=profile, only=(), system=None)
         for case in cases_of(everywhere, declared) if profile.judges else ():

@@ -1,4 +1,4 @@
-"""Darshan logs, read in a process of their own, and what is kept of those of a case (rule P15)."""
+"""Reads Darshan logs in a process of their own, and stores the access pattern of a case (rule P15)."""
 
 import contextlib
 import json
@@ -27,11 +27,11 @@ SHOWN = 200  # characters of what a library said
 
 
 class LogError(Exception):
-    """A log that says nothing; the message is one sentence of why, without the file's name."""
+    """A log that cannot be used; the message is one sentence of why, without the file's name."""
 
 
 def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog]:
-    """What the logs say. limit_s: for each of them. Raises LogError, OSError for a file that cannot be opened."""
+    """The contents of the logs. limit_s: for each log. Raises LogError, OSError for a file that cannot be opened."""
     for file in files:
         with file.open('rb'):
             pass
@@ -55,8 +55,8 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
 
 
 def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
-    """Write issued.json beside the records of a case that ran under Darshan, unless it is there already. PyDarshan's
-    own summary of each launch that has one log goes beside that log; in a smoke test it would take longer than the
+    """Writes issued.json beside the records of a case that ran under Darshan, unless it exists. PyDarshan's own
+    summary of each launch with one log goes beside that log; not in a smoke test, where it would take longer than the
     measurement."""
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
@@ -97,7 +97,7 @@ def _raw(plan: TrialPlan, sample: Sample) -> str:
 
 
 def _summarise(raw: str) -> None:
-    """PyDarshan's page of a log. It is for people to look at: where it cannot be made, the verdict is the same."""
+    """Writes PyDarshan's page of a log, for people; if that fails, the verdict is the same."""
     left = left_by(raw)
     if left is not None and len(left.logs) == 1:
         page = Path(left.logs[0]).with_name(SUMMARY)
@@ -106,7 +106,7 @@ def _summarise(raw: str) -> None:
 
 
 def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
-    """Exit status and streams of a process that may crash or hang. Raises LogError when its time is over."""
+    """Exit status, stdout and stderr of a process that may crash or hang. Raises LogError when its time is over."""
     answer = ask(['sh', '-c', 'ulimit -c 0; exec env LC_ALL=C.UTF-8 MPLBACKEND=Agg "$@"', 'sh', *argv], limit_s)
     if answer is None or answer.exit_status is None:
         raise LogError(f'PyDarshan did not end within {limit_s:.0f} s')

@@ -1,4 +1,4 @@
-"""What `seatrial doctor` says of the Darshan library of a partition: what it is, and whether it would leave a log.
+"""Tests the Darshan library of a partition for `seatrial doctor`: its version, and whether it would leave a log.
 
 It is started under an engine just as in a trial, for a library loads into one program and not into another.
 """
@@ -31,25 +31,25 @@ _MISSING = re.compile(r'shared libraries: (\S+): cannot open shared object file|
 
 
 class Program(NamedTuple):
-    """An engine that would run under Darshan. version_argv: makes it say its version, and touches no file."""
+    """An engine that would run under Darshan."""
 
     engine: str
     path: str
     mpi: bool
-    version_argv: tuple[str, ...]
+    version_argv: tuple[str, ...]  # prints its version, and touches no file
 
 
 class _Fault(NamedTuple):
-    """Why engines could not run under Darshan, and the remedy: a sentence that their names stand in."""
+    """The reason why engines cannot run under Darshan, and the remedy: their names go between the two parts."""
 
     before: str
     after: str
 
 
 def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
-    """Version, path, build and MPI of the library as it is on this host, and why it would leave no log there. The
-    version is that of a log which it leaves of a program without MPI. A sentence names every program that it is
-    true of; there is none where all of them leave a log."""
+    """Version, path, build and MPI of the library on this host, and sentences on why it would leave no log. The
+    version is that in a log of a program without MPI. A sentence names every program it is true of; there is none if
+    all leave a log."""
     fault = _file_fault(library)
     if fault:
         return library, [fault]
@@ -68,7 +68,7 @@ def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]
 
 
 def _file_fault(library: str) -> str:
-    """Why a file cannot be what is loaded here, and the remedy; empty where it can."""
+    """The reason why the file cannot be loaded here, and the remedy; empty if it can."""
     remedy = 'correct darshan of the partition in trial.yaml'
     try:
         own, other = _header(library), _header(sys.executable)
@@ -106,7 +106,7 @@ def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
 
 
 def _mpi_fault(library: str, program: Program) -> _Fault | None:
-    """Why a program of MPI would leave no log. It is not begun: on some systems only a launcher can do that."""
+    """The reason why an MPI program would leave no log; it is not started: on some systems only a launcher can."""
     # ld.so(8): it then says what it would load.
     fault = _unloadable(ask(['env', 'LD_TRACE_LOADED_OBJECTS=1', f'LD_PRELOAD={library}', program.path], ANSWER_S))
     if fault:

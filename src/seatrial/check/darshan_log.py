@@ -1,8 +1,8 @@
-"""Prints what Darshan logs say as JSON, one line a log. It runs in a process of its own, because PyDarshan may die.
+"""Prints the contents of Darshan logs as JSON, one line a log. It runs in a process of its own: PyDarshan may crash.
 
-A log that is damaged makes the C library under PyDarshan abort, crash, or tell of it on stderr alone and go on with
-the module empty (seen with 3.5.0); two reports open at a time have deadlocked. So it reads one after the other, and
-whoever started it takes a line of ERROR on stderr for a failure.
+On a damaged log the C library under PyDarshan aborts, crashes, or reports it on stderr alone and goes on with the
+module empty (seen with 3.5.0); two reports open at a time have deadlocked. So logs are read one after the other, and
+the caller takes a line of ERROR on stderr for a failure.
 """
 
 import contextlib
@@ -71,14 +71,14 @@ def _records(report: Any, modules: list[str]) -> list[list[Any]]:
 
 
 def _bytes(report: Any, module: str) -> list[Any]:
-    """Bytes written and read by the module beside the terminal, and whether its records are marked as partial."""
+    """Bytes written and read by the module, except to the terminal, and whether its records are marked as partial."""
     own = [counters for _, file, _, counters in _records(report, [module]) if file not in STREAMS]
     sums = [sum(counters.get(f'{module}_BYTES_{each}', 0) for counters in own) for each in ('WRITTEN', 'READ')]
     return [*sums, bool(report.modules[module]['partial_flag'])]
 
 
 def _heat(report: Any) -> list[int]:
-    """Bytes written and read in all bins of time: the one thing that a heatmap knows. 0 where it cannot be read."""
+    """Bytes written and read over all time bins, all that a heatmap knows. 0 if it cannot be read."""
     sums = [0, 0]
     for each in getattr(report, 'heatmaps', {}).values():
         for place, operation in enumerate(('write', 'read')):
@@ -88,7 +88,7 @@ def _heat(report: Any) -> list[int]:
 
 
 def _counters(report: Any, module: str, record: Any) -> dict[str, int]:
-    """Those that are not zero. -1 is Darshan's word for a counter that it could not keep; any less has overflowed."""
+    """Counters that are not zero. -1 means that Darshan could not keep a counter; any less has overflowed."""
     named = zip(report.counters[module]['counters'], record['counters'], strict=True)
     return {name: int(value) for name, value in named if value > 0 or value < -1}
 

@@ -1,4 +1,4 @@
-"""Which part of a Darshan log is replayed: one file system of its mount table, and there one set of files."""
+"""Selects the part of a Darshan log to replay: one file system of its mount table, and there one set of files."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -35,33 +35,27 @@ MOST = 0.5
 
 
 class Underivable(Exception):
-    """A log of which no check can be made; says why in one sentence."""
+    """A log of which no check can be made; the message is one sentence of why."""
 
 
 @dataclass(frozen=True)
 class FileSet:
-    """A set of files with one pattern.
-
-    records: by which its transfers count; known: whether the order of an operation is
-    touched: bytes of its files up to the last one that an operation touched
-    strides: steps forward that are alike; largest: the most bytes that one task moved, 0 where that is unknown
-    beside, others: bytes and number of the other parts
-    """
+    """A set of files with one pattern."""
 
     issued: Issued
-    records: tuple[Record, ...]
-    known: Mapping[str, bool]
-    touched: Mapping[str, int]
-    strides: int
-    largest: int
-    beside: int
-    others: int
+    records: tuple[Record, ...]  # whose transfers count
+    known: Mapping[str, bool]  # whether the order of an operation is known
+    touched: Mapping[str, int]  # bytes of its files up to the last one that an operation touched
+    strides: int  # number of forward steps of equal length
+    largest: int  # most bytes that one task moved, 0 if unknown
+    beside: int  # bytes of the other parts
+    others: int  # number of the other parts
 
 
 def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> tuple[DarshanLog, str, list[str]]:
-    """The records of the file system that is meant, where it was mounted, and what is left out. A node's own disk is
-    left out where files lie on any other file system; what moved HARDLY_ANY of the bytes asks for no choice.
-    Raises Underivable: several are left, or counters contradict each other."""
+    """The records of the chosen file system, its mount point, and sentences on what is left out. A node's own disk is
+    left out if files lie on any other file system; one that moved HARDLY_ANY of the bytes needs no choice. Raises
+    Underivable if several are left, or counters contradict each other."""
     by_mount: dict[tuple[str, str], list[Record]] = {}
     for record in log.records:
         by_mount.setdefault(_mount_of(record.file, log), []).append(record)
@@ -87,7 +81,7 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
 
 
 def main_part(log: DarshanLog, operation: str | None) -> FileSet:
-    """The part that moved the most bytes. Raises Underivable where none moved any."""
+    """The part that moved the most bytes. Raises Underivable if none moved any."""
     parts = in_parts(_only(log, operation) if operation else log)
     if not parts:
         raise Underivable(_why_nothing(log, operation))
@@ -116,8 +110,8 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
 
 
 def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
-    """The log in parts that each have one pattern, what moved the most bytes first; parts without bytes are left out.
-    A file of several processes is one; so are all files of single ones that have the same operations and sizes."""
+    """The log in parts that each have one pattern, largest bytes first; parts without bytes are left out. A shared
+    file is a part of its own; files of single processes with the same operations and sizes form one part."""
     by_file: dict[str, list[Record]] = {}
     for record in log.records:
         by_file.setdefault(record.file, []).append(record)
@@ -134,7 +128,7 @@ def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
 
 
 def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
-    """Bytes that POSIX or, without it, MPI-IO moved."""
+    """Bytes moved by POSIX or, if it has none, by MPI-IO."""
     words = [OPERATIONS[operation]] if operation else list(OPERATIONS.values())
     names = [[f'{prefix}_BYTES_{word}' for word in words] for prefix in ('POSIX', 'MPIIO')]
     posix, mpiio = (sum(each.counters.get(name, 0) for each in records for name in own) for own in names)
@@ -146,7 +140,7 @@ def within(path: str, mount: str) -> bool:
 
 
 def _mount_of(file: str, log: DarshanLog) -> tuple[str, str]:
-    """Path and kernel type of its file system; both empty where the log does not tell."""
+    """Mount point and kernel type of the file's file system; both empty if the log does not tell."""
     return max((each for each in log.mounts if within(file, each[0])), key=lambda m: len(m[0]), default=('', ''))
 
 
@@ -168,7 +162,7 @@ def _why_nothing(log: DarshanLog, operation: str | None) -> str:
 
 
 def _only(log: DarshanLog, operation: str) -> DarshanLog:
-    """The log with the counters of one operation alone; what may be of either operation is left out."""
+    """The log with the counters of one operation alone; counters that may be of either operation are left out."""
 
     def own(record: Record) -> Record:
         other = 'read' if operation == 'write' else 'write'
@@ -180,8 +174,8 @@ def _only(log: DarshanLog, operation: str) -> DarshanLog:
 
 
 def touched_by(records: Sequence[Record], operation: str) -> dict[str, int]:
-    """Bytes of each file up to the last one that the operation touched, which only POSIX counts. A last byte at
-    offset 0 is left out of a log as all that is 0."""
+    """Bytes of each file up to the last one that the operation touched, which only POSIX counts. Darshan leaves out a
+    last byte at offset 0, like every counter that is 0."""
     moved, last = (f'POSIX_{each}{OPERATIONS[operation]}' for each in ('BYTES_', 'MAX_BYTE_'))
     ends: dict[str, int] = {}
     for each in records:
@@ -191,7 +185,7 @@ def touched_by(records: Sequence[Record], operation: str) -> dict[str, int]:
 
 
 def _strides_alike(records: Sequence[Record]) -> int:
-    """Steps forward that leave out as much as the most frequent one, or nearly: data behind a header lie off it."""
+    """Forward steps that skip about as much as the most frequent one: a header in front of data changes a little."""
     counts = Counter[int]()
     for each in records:
         for n in range(1, 5):
@@ -201,7 +195,7 @@ def _strides_alike(records: Sequence[Record]) -> int:
 
 
 def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> FileSet | None:
-    """The part as HDF5 or PnetCDF saw it, where each of its files has one dataset that was moved contiguously."""
+    """The part as HDF5 or PnetCDF saw it, if each of its files has one dataset that was moved contiguously."""
     files = {each.file for each in posix}
     own = tuple(each for each in log.libraries if _moves(each) and each.file.rpartition(':')[0] in files)
     if len({each.module for each in own}) != 1 or len({each.file for each in own}) != part.issued.files:

@@ -1,4 +1,4 @@
-"""How well a replay resembles its application: the same counters of both logs, side by side."""
+"""Compares a replay with its application: the same counters of both logs, side by side."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ SCALED = ('tasks', 'bytes a task', 'files a task')
 
 
 def replayed_in(case: Path) -> list[DarshanLog]:
-    """What each launch of a case left that ran under Darshan. Raises LogError, Underivable where none did."""
+    """The logs of each launch of a case that ran under Darshan. Raises LogError; Underivable if there are none."""
     folders = sorted(case.glob(f'raw/*{FOLDER}'))
     found = [left for folder in folders if (left := left_by(str(folder).removesuffix(FOLDER))) and left.logs]
     if not found:
@@ -26,7 +26,7 @@ def replayed_in(case: Path) -> list[DarshanLog]:
 
 
 def compared(part: FileSet, replays: Sequence[DarshanLog]) -> list[tuple[str, str, str, str]]:
-    """Rows of what is compared, both values, and 'same', 'scaled' or 'differs'. Raises Underivable: not replayed."""
+    """Rows: what is compared, both values, 'same', 'scaled' or 'differs'. Raises Underivable if not replayed."""
     rows = []
     for done in part.issued.done:
         own = [log for log in replays if bytes_of(log.records, done.operation)]
@@ -65,7 +65,7 @@ def _shown(value: float | str) -> str:
 
 
 def _one_log(logs: Sequence[DarshanLog], directory: str, links: dict[str, str]) -> DarshanLog:
-    """The logs of single processes as one, whose tasks are those that moved bytes; each file by its own name."""
+    """The logs of single processes as one log: its tasks are those that moved bytes, and links are resolved."""
     records, processes = [], 0
     for log in logs:
         own = [each for each in log.records if within(each.file, directory)]

@@ -1,4 +1,4 @@
-"""Whether what is planned for a contract can decide it: from which margin on, and by regions that are long enough."""
+"""Checks that the allocations planned for a contract can decide it: margins, and length of timed regions."""
 
 import math
 from typing import NamedTuple
@@ -21,15 +21,15 @@ ABOVE = 1.1
 
 
 class Margin(NamedTuple):
-    """Times the bound, from which on a figure is met and down to which it is missed, for sure."""
+    """Factors of the bound: at or above `met` a figure is surely met, at or below `missed` surely missed."""
 
     met: float
     missed: float
 
 
 def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int) -> Margin:
-    """The margin from which the planned allocations of a criterion decide, among so many criteria. noise: of several
-    allocations between them, of one between its repetitions, as a share"""
+    """The margin at which the planned allocations decide a criterion, one of `criteria` in all. noise: between
+    allocations, or between repetitions if there is one allocation; a share of the figure"""
     n = max(criterion.allocations, criterion.planned)
     if criterion.statistic == MINIMUM or (criterion.statistic == BEST and n == 1):
         return Margin(1.0, 1.0)
@@ -39,7 +39,7 @@ def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int) 
 
 
 def decidable(test: AcceptanceTest, found: Forecast, criteria: int) -> list[str]:
-    """What the planned allocations of a criterion can decide, and why none can count, as lines for people."""
+    """Lines for people: what the planned allocations of a criterion can decide, and why none can count."""
     criterion = test.criterion
     n = max(criterion.allocations, criterion.planned)
     seen = found.shown.between if n > 1 else found.shown.within
@@ -56,7 +56,7 @@ def decidable(test: AcceptanceTest, found: Forecast, criteria: int) -> list[str]
 
 
 def _factor(noise: float, n: int, repetitions: int, confidence: float) -> float:
-    """How many times the bound a figure has to be so that its interval leaves the bound out."""
+    """The ratio of figure to bound at which the interval of the figure just excludes the bound."""
     if n > 1:
         return math.exp(half_width_between(noise, n, confidence))
     # As verdict_interval has it: a degree of freedom less, for the stop that waited for a short interval.

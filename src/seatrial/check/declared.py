@@ -1,4 +1,4 @@
-"""What a check declares, as values: what `seatrial list`, the plans and the completeness gate are made from."""
+"""The declarations of checks as values: the source of `seatrial list`, the plans and the completeness gate."""
 
 import importlib.util
 import sys
@@ -15,21 +15,19 @@ from seatrial.workload.sweep import AXES, Sweep, examples, sweep_fault
 
 
 class CheckError(Exception):
-    """A check file that cannot be used; says which and why."""
+    """A check file that cannot be used; the message has the file and the reason."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One check: its ReFrame class's name, its family (the folder of its file), what it does and what it sweeps.
-    covers: ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`."""
-
-    name: str
-    family: str
-    title: str
+    name: str  # of its ReFrame class
+    family: str  # the folder of its file
+    title: str  # first line of its docstring
     workload: Point  # a point as a template, in which the sweep varies one parameter
     sweep: Sweep
     max_relative_error: float  # half width of the 90 % interval over the mean, at which repetitions stop.
     expectations: tuple[Expectation, ...] = ()  # what the literature found of it.
+    # ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`
     covers: tuple[str, ...] = ()
     every_point: bool = False  # whether its whole sweep is measured, and nothing of it in a smoke test.
     first: bool = False  # whether the profile first has it, for its family.
@@ -43,7 +41,7 @@ _declared: dict[str, Declared] = {}
 
 
 def declare(cls: type[Any], file: Path) -> Declared:
-    """Register what a check class declares. Raises CheckError for what is impossible or contradicts itself."""
+    """Registers the declarations of a check class. Raises CheckError for impossible or contradictory ones."""
     where = f'{file}: {cls.__name__}'
     for name, wanted in (('workload', Point), ('sweep', Sweep)):
         if type(getattr(cls, name, None)) is not wanted:
@@ -76,14 +74,14 @@ def declare(cls: type[Any], file: Path) -> Declared:
 
 
 def declared() -> dict[str, Declared]:
-    """What the check files declare that ReFrame has imported so far."""
+    """The declarations of the check files that ReFrame has imported so far."""
     return dict(_declared)
 
 
 def load(*folders: Path) -> dict[str, Declared]:
-    """Import every check file below the folders and return what they declare, in the order of the files. Raises
-    CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'. And where another user may
-    change what is imported."""
+    """Imports every check file below the folders and returns their declarations, in the order of the files. Raises
+    CheckError for a file that does not import (to ReFrame it would be '0/0 PASSED'), or that another user may
+    change."""
     found: dict[str, Declared] = {}
     for number, file in enumerate(file for folder in folders for file in _files_in(folder)):
         before = dict(_declared)
@@ -124,7 +122,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _fault(workload: Point, sweep: Sweep) -> str | None:
-    """The declaration that is impossible, and how, as 'sweep: sentence'; None where none is."""
+    """The fault of an impossible declaration, as 'sweep: sentence'; None if there is none."""
     fault = form_fault(workload)
     if fault:
         return f'workload.{fault}'
@@ -159,7 +157,7 @@ def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:
 
 
 def _line(error: Exception, file: Path) -> str:
-    """Where in the file an exception came from: 'line 12, in SharedFile: '; empty where that is not known."""
+    """The line of the file that raised an exception: 'line 12, in SharedFile: '; empty if unknown."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == str(file)]
     if not frames:
         return ''
@@ -168,7 +166,7 @@ def _line(error: Exception, file: Path) -> str:
 
 
 def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:
-    """Raise CheckError for a comparison with a check that is not there or that sweeps something else."""
+    """Raises CheckError for a comparison with a check that does not exist or that sweeps something else."""
     fault = None
     if other is None:
         fault = f"there is no check '{expectation.of}'"

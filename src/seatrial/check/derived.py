@@ -1,4 +1,4 @@
-"""A check from an application's Darshan log: the shape of its I/O and nothing of whose it was."""
+"""Derives a check from an application's Darshan log: the shape of its I/O, without user, paths or file names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,27 +22,20 @@ ALIKE = 0.05
 
 @dataclass(frozen=True)
 class Derived:
-    """What is replayed. remarks: in which the replay is not the application.
-
-    point: the workload, with as many tasks as the application had; files: of the application
-    part:  what of the log it is made of
-    share: of the bytes, by transfers of the size that is replayed; mount: the path of the file system that it was on
-    """
-
-    point: Point
-    files: int
-    part: FileSet
-    remarks: tuple[str, ...] = ()
-    share: float = 1.0
-    mount: str = ''
+    point: Point  # as many tasks as the application had
+    files: int  # of the application
+    part: FileSet  # of the log from which it is made
+    remarks: tuple[str, ...] = ()  # how the replay differs from the application
+    share: float = 1.0  # of the bytes, moved by transfers of the replayed size
+    mount: str = ''  # path of the file system that it was on
 
 
 def shape_of(
     log: DarshanLog, operation: str | None = None, mount: str | None = None, folders: Sequence[str] = ()
 ) -> Derived:
-    """The shape of what moved the most bytes on one file system. Raises Underivable. operation: looks at 'write' or
-    'read' alone; mount: a path of the log's mount table; folders: the site's own, of which one can say which of
-    several file systems is meant"""
+    """The shape of the part that moved the most bytes on one file system. Raises Underivable. operation: 'write' or
+    'read' alone; mount: a path of the log's mount table; folders: the site's own, which may select one of several
+    file systems"""
     placed, path, left_out = on_one_mount(log, mount, folders)
     try:
         part = main_part(placed, operation)
@@ -54,7 +47,7 @@ def shape_of(
 
 
 def _replayed(part: FileSet) -> tuple[Point, float]:
-    """The workload, and the share of the bytes that its transfer size has moved."""
+    """The workload, and the share of the bytes moved by transfers of its size."""
     issued = part.issued
     sizes = {done.operation: main_size(part, done) for done in issued.done}
     transfer_size, share = min(sizes.values(), key=lambda each: each[1])
@@ -98,7 +91,7 @@ def _replayed(part: FileSet) -> tuple[Point, float]:
 
 
 def main_size(part: FileSet, done: Done) -> tuple[int, float]:
-    """The size of transfers that moved the most bytes, and its share of them."""
+    """The transfer size that moved the most bytes, and its share of them."""
     found = weighed(part.records, done.operation).most_common(4)
     shares = [(size, min(1.0, moved / done.bytes_moved)) for size, moved in found if moved]
     if shares and shares[0][1] >= NEARLY_ALL:
@@ -110,8 +103,8 @@ def main_size(part: FileSet, done: Done) -> tuple[int, float]:
 
 
 def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
-    """The extent, and how often it was moved. 'whole' also for a part of a file of one's own, 'segment' also for a
-    part of a shared one moved once."""
+    """The extent, and the number of passes over it. 'whole' covers a part of a task's own file, too; 'segment' a part
+    of a shared one, moved once."""
     issued, size = part.issued, part.touched[done.operation]
     if not size:
         raise Underivable(f'how far its {done.operation}s went in its files is not in the log')
@@ -131,7 +124,7 @@ def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
 
 
 def order_in(part: FileSet, done: Done, passes: int) -> str:
-    """Each pass but the first begins with a step that is no part of its order."""
+    """The order of transfers, without the step that begins each pass but the first."""
     starts = done.transfers - done.transitions
     steps = done.transitions - (passes - 1) * starts
     following, forward = (round(share * done.transitions) for share in (done.following, done.forward))
@@ -193,9 +186,9 @@ def check_text(derived: Derived, name: str) -> str:
 
 
 def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
-    """Sizes of the files of all logs, LIKELY at most: each as likely as any other, none over LARGEST. A file is as
-    large as what was written to it last, else as what was read of it: POSIX_MAX_BYTE_* are offsets. Of a file of
-    which neither is known nothing is taken. Raises Underivable where there is none."""
+    """Sizes of the files of all logs, at most LIKELY of them, none over LARGEST; each is as likely as any other. A
+    file is as large as its last write, else its last read: POSIX_MAX_BYTE_* are offsets. Files without either are
+    left out. Raises Underivable if none is left."""
     sizes: list[int] = []
     for log in logs:
         sizes += {**touched_by(log.records, 'read'), **touched_by(log.records, 'write')}.values()
@@ -222,9 +215,9 @@ def ageing_text(sizes: Sequence[int], name: str) -> str:
 
 
 def trial_text(derived: Derived, name: str, site: Site) -> str:
-    """The entry under `trials` of trial.yaml that runs the check with as many tasks as the application had. On the
-    first partition that holds the tasks, on the fewest nodes that do so evenly, and on the file system that the
-    application used, else the first one. Raises Underivable where no partition holds them."""
+    """The entry under `trials` of trial.yaml that runs the check with as many tasks as the application had: on the
+    first partition that holds the tasks, on the fewest nodes that do so evenly, and on the application's file system,
+    else the first one. Raises Underivable if no partition holds them."""
     point, paths = derived.point, folders_of(site)
     own = next((name for name, path in paths.items() if derived.mount and within(path, derived.mount)), None)
     places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())
@@ -242,12 +235,12 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
 
 
 def folders_of(site: Site) -> dict[str, str]:
-    """Where each file system of the site is tested, by its name."""
+    """The test path of each file system of the site, by name."""
     return {name: str(entry.path) for name, entry in site.trial_file.file_systems.items()}
 
 
 def _nodes(tasks: int, partition: Partition) -> int:
-    """The fewest nodes that hold the tasks evenly; 0 where the partition's launcher reaches too few."""
+    """The fewest nodes that hold the tasks evenly; 0 if the partition's launcher reaches too few."""
     most = 1 if partition.launcher.kind == 'local' else tasks
     return next((n for n in range(1, most + 1) if tasks % n == 0 and tasks // n <= partition.tasks_per_node), 0)
 

@@ -1,4 +1,4 @@
-"""What of a profile fits into a time, what is left out for it, and the lines of trial.yaml that say so."""
+"""Cuts a profile down to an available time: what is left out, and the lines of trial.yaml that do so."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,16 +25,16 @@ Found = Sequence[Forecast]
 
 
 class Fitted(NamedTuple):
-    """What is left of a session. cuts: what was left out, a sentence each; fits: whether the rest does."""
+    """A session cut down to fit."""
 
     session: Session
     found: Found
-    cuts: list[str]
-    fits: bool
+    cuts: list[str]  # one sentence for each thing left out
+    fits: bool  # whether the rest fits
 
 
 def expected_s(found: Found) -> float:
-    """How long all of it is expected to take, one after the other; at least, where nobody knows the speed."""
+    """The expected seconds of all cases, one after the other; the least possible where the speed is unknown."""
     return sum(each.wall_s.expected or each.wall_s.least for each in found)
 
 
@@ -45,8 +45,8 @@ def fitted(
     found: Found,
     of: Callable[[Session], Found],
 ) -> Fitted:
-    """The session as far as it fits, by the order of the site; `of` forecasts a session. Raises OSError. What is left
-    is planned anew by the trials as they would be: what plans refuse is no remedy."""
+    """The session cut down until it fits, in the order that the site gives; `of` forecasts a session. Raises OSError.
+    The rest is planned anew with the changed trials: a cut that makes plans invalid is no remedy."""
     cuts = []
     for cut in session.site.trial_file.cuts:
         if expected_s(found) <= available_s:
@@ -123,7 +123,7 @@ def _gives(trial: TrialEntry, declared: Mapping[str, Declared], case: Case) -> b
 
 
 def lines_of(before: Site, after: Site, profile: str) -> list[str]:
-    """The lines of trial.yaml that say what the trials of a profile are now, in place of those that were changed."""
+    """The lines of trial.yaml with the changed trials of a profile."""
     written = read(before.folder / TRIAL_FILE)['trials']
     lines = []
     pairs = zip(before.trial_file.trials, after.trial_file.trials, strict=True)
@@ -150,7 +150,7 @@ def _written(old: TrialEntry, new: TrialEntry) -> dict[str, Any]:
 
 
 def in_no_trial(site: Site, declared: Mapping[str, Declared], cases: Sequence[Case]) -> list[str]:
-    """What the site has and no case measures, a kind in a line."""
+    """Parts of the site that no case measures, one kind a line."""
     file = site.trial_file
     used = {part: {getattr(case, part) for case in cases} for part in ('partition', 'file_system', 'check')}
     layouts = {(case.file_system, case.layout) for case in cases}

@@ -1,4 +1,4 @@
-"""What the cases of a session will take, before anything runs, and what of it is more than there is."""
+"""Forecasts time, bytes and space of the cases of a session, and finds what exceeds the available."""
 
 import math
 import statistics
@@ -49,11 +49,10 @@ GUESSED = (
 
 @dataclass(frozen=True)
 class ForecastRange:
-    """From least to most; expected as in earlier sessions, and of a time by what is known of the speed else. None:
-    there is no such session, or no most is known."""
+    """A forecast quantity from least to most; None is unknown."""
 
     least: float
-    expected: float | None
+    expected: float | None  # as in earlier sessions, or for a time by the known speed
     most: float | None
 
     def plus(self, other: 'ForecastRange') -> 'ForecastRange':
@@ -74,34 +73,26 @@ NOTHING = ForecastRange(0, 0, 0)
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a case takes. Sizes in bytes, times in seconds.
-
-    allocations: in which it is measured, each a session of its own; their criteria, if they are those of a contract
-    repetitions: of each point; written, read: by all tasks, over the whole case
-    room, inodes: that its files take on the file system at one time
-    wall_s:      of its job, without the queue; most: what its scheduler allows it
-    free, quota: what the file system offers, as it is seen from here
-    pace:        how its time comes about; shown: by what earlier sessions have shown, and a contract promises
-    """
+    """The forecast of one case. Sizes in bytes, times in seconds."""
 
     plan: TrialPlan
-    repetitions: ForecastRange
-    written: ForecastRange
-    read: ForecastRange
-    room: ForecastRange
-    inodes: ForecastRange
-    wall_s: ForecastRange
-    free: Capacity
-    quota: Capacity
+    repetitions: ForecastRange  # of each point
+    written: ForecastRange  # by all tasks, over the whole case
+    read: ForecastRange  # by all tasks, over the whole case
+    room: ForecastRange  # of its files on the file system at one time
+    inodes: ForecastRange  # of its files at one time
+    wall_s: ForecastRange  # of its job, without the queue; most: what its scheduler allows it
+    free: Capacity  # of the file system, as seen from here
+    quota: Capacity  # as seen from here
     shares: tuple[int, int]  # the smallest and the largest of a task
-    pace: CaseTime
-    shown: Shown
+    pace: CaseTime  # how its time comes about
+    shown: Shown  # by earlier sessions, and by a contract's promises
     sessions: int  # earlier ones that measured the same, whose times are expected
-    allocations: int = 1
-    criteria: Sequence[str] = ()
+    allocations: int = 1  # in which it is measured, each a session of its own
+    criteria: Sequence[str] = ()  # of these allocations, if they belong to a contract
 
     def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
-        """The forecast for several allocations; what lies on the file system at one time stays."""
+        """The forecast for several allocations; space on the file system at one time stays the same."""
         written, read, wall_s = (each.times(allocations) for each in (self.written, self.read, self.wall_s))
         return replace(
             self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
@@ -109,7 +100,7 @@ class Forecast:
 
     @property
     def arithmetic(self) -> str:
-        """How its time comes about, as somebody would work it out by hand."""
+        """The calculation of the time in words, so that it can be checked by hand."""
         one_s = (self.wall_s.expected or self.wall_s.least) / self.allocations
         said = f'{duration(one_s)} as in earlier sessions' if self.sessions else self.pace.words
         times = f'; x {self.allocations} allocations = {duration(self.allocations * one_s)}'
@@ -121,20 +112,19 @@ class Forecast:
 
 
 class Bytes(NamedTuple):
-    """Written and read by some launches; None where a measurement alone tells."""
+    """Bytes written and read by some launches; None if only a measurement can tell."""
 
     written: int | None
     read: int | None
 
 
 class Earlier(NamedTuple):
-    """What a case took in one session: seconds, the share of a task, and its launches: point, phase and bytes.
-    directory_bytes: that directories took at most; no file system says before how large its own get"""
+    """The time, sizes and launches of a case in one session."""
 
     wall_s: float
-    share: int
-    launches: tuple[tuple[str, str, int | None], ...]
-    directory_bytes: int = 0
+    share: int  # of a task
+    launches: tuple[tuple[str, str, int | None], ...]  # point, phase and bytes
+    directory_bytes: int = 0  # size of directories at most; no file system says in advance how large its own get
 
     @property
     def repetitions(self) -> Counter[str]:
@@ -143,8 +133,8 @@ class Earlier(NamedTuple):
 
 
 def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = ()) -> list[Forecast]:
-    """What each case takes. What a file system offers that this host does not see is unknown. Raises OSError.
-    promised: of each case the rates of a contract, which count until a session has shown others"""
+    """The forecast of each case. Space that this host cannot see is unknown. Raises OSError. promised: for each case
+    the rates of a contract, which count until a session has measured others"""
     history = folder_of(site.state)
     rows = read(history, SESSIONS).rows
     earlier = _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()})
@@ -170,7 +160,7 @@ def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping
 
 
 def _seen(site: Site, target: Target) -> Target | None:
-    """The target as this host sees it, if it does; what the first run makes in the state by what it is made in."""
+    """The target as this host sees it, if it does; for what the first run creates in the state, its parent."""
     path = Path(target.path)
     while lies_in(target.path, site.state) and not path.exists():
         path = path.parent
@@ -185,8 +175,8 @@ SHORT_QUEUE_S = 300.0
 
 
 def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[str]]:
-    """What the cases must have and is not there, as problems of the site's files; and what could not be seen. Of each
-    bound the case that is furthest beyond it, with the smallest change that makes it fit."""
+    """Problems of the site's files: what the cases need and is not available; and notes on what could not be checked.
+    For each bound the case that exceeds it most, with the smallest change that makes it fit."""
     worst, notes = dict[tuple[str, str], tuple[int, Forecast, Offer]](), dict[str, None]()
     for each in found:
         partition = each.plan.case.partition
@@ -211,14 +201,14 @@ def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[s
 
 
 def memory_is_guessed(site: Site, plan: TrialPlan) -> bool:
-    """Whether sizes follow from the memory of nodes that this host is none of, and the site does not declare it."""
+    """True if sizes depend on the memory of nodes other than this host, and the site does not declare it."""
     follows = plan.sizing.working_set and plan.sizing.pinned is None and not plan.node_memory
     return follows and submits(site, plan.case.partition)
 
 
 def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:
-    """What the measured launches move with this share of a task, and so many repetitions of each point by its label.
-    unknown: stands for what a measurement alone tells"""
+    """The bytes that the measured launches move, by the share of a task and the repetitions of each point by label.
+    unknown: used where only a measurement can tell"""
     points = resized(plan.points, share)
     return _total(
         (Launch(phase, point) for point in points for phase in point.phases * repetitions[point.label]), unknown
@@ -226,7 +216,7 @@ def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], 
 
 
 def bytes_before(plan: TrialPlan, warm: int, share: int, rounds: int = 1, unknown: int | None = None) -> Bytes:
-    """What warm-ups move, and what is prepared for the measured launches; each with its share of a task."""
+    """The bytes moved by warm-ups (share `warm`) and by preparing the measured launches (`share`)."""
     kind, own = kind_of(plan.kind), resized(calibration_points(plan)[:1], warm)
     launches = [*kind.preparations(own), *(Launch(phase, own[0]) for phase in plan.phases)]
     return _total([*launches * rounds, *kind.preparations(resized(plan.points, share))], unknown)
@@ -252,7 +242,7 @@ def forecast(
     promised: Mapping[str, Rate] = NO_RATES,
     seen: Shown = UNSEEN,
 ) -> Forecast:
-    """What the case takes, by what it took before where that was the same, and by what the file system offers."""
+    """The forecast of a case from earlier sessions that measured the same, and from the space available."""
     rule, memory = plan.stopping, plan.node_memory or memory_bytes()
     lowest, highest = bounds(plan, memory, free)
     highest = max(lowest, highest)
@@ -289,7 +279,7 @@ def forecast(
 
 
 def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
-    """A smoke test makes each point once whatever its time budget is."""
+    """The total repetitions; a smoke test makes each point once whatever its time budget is."""
     usual = _median(sum(each.repetitions.values()) / len(each.repetitions) for each in like)
     if rule.fixed:
         return ForecastRange(1, usual, rule.minimum)
@@ -297,7 +287,7 @@ def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
 
 
 def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
-    """Whether it measured the same points, with the same share of a task where that is fixed."""
+    """True if it measured the same points, with the same share of a task if that is fixed."""
     made = {(label, phase) for label, phase, _ in earlier.launches}
     same = made == {(point.label, phase) for point in plan.points for phase in point.phases}
     return same and (earlier.share == lowest if plan.sizing.fixed else earlier.share % step(plan) == 0)
@@ -306,9 +296,9 @@ def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
 def _volumes(
     plan: TrialPlan, shares: tuple[int, int], repetitions: ForecastRange, like: Sequence[Earlier]
 ) -> tuple[ForecastRange, ForecastRange]:
-    """Bytes written and read, warm-ups among them; the most has those under Darshan and of the proof of contents too.
-    What seems slow is measured again, and for what is below its bound slow targets are searched, while time is
-    left: then no most is known."""
+    """Bytes written and read, including warm-ups; most also includes launches under Darshan and the proof of
+    contents. Suspects are measured again, and slow targets searched for figures below their bound, while time is
+    left: then most is unknown."""
     (lowest, highest), fixed = shares, plan.sizing.fixed
     labels = [point.label for point in plan.points]
     warm = first_share(plan, calibration_points(plan)[0])
@@ -341,7 +331,7 @@ def _both(*several: Bytes) -> Bytes:
 
 
 def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
-    """What it measured with; of launches that a time ended, as they were counted."""
+    """The bytes of an earlier session; for launches ended by time, as they were counted."""
     exact = measured_bytes(plan, earlier.share, earlier.repetitions)
     shares = {(point.label, phase): _read_share(point, phase) for point in plan.points for phase in point.phases}
     sizes = [(size, shares[label, phase]) for label, phase, size in earlier.launches if size is not None]
@@ -368,9 +358,9 @@ _OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 
 
 def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tuple[str, Case], list[Earlier]]:
-    """What each case took in every session that measured it whole, oldest first, by its profile. A case takes from
-    the end of the one before, or the beginning of the session, to the end of its last launch; the last one to the
-    end of the session, by its name, where that is known."""
+    """The time, sizes and launches of each case in every session that measured it whole, oldest first, by its
+    profile. A case lasts from the end of the one before, or the beginning of the session, to the end of its last
+    launch; the last case to the end of the session, where that is known. ends: of sessions, by name"""
     by = ['session', 'session_started', 'profile', *_OF_CASE]
     launched = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (
@@ -400,7 +390,7 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
 
 
 def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
-    """That a case has no room, with what would make it fit: a larger bound, or less for each task."""
+    """A message that a case has no room, with what would make it fit: a larger bound, or less for each task."""
     plan, needed = found.plan, beyond + offer.offered
     kind, share = kind_of(plan.kind), min_per_task(plan, plan.node_memory or memory_bytes())
     tasks = counted(max(point.tasks for point in plan.points), 'task')
@@ -441,7 +431,7 @@ def fitting_share(plan: TrialPlan, offer: Offer) -> int:
 
 
 def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[str]:
-    """Of each partition the case whose job would outlast what Slurm allows there by most."""
+    """The case of each partition whose job would exceed Slurm's time limit there by most, as messages."""
     worst = dict[str, tuple[float, TrialPlan]]()
     for each in found:
         limit_s = limits_s.get(each.plan.case.partition)
@@ -465,7 +455,7 @@ def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[
 
 
 def refuse(site: Site, plans: Sequence[TrialPlan], more: Sequence[str] = ()) -> list[str]:
-    """Raise SiteError if the cases do not fit, or for more problems; else what could not be seen, a sentence each."""
+    """Raises SiteError if the cases do not fit, or for `more` problems; else notes on what could not be checked."""
     problems, notes = shortfalls(site, forecasts(site, plans))
     raise_any([*problems, *more])
     return notes

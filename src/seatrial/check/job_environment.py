@@ -38,12 +38,12 @@ each() {
 
 
 class NotLoaded(Exception):
-    """The modules could not be loaded; says why."""
+    """The modules could not be loaded; the message says why."""
 
 
 @contextmanager
 def loaded(modules: Modules) -> Iterator[None]:
-    """This process has the environment of the job while the block runs. Raises NotLoaded."""
+    """Gives this process the environment of the job while the block runs. Raises NotLoaded."""
     before = dict(os.environ)
     try:
         os.environ.update(_environment(modules) if modules.wanted else {})
@@ -54,8 +54,8 @@ def loaded(modules: Modules) -> Iterator[None]:
 
 
 def available() -> tuple[str, list[str]]:
-    """ReFrame's modules_system of this shell, and those of its modules that carry engines or MPI; none: '' and [].
-    MPI comes first: its module may put a folder with other programs, as /usr/bin, before those of the engines."""
+    """ReFrame's modules_system of this shell, and its modules with engines or MPI; '' and [] if there is none. MPI
+    comes first: its module may put a folder with other programs, as /usr/bin, before those of the engines."""
     for system, variable in _COMMANDS.items():
         if os.environ.get(variable):
             said = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
@@ -94,7 +94,7 @@ def _command(system: str) -> str:
 
 
 def _why(stderr: str) -> str:
-    """The module that failed, and the first paragraph of what was said of it: Lmod breaks lines for the terminal.
+    """The module that failed, and the first paragraph of the message, joined: Lmod breaks lines for the terminal.
     Environment Modules begin with what they are loading."""
     name, _, said = stderr.rpartition('\0')[2].partition('\n')
     lines = [line.strip() for line in said.splitlines() if not line.startswith('Loading ')]

@@ -1,4 +1,4 @@
-"""What several checks share of what they declare: where expectations come from, and those that are the same."""
+"""Sources and expectations that several checks share."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -1,4 +1,4 @@
-"""How long a case will take: from bytes over a speed that is known, and the repetitions that the noise asks for."""
+"""The expected time of a case: bytes over known speed, and the repetitions that the noise asks for."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,28 +22,25 @@ SHOWS_NOISE = 3
 
 
 class Rate(NamedTuple):
-    """Of a metric, in its base unit. of: whence it is known, for people."""
+    """The speed of a metric, in its base unit."""
 
     value: float
-    of: str
+    of: str  # its origin, for people
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What earlier sessions have shown of a case. Noise as a share of the mean. within: noise between repetitions,
-    the median of all metrics; None where there were too few"""
+    """Speed and noise of a case in earlier sessions. Noise as a share of the mean."""
 
     rates: Mapping[str, Rate]  # by the name of the metric, of the newest session
-    within: float | None
+    within: float | None  # noise between repetitions, the median of all metrics; None if there were too few
     between: float | None  # between sessions of the same profile, likewise
 
 
 @dataclass(frozen=True)
 class Launches:
-    """Those of one repetition that are alike. size, rate: bytes and their speed; None where a time is aimed at."""
-
     number: int
-    size: int | None
+    size: int | None  # bytes; None if a duration is aimed at
     rate: Rate | None
     seconds: float
 
@@ -58,24 +55,24 @@ class Launches:
 
 @dataclass(frozen=True)
 class CaseTime:
-    """The time of a case, step by step. warm_ups: as many repetitions as they take; fewest: that the rule allows"""
+    """The time of a case, step by step."""
 
     known: bool  # whether any time is: of what is fixed in its size, and whose speed nobody knows, none is
     launches: Sequence[Launches]
-    warm_ups: int
+    warm_ups: int  # repetitions that the warm-ups are worth
     repetitions: int
-    fewest: int
+    fewest: int  # repetitions that the rule allows
     noise: float
     budget_s: float
 
     @property
     def block_s(self) -> float:
-        """Of one repetition of all points."""
+        """Seconds of one repetition of all points."""
         return sum(each.number * each.seconds for each in self.launches)
 
     @property
     def wall_s(self) -> float:
-        """Of the whole case; the budget ends it, but for the launch in hand."""
+        """Seconds of the whole case; the budget ends it, except for the running launch."""
         return min((self.warm_ups + self.repetitions) * self.block_s, max(self.budget_s, self.block_s))
 
     @property
@@ -97,8 +94,8 @@ class CaseTime:
 
 
 def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: float | None) -> CaseTime:
-    """The pace of a case whose tasks have this share. A launch lasts as long as its bytes take, and at least what the
-    profile aims at. Of bytes whose speed is not known it is what the profile aims at alone."""
+    """The time of a case whose tasks have this share. A launch lasts as long as its bytes take, but at least as long
+    as the profile aims at; at unknown speed exactly that."""
     found = Counter[tuple[int | None, Rate | None, float]]()
     for point in resized(plan.points, share):
         for phase in point.phases:
@@ -133,7 +130,7 @@ def _launch(
 
 
 def shown(rows: pl.DataFrame, profile: str) -> Shown:
-    """What the rows that the history has of a case say of it."""
+    """Speed and noise of a case by its rows of the history."""
     own = rows.filter(pl.col('valid').fill_null(False), pl.col('value') > 0)
     by = own.group_by('session', 'profile', 'metric', 'operation', 'unit').agg(
         pl.col('value').mean().alias('mean'), pl.col('value').std().alias('std'), pl.len().alias('n')

@@ -1,4 +1,4 @@
-"""From what a check declares and what a site has to the trial plan of one case."""
+"""Makes the trial plan of a case from the check's declaration and the site."""
 
 import hashlib
 import shutil
@@ -38,7 +38,7 @@ ISOLATION_FACTOR = 1.25  # times the fewest launches, of a slow place too: warm-
 
 
 class Unplannable(Exception):
-    """A case that has no plan: its sizes do not divide, or no point fits its allocation; says why and the remedy."""
+    """A case without plan (its sizes do not divide, no point fits its allocation); has the reason and the remedy."""
 
 
 def cases_of(session: Session, declared: Declared) -> list[Case]:
@@ -47,31 +47,30 @@ def cases_of(session: Session, declared: Declared) -> list[Case]:
 
 
 def not_applicable(session: Session, declared: Declared) -> dict[Case, str]:
-    """The cases that trial.yaml asks for and that cannot be there, each with its reason: shown, never measured."""
+    """The cases that trial.yaml asks for and that are impossible, each with its reason: shown, never measured."""
     asked = _asked_for(session, declared)
     return {case: why for case in asked if (why := why_not(session, declared, case))}
 
 
 def why_not(session: Session, declared: Declared, case: Case) -> str:
-    """Why a check has no such case on this site, as a sentence; empty where it has one."""
+    """The reason why a check has no such case on this site; empty if it has one."""
     return _not_there(session, declared, case) or _misfit(session, declared, case)
 
 
 @dataclass(frozen=True)
 class ResolvedCase:
-    """A case with all that site, profile and check give it, resolved once. left_out: labels of the values of the
-    sweep that have no room in the allocation or the limits, or too few targets"""
+    """A case with all that site, profile and check give it, resolved once."""
 
     case: Case
     declared: Declared
     overrides: Overrides
     points: tuple[Point, ...]  # as they are launched first, thinned out by the profile, with everything in full
     sizing: Sizing
+    # labels of sweep values without room in the allocation or the limits, or with too few targets
     left_out: tuple[str, ...]
 
 
 def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
-    """The case as this session would measure it. Raises Unplannable."""
     overrides, largest = _largest(session, declared, case)
     kind, effort = kind_of(declared.workload.kind), session.profile.effort_for(declared.axis)
     share = overrides.share(declared.workload)
@@ -109,14 +108,14 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
 
 
 def _within_limits(points: list[Point], limit: int) -> list[Point]:
-    """Those whose files of a fixed size fit the site's limit; all where none does, to be refused with the sum."""
+    """The points whose files of a fixed size fit the site's limit; all if none does, to be refused with the sum."""
     fixed = [point for point in points if not point.scales and kind_of(point.kind).moves_data]
     large = [each for each in fixed if kind_of(each.kind).footprint([each]).bytes + KEPT_BYTES > limit]
     return [point for point in points if point not in large] or points
 
 
 def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
-    """The points of the sweep in the allocation, with what the trial of the site fixes."""
+    """The points of the sweep in the allocation, with the parameters that the site's trial fixes."""
     overrides, largest = _largest(session, declared, case)
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
@@ -128,13 +127,13 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
 
 
 def _largest(session: Session, declared: Declared, case: Case) -> tuple[Overrides, Allocation]:
-    """What the trials of the site fix for a case, and its largest launch."""
+    """The parameters that the site's trials fix for a case, and its largest launch."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     return overrides, session.site.allocation(case, overrides)
 
 
 def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
-    """A workload of raw devices with those of the site, and as many of the tasks as can be dealt to them alike."""
+    """A workload of raw devices with the site's devices, and as many of the tasks as can be dealt to them evenly."""
     devices = session.site.file_system(case.file_system).devices
     if not _on_devices(workload) or not devices:
         return workload
@@ -161,14 +160,14 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
 
 
 def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
-    """The check's, its layouts in the words of the case's file system where that has any for them."""
+    """The sweep of the check, its layouts in the words of the case's file system where that has any for them."""
     driver = by_type(session.site.file_system(case.file_system).type)
     own = (driver.adopted(each) or each if isinstance(each, Layout) else each for each in declared.sweep.values)
     return declared.sweep._replace(values=tuple(own))
 
 
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
-    """What the check is about, and the profile, the file system or the allocation does not have."""
+    """The thing needed by the check that the profile, the file system or the allocation lacks, or empty."""
     if declared.every_point and not session.profile.judges:
         return f'too long for a {session.profile.name} test (it measures every point); choose another profile'
     missing = _missing(session, declared, case)
@@ -207,7 +206,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
 
 
 def _no_devices(session: Session, declared: Declared, case: Case) -> str:
-    """Why raw devices cannot be read in a case; empty where they can."""
+    """The reason why raw devices cannot be read in a case; empty if they can."""
     devices = session.site.file_system(case.file_system).devices
     if not devices:
         where = f'file_systems.{case.file_system}.devices'
@@ -234,7 +233,7 @@ def _actions(session: Session, declared: Declared, case: Case) -> tuple[Action, 
 
 
 def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
-    """Why others may not be hurt here; empty where they may."""
+    """The reason why others may not be disturbed here; empty if they may."""
     workload = declared.workload
     if not session.profile.disturbs:
         return f'disruptive: only with --profile {ACCEPTANCE.name} and --destructive'
@@ -299,7 +298,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
 
 
 def _floors(session: Session, found: ResolvedCase, case: Case) -> dict[str, float]:
-    """What the figures of a case may not fall below, in base units; a smoke test is compared with nothing."""
+    """Lower bounds of the figures of a case, in base units; none in a smoke test, which is compared with nothing."""
     if not session.profile.judges:
         return {}
     measured = [(metric(each.name, point.label), each.better) for point in found.points for each in metrics_at(point)]
@@ -312,8 +311,8 @@ def _floors(session: Session, found: ResolvedCase, case: Case) -> dict[str, floa
 
 
 def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule:
-    """The stopping rule, with as many repetitions as a reference for a quantile needs. An isolation sweep has as much
-    time as its places need where one of them is slow, unless the site says how much."""
+    """The stopping rule, with as many repetitions as a reference for a quantile needs. An isolation sweep has the
+    time that its places need if one of them is slow, unless the site sets a budget."""
     budget_s, points = found.overrides.budget, found.points
     if kind_of(points[0].kind).once:
         # However long it lasts: nothing is repeated until it is precise. Values of a tunable are compared.
@@ -342,7 +341,7 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
 
 
 def _of_a_night(session: Session, declared: Declared, case: Case, rule: StoppingRule) -> StoppingRule:
-    """The rule with what nights differ by; as few repetitions as have an interval, where no criterion needs more."""
+    """The rule with the noise between nights; only as many repetitions as an interval, or a criterion, needs."""
     site, profile = session.site, session.profile
     seen = night_noise(site.state, site.name, profile.name).get(case)
     rule = rule._replace(between=profile.between if seen is None else round(seen, 3))
@@ -355,7 +354,7 @@ def _launch_s(found: ResolvedCase) -> float:
 
 
 def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
-    """The plan that the session wrote for this case, so that an edit of trial.yaml meanwhile changes nothing. Plain
+    """The plan that the session wrote for this case, so that a later edit of trial.yaml changes nothing. Plain
     ReFrame has none yet and makes it. Raises Unplannable."""
     file = records_of(session, case) / PLAN
     return plan_of(session, declared, case) if session.plain or not file.is_file() else read_plan(str(file))

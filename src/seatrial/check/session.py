@@ -34,54 +34,45 @@ FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.h
 
 @dataclass(frozen=True)
 class Session:
-    """One session. only: names of checks or families that it is restricted to; empty: all.
-
-    references: of the site, in all profiles, once they have been checked (criteria.with_references).
-    engines: the one that was named with --engine, which no other may stand in for; else the site's, preferred first
-    not_applicable: cases that were asked for and cannot be there, by the reason
-    points:  labels of the only points that are measured; empty: those of the profile
-    contract: the procedure of the criteria that it was begun for (check.contract), with the only trial; empty: none
-    label: what the history calls it; empty: by its id alone
-    destructive: the storage system that its actions may hit, as it was typed; empty: it has none
-    """
-
     id: str
     folder: Path
     site: Site
     profile: Profile
+    # the one named with --engine, which no other may replace; else the site's, preferred first
     engines: tuple[EngineChoice, ...]
-    only: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()  # names of checks or families that it is restricted to; empty: all
     system: str | None = None
+    # of the site, in all profiles, once they have been checked (criteria.with_references)
     references: References = field(default_factory=dict)
     plain: bool = False  # whether it is a run of plain ReFrame, without `seatrial run` around it.
+    # impossible cases that were asked for, by the reason
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[str] = ()  # of an acceptance, why it is not that of the whole system
-    label: str = ''
-    points: tuple[str, ...] = ()
+    label: str = ''  # its name in the history; empty: its id alone
+    points: tuple[str, ...] = ()  # labels of the only points that are measured; empty: those of the profile
     avoid: tuple[str, ...] = ()  # nodes that its jobs leave out
+    # procedure of the criteria that it was begun for (check.contract), with the only trial; empty: none
     contract: Mapping[str, Any] = field(default_factory=dict)
-    destructive: str = ''
+    destructive: str = ''  # storage system that its actions may hit, as it was typed; empty: none
 
 
 class SessionOptions(NamedTuple):
-    """What a command line asks of a session. destructive: the storage system that its actions may hit."""
-
     site_folder: Path
     profile: str
     checks: Sequence[Path]
     system: str | None = None
     engine: str | None = None
     only: tuple[str, ...] = ()
-    destructive: str = ''
+    destructive: str = ''  # storage system that its actions may hit
 
 
 def new_id() -> str:
-    """A name for a session that sorts by time and does not collide: 20261121T020638-9f3a1c."""
+    """A session name that sorts by time and does not collide: 20261121T020638-9f3a1c."""
     return f'{time.strftime("%Y%m%dT%H%M%S", time.gmtime())}-{secrets.token_hex(3)}'
 
 
 def began(session_id: str) -> datetime:
-    """When a session of this name was begun, in UTC. Raises ValueError for what new_id never made."""
+    """When a session of this name was begun, in UTC. Raises ValueError for a name not made by new_id."""
     return datetime.strptime(session_id.partition('-')[0], '%Y%m%dT%H%M%S').replace(tzinfo=timezone.utc)
 
 
@@ -90,8 +81,8 @@ def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
 
 
 def save(session: Session) -> Path:
-    """Write the session for the ReFrame processes that will carry it out; returns the file. With it its references,
-    so that an edit of references.yaml meanwhile changes nothing."""
+    """Writes the session for the ReFrame processes that will carry it out; returns the file. It includes the
+    references, so that a later edit of references.yaml changes nothing."""
     file = session.folder / FILE
     data = {each.name: getattr(session, each.name) for each in fields(session) if each.name not in _NOT_SAVED}
     data |= {'site': str(session.site.folder), 'profile': session.profile.name}
@@ -104,7 +95,7 @@ def save(session: Session) -> Path:
 
 
 def session_folders(state: str | Path) -> list[Path]:
-    """Whatever lies where the sessions of a state directory lie, oldest first. Raises OSError."""
+    """Everything in the sessions folder of a state directory, oldest first. Raises OSError."""
     folder = Path(state) / SESSIONS
     return sorted(folder.iterdir()) if folder.exists() else []
 
@@ -116,7 +107,7 @@ def contract_of(folder: Path) -> dict[str, Any]:
 
 
 def contract_digest(procedure: Mapping[str, Any]) -> str:
-    """What ties a plan, and by it the records, to the procedure that session.json has; empty without one."""
+    """A digest that ties a plan, and so the records, to the procedure in session.json; empty without one."""
     text = json.dumps(procedure, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest() if procedure else ''
 
@@ -130,7 +121,7 @@ def saved_references(folder: Path) -> References:
 
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:
-    """What session.json says of the cases that could not be there; nothing where there is none."""
+    """The impossible cases listed in session.json; empty if there are none."""
     found = _said(folder, 'not_applicable')
     return found if isinstance(found, dict) else {}
 
@@ -153,8 +144,8 @@ def _said(folder: Path, key: str) -> Any:
 @cache
 def current() -> Session | None:
     """The session that this process works for; None outside `seatrial run` and ReFrame. Plain ReFrame gets a session
-    of its own for the site whose settings it reads, and one more for each further profile (of_profile): settings
-    of other suites may stand beside them."""
+    of its own for the site whose settings it reads, and one more for each further profile (of_profile). Settings of
+    other suites may stand beside them."""
     if ENVIRONMENT in os.environ:
         return _read(Path(os.environ[ENVIRONMENT]))
     # Here, as its modules take longer to load than all others, and most commands need none.
@@ -178,7 +169,7 @@ def current() -> Session | None:
 
 
 def _limit_lock_of_results(seconds: float) -> None:
-    """ReFrame 4.10 waits for the lock of its results database for ever; now it says why it stores nothing."""
+    """Limits ReFrame 4.10's endless wait for its results database; then it says why it stores nothing."""
     from reframe.utility.osext import ReadWriteFileLock
 
     def limited(acquire: Callable[..., bool], lock: Any, **words: Any) -> bool:
@@ -192,7 +183,7 @@ def _limit_lock_of_results(seconds: float) -> None:
 
 @cache
 def of_profile(profile: str) -> Session:
-    """The current session, which in plain ReFrame is one of its own for each profile."""
+    """The current session; in plain ReFrame the session of this profile."""
     session = current()
     assert session is not None, 'a check with cases belongs to a session'
     if not session.plain or profile == session.profile.name:
@@ -202,7 +193,7 @@ def of_profile(profile: str) -> Session:
 
 
 def refuse(problems: Sequence[str]) -> NoReturn:
-    """End a process of ReFrame that cannot begin; an exception would make it skip the file and pass with no test."""
+    """Ends a process of ReFrame that cannot begin; an exception would make it skip the file and pass with no test."""
     for problem in problems:
         print(f'seatrial: {problem}', file=sys.stderr)
     sys.exit(os.EX_USAGE)

@@ -1,4 +1,4 @@
-"""What ReFrame would refuse of settings.py, before it is started: it says so only in its own log of a session."""
+"""Finds what ReFrame would refuse in settings.py before it starts: it reports that only in its own log."""
 
 import re
 
@@ -15,9 +15,9 @@ MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
 
 
 def settings_fault(site: Site, system: str) -> str:
-    """Why ReFrame cannot load what the site says of a system, with file and remedy, or empty. Raises SiteError. By
-    ReFrame's own schema and resolution, from what settings.py gave when it was executed. Modules are not asked.
-    for: a login node need not have them."""
+    """The reason why ReFrame cannot load the site's settings of a system, with file and remedy, or empty. Raises
+    SiteError. It uses ReFrame's own schema and resolution on the executed settings.py. Modules are not checked: a
+    login node need not have them."""
     # Here, as in session.current().
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError

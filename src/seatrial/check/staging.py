@@ -1,4 +1,4 @@
-"""What a job needs on its node: its plan, with the software that made it, and the node rooms as one zipapp."""
+"""Stages a job's files for its node: its plan, with the software that made it, and the node rooms as one zipapp."""
 
 import contextlib
 import itertools
@@ -31,9 +31,9 @@ def reframe_version() -> str:
 
 @cache
 def commit_of(package: Path = PACKAGE) -> str:
-    """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ; of an
-    installed package that which it was made of. Empty for one that does not have it, also where it happens to lie in
-    somebody's repository, and where git does not say."""
+    """The commit of the checkout that has this package as its src/seatrial, with '+changes' if files differ; for an
+    installed package the commit it was made of. Empty if unknown, if the package merely lies in somebody's
+    repository, or if git gives no answer."""
     made_of = package / 'COMMIT'  # written by ci/wheel.py
     if made_of.is_file():
         return made_of.read_text().strip()
@@ -47,7 +47,7 @@ def commit_of(package: Path = PACKAGE) -> str:
 
 
 def write_plan(plan: TrialPlan) -> Path:
-    """Write plan.json into the case's records directory, which is made for it; returns the file."""
+    """Writes plan.json into the case's records directory, which it creates; returns the file."""
     folder = Path(plan.records)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / PLAN
@@ -56,8 +56,8 @@ def write_plan(plan: TrialPlan) -> Path:
 
 
 def claim_records(plan: TrialPlan) -> TrialPlan:
-    """The plan with a records directory that no job has had: its folder of raw output says that one has it now.
-    ReFrame repeats a test on request; its record is then another one, and never the first one judged again."""
+    """The plan with a records directory that no job has used, which is now claimed by its folder of raw output.
+    ReFrame repeats a test on request; its record is then a new one, and never the first one judged again."""
     for number in itertools.count(1):
         folder = Path(plan.records if number == 1 else f'{plan.records}~{number}')
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,8 +68,8 @@ def claim_records(plan: TrialPlan) -> TrialPlan:
 
 
 def write_runner(folder: Path) -> Path:
-    """Write the zipapp of the node rooms into the folder of a session, whose jobs all run it; returns the file.
-    Raises FileExistsError if it is there: what runs is what this process has written."""
+    """Writes the zipapp of the node rooms, which all jobs run, into the folder of a session; returns the file. Raises
+    FileExistsError if it exists, so that jobs run only what this process has written."""
     file = folder / RUNNER
     package = Path(seatrial.__file__).parent
     with file.open('xb') as stream, contextlib.ExitStack() as unfinished, zipfile.ZipFile(stream, 'w') as archive:

@@ -1,4 +1,4 @@
-"""What ReFrame is told of a check's cases: its variants, their tags, and what `-S` sets in them."""
+"""The variants of a check in ReFrame, their tags, and the variables that `-S` sets in them."""
 
 import re
 from collections.abc import Mapping
@@ -52,24 +52,22 @@ _ACCESS_CLASS = re.compile(r'\b[SM]F[WS]A\b')
 
 
 class Variant(NamedTuple):
-    """One variant of a ReFrame test: what is measured, how much, and on which partitions (system:partition)."""
-
     profile: str
     file_system: str
     layout: str
     nodes: int
-    partitions: tuple[str, ...]
+    partitions: tuple[str, ...]  # system:partition
 
     def __str__(self) -> str:
         return f'{self.file_system}/{self.layout}/{self.nodes}n/{self.profile}'
 
     def on(self, check: str, partition: str) -> Case:
-        """The case that it is on one of its partitions."""
+        """The case of this variant on one of its partitions."""
         return Case(check, partition, self.file_system, self.layout, self.nodes)
 
 
 def variants_of(session: Session, declared: Declared) -> list[Variant]:
-    """Those of the session's profile; of plain ReFrame those of every profile, which choose by their tags."""
+    """The variants for the session's profile; in plain ReFrame for every profile, selected by tags."""
     found = by_key(
         ((profile.name, case.file_system, case.layout, case.nodes), case.partition)
         for profile in (PROFILES.values() if session.plain else (session.profile,))
@@ -79,7 +77,7 @@ def variants_of(session: Session, declared: Declared) -> list[Variant]:
 
 
 def tags_of(declared: Declared) -> set[str]:
-    """The tags that all cases of a check have: what it does, and which tests of the sources it covers."""
+    """The tags that all cases of a check have: its kind, and the tests of the sources that it covers."""
     point = examples(declared.sweep, declared.workload)[0]
     kind, units = kind_of(point.kind), {each.unit for each in metrics_at(point)}
     does = {
@@ -92,7 +90,7 @@ def tags_of(declared: Declared) -> set[str]:
 
 
 def tags_of_case(site: Site, variant: Variant) -> set[str]:
-    """Those of one case: its profile, and its scale in the words of EESSI's test suite."""
+    """The tags of one case: its profile, and its scale in the words of EESSI's test suite."""
     trials = [each for each in site.trial_file.trials if not set(each.partitions).isdisjoint(variant.partitions)]
     whole = variant.nodes == max(number for each in trials for number in each.nodes)
     scale = '1_node' if variant.nodes == 1 else f'{variant.nodes}_nodes'
@@ -100,7 +98,7 @@ def tags_of_case(site: Site, variant: Variant) -> set[str]:
 
 
 def with_set(session: Session, values: Mapping[str, str]) -> Session:
-    """The session with what `-S` has set, as if every trial fixed it. Raises SiteError for a value that cannot be."""
+    """The session with the values set by `-S` in place of every trial's. Raises SiteError for an invalid value."""
     given = {name: parse(text, f'-S {name}') for name, text in values.items()}
     engine = given.pop(ENGINE, None)
     if engine is not None:

@@ -1,4 +1,4 @@
-"""Whether a record says what the raw output says: every measurement is made again by its engine and compared."""
+"""Compares records with raw output: every measurement is made again by its engine and compared."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,14 +25,10 @@ OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 
 @dataclass(frozen=True)
 class Verified:
-    """What became of one case. launches: whose measurements were made again and are the same, to the last bit.
-    broken: rules that the record breaks; figures: what is otherwise in the output, by line; unproved: what nothing
-    is left of to compare with"""
-
-    launches: int
-    broken: tuple[str, ...]
-    figures: tuple[str, ...]
-    unproved: tuple[str, ...]
+    launches: int  # with measurements made again that are the same, to the last bit
+    broken: tuple[str, ...]  # rules that the record breaks
+    figures: tuple[str, ...]  # differences to the output, by line
+    unproved: tuple[str, ...]  # launches without output to compare with
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -69,7 +65,7 @@ def verified(plan: TrialPlan, records: Records, directory: Path) -> Verified:
 
 
 def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
-    """What of a measurement is otherwise in the raw output, in words. Raises NotAsWritten, NotReadable."""
+    """Differences between a measurement and the raw output, in words. Raises NotAsWritten, NotReadable."""
     assert sample.measurement is not None
     raw = kept_launch(str(directory), sample.raw, sample.raw_digest)
     try:
@@ -87,7 +83,7 @@ def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
 
 
 def _fields(said: Measurement, found: Measurement) -> Iterator[tuple[str, Any, Any]]:
-    """Each field by its name with both values, those of each metric first; a figure is called by its metric."""
+    """(name, said, found) of each field, those of each metric first; a figure is called by its metric."""
     names = {each.name: None for each in (*said.metrics, *found.metrics)}
     for name in names:
         one, other = said.metric(name), found.metric(name)

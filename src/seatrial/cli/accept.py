@@ -99,7 +99,7 @@ def accept(
 def _chosen(
     contract: Contract, tests: Sequence[AcceptanceTest], milestone: str | None, ids: Sequence[str]
 ) -> list[AcceptanceTest]:
-    """Those that are asked for. Raises UsageError for names that the contract does not have."""
+    """The criteria named on the command line. Raises UsageError for names that the contract does not have."""
     known = [each.criterion.id for each in tests]
     for id in ids:
         if id not in known:
@@ -144,8 +144,8 @@ def _measure(
     destructive: str,
     end_s: float,
 ) -> bool:
-    """One session for each allocation that is missing; whether all of them ran. Raises SiteError. end_s: on the
-    monotonic clock; what would last longer is not begun"""
+    """Runs one session for each missing allocation; whether all of them ran. Raises SiteError. end_s: on the
+    monotonic clock; sessions that would last longer are not begun"""
     screen, tests, all_ran = console(), campaign.tests, True
     states = sorted({each.entry.state for each in tests if each.entry.state})
     if state and state not in states:
@@ -202,7 +202,7 @@ def _measure(
 
 
 def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence[AcceptanceTest]) -> Verdict:
-    """Print and write what all attempts come to; the verdict on those that were asked for. Raises OSError."""
+    """Judges all attempts, prints and writes the protocol; the verdict on the chosen criteria. Raises OSError."""
     page = protocol_at(campaign, contract, Made(seatrial.__version__, site.name, site.units))
     file = write_protocol(campaign.state, page, campaign.tests, site.units)
     own = [each for each in page.rows if each.criterion.id in {one.criterion.id for one in chosen}]
@@ -218,7 +218,7 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
 
 
 def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:
-    """The command that comes next: for what is missing, else for what is open, else for the bundle."""
+    """The next command: for what is missing, else for what is undecided, else for the bundle."""
     states = {each.criterion.id: each.entry.state for each in tests}
     open_ = [row for row in rows if row.outcome.verdict == UNDECIDED and not row.criterion.observed]
     for row in open_:

@@ -1,4 +1,4 @@
-"""`seatrial adopt`: what plain ReFrame has run gets results, a report and its place in the history."""
+"""`seatrial adopt`: gives sessions of plain ReFrame results, a report and their place in the history."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def adopt(reports: Sequence[Path], checks: Sequence[Path], site_folder: Path) ->
 
 
 def _reported(site: Site, reports: Sequence[Path]) -> Iterator[tuple[str, list[str], Path | None]]:
-    """Sessions with what they lack, and ReFrame's report. Raises UsageError."""
+    """(session, cases it lacks, ReFrame's report). Raises UsageError."""
     for report in reports:
         try:
             found = plain_sessions(report, site.state)

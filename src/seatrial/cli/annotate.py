@@ -1,4 +1,4 @@
-"""`seatrial annotate`: what happened on a day, for those who look at the nights later."""
+"""`seatrial annotate`: notes an event of a day, for those who look at the nights later."""
 
 from datetime import date
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`seatrial baseline`: references from what several sessions have shown, put into references.yaml."""
+"""`seatrial baseline`: writes references into references.yaml from the figures of several sessions."""
 
 import difflib
 import math
@@ -53,7 +53,6 @@ STORAGE_FAILED = ('F1', 'F2')
 @checks_option
 @site_option
 def baseline(sessions: tuple[str, ...], yes: bool, checks: Sequence[Path], site_folder: Path) -> None:
-    """Show what references.yaml becomes, and write it where that is asked for."""
     site = answering(site_folder)
     screen = console()
     wanted = ','.join(sessions)
@@ -92,7 +91,7 @@ def _text(file: Path) -> str:
 
 
 def _usable(rows: pl.DataFrame, wanted: Sequence[str], screen: Console) -> pl.DataFrame:
-    """Without those sessions of a day or a label that cannot be used; each is shown. UsageError for one by name."""
+    """The rows without unusable sessions of a day or a label, which are shown. UsageError for one chosen by name."""
     unusable = []
     for (name,), own in rows.group_by('session', maintain_order=True):
         verdict, rules = own['session_verdict'][0], set(' '.join(own['rules'].drop_nulls()).split())
@@ -126,7 +125,7 @@ def _check(rows: pl.DataFrame) -> None:
 
 
 def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]:
-    """The file with the baselines, and what gets none with the reason. SiteError for a file of another form."""
+    """The file with the baselines, and the metrics without one, with reasons. SiteError for a malformed file."""
     if text:
         yaml_file.parse(text, REFERENCES_FILE)
     if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
@@ -157,16 +156,14 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
 
 @dataclass(frozen=True)
 class _Found:
-    """A baseline for a metric. sessions: how many it is of."""
-
     case: tuple[Any, ...]
     metric: str
     unit: str
     own: Baseline
-    sessions: int
+    sessions: int  # number of sessions it is made of
 
     def reference(self, system: str) -> list[Any]:
-        """As references.yaml has it: the value rounded to five digits, its bounds to a thousandth further out."""
+        """The entry in references.yaml: the value rounded to five digits, its bounds to a thousandth further out."""
         unit = unit_for(self.own.value, self.unit, system)
         value = in_unit(self.own.value, unit)
         width = math.ceil(1000 * max(self.own.width, LEAST_WIDTH)) / 1000
@@ -179,7 +176,7 @@ class _Found:
 
 
 def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
-    """Of every metric that all sessions have; the others with the reason."""
+    """Baselines of every metric that all sessions have; the other metrics with the reason."""
     sessions = rows['session'].n_unique()
     found, left_out = [], []
     judged = rows.filter(~OF_ONE_SESSION & (pl.col('unit').fill_null('') != ''))

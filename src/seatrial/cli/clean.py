@@ -1,4 +1,4 @@
-"""`seatrial clean`: what dead sessions have left on the file systems and in Slurm's queue, and its removal."""
+"""`seatrial clean`: lists and removes what dead sessions have left on the file systems and in Slurm's queue."""
 
 import os
 import re
@@ -46,14 +46,13 @@ SILENT = 'lock that is stale soon: nobody seems to work under it, but a job else
 def clean(site_folder: Path, yes: bool) -> int:
     """List actions, jobs, run directories and locks that sessions have left; with --yes remove your own dead ones.
 
-    An action that is not undone comes first, in red; with --yes its undo is carried out.
+    An action that is not undone comes first, in red; with --yes it is undone.
 
-    Only jobs that bear the mark of a session, only marked directories directly below the configured paths, only your
-    own, only of sessions that are dead.
+    Only jobs and directories with the mark of a session are removed, the latter only directly below the configured
+    paths; only your own, and only those of dead sessions.
 
-    Exit codes: 0, or 13 if something stays that should go, or without --yes would stay with it: what could not be
-    removed, or what cannot be known to be dead yet; then it is said when it will be. Also 13 if something could not
-    be looked at; then it is said why.
+    Exit codes: 0, or 13 if something remains, or would remain with --yes, because it cannot be removed, or may belong
+    to a living session (the output says until when). Also 13 if something could not be checked, with the reason.
     """
     site = load(site_folder)
     screen = console()
@@ -108,7 +107,7 @@ def clean(site_folder: Path, yes: bool) -> int:
 
 
 def _undo(site: Site, screen: Console, yes: bool) -> int:
-    """Name the actions that are not undone, and undo them if that is asked for; LEFT where one stays."""
+    """Lists the actions that are not undone, and undoes them if asked to; LEFT if one remains."""
     left = 0
     for found in entries(site.state):
         say_loudly(screen, found.said())
@@ -122,7 +121,7 @@ def _undo(site: Site, screen: Console, yes: bool) -> int:
 
 
 class _Unseen:
-    """What could not be looked at: whether anything is left there is not known."""
+    """Counts what could not be checked: something may be left there."""
 
     def __init__(self, screen: Console) -> None:
         self.screen = screen
@@ -132,19 +131,18 @@ class _Unseen:
         return self._number > 0
 
     def say(self, why: str) -> None:
-        """Name it, with the reason."""
         self._number += 1
         self.screen.print(printable(why), soft_wrap=True)
 
     def said(self) -> int:
-        """The exit code that it makes, with the last line of the output."""
+        """The exit code, after printing the last line of the output."""
         if self:
             self.screen.print(f'Not all was looked at ({counted(self._number, "problem")}): more may be left behind.')
         return LEFT if self else 0
 
 
 def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
-    """Of this site's sessions, oldest first, whose own end has not come; None where nobody can be asked."""
+    """Jobs of this site's dead sessions, oldest first; None if Slurm cannot be asked."""
     if not submits_to_slurm(site):
         return None
     if not has_queue(site):
@@ -163,12 +161,12 @@ def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
 
 
 def _number(job: str) -> int:
-    """Of a job, of one of an array ('12_3'), or of a part of a heterogeneous one ('12+0')."""
+    """The number of a job, of one in an array ('12_3'), or of a part of a heterogeneous one ('12+0')."""
     return int(re.split(r'[_+]', job)[0])
 
 
 def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
-    """Whether all of them have ended."""
+    """Cancels the jobs; whether all have ended."""
     try:
         left = cancel(screen, site, jobs) if jobs else []
     except QueueError as error:
@@ -181,7 +179,7 @@ def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
 
 
 def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list[Orphan], bool]:
-    """Those of this user in every configured path, and whether there are others'. queued: see orphans.find."""
+    """This user's orphans in every configured path, and whether other users have any. queued: see orphans.find"""
     found: list[Orphan] = []
     others = False
     entries = {entry.path: entry for entry in site.trial_file.file_systems.values()}
@@ -207,7 +205,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
 
 
 def _not_mounted(entry: FileSystemEntry) -> str | None:
-    """Why what is under the path is not the file system that was trialled, or None: it lies there all the same."""
+    """The reason why the path no longer lies on the file system under test, or None; its directories still exist."""
     if entry.mount is not None:
         outside = rundir.inside(entry.path, entry.mount)
         if outside is not None:
@@ -217,8 +215,8 @@ def _not_mounted(entry: FileSystemEntry) -> str | None:
 
 
 def _locks(site: Site, unseen: _Unseen, at_work: set[str] | None) -> list[tuple[Held, str]]:
-    """Locks of this user, and what others leave stale, each with what is to be said of it. at_work: the sessions that
-    have jobs or processes; None where jobs are not known"""
+    """Locks of this user, and stale ones of others, each with a sentence. at_work: the sessions that have jobs or
+    processes; None if the jobs are unknown"""
     try:
         held = lock.list_locks(site.state)
     except lock.LockError as error:
@@ -239,7 +237,7 @@ def _words(held: Held, site: Site, at_work: set[str] | None) -> str:
 
 
 def _line(orphan: Orphan) -> str:
-    """In one line however long, so that the path can be copied."""
+    """One line, however long, so that the path can be copied."""
     if orphan.size_bytes is None or orphan.files is None:
         size = f'size unknown (its files could not be sized within {orphans.LOOK_S:.0f} s; is a server down?)'
     else:

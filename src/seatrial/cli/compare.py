@@ -65,7 +65,6 @@ def compare(
     capacities: tuple[str, ...],
     site_folder: Path,
 ) -> int:
-    """Sides of sessions of the history: as a table, as JSON; two of them as a page too."""
     choosing = bool(require or maximise or minimise or capacities) or len(sides) > 2
     if len(sides) < 2 or len(set(sides)) < len(sides):
         raise click.UsageError('name two sides, or several configurations, each once')
@@ -123,7 +122,7 @@ def _choose(
     site: Site,
     screen: Console,
 ) -> None:
-    """Show the configurations, and which one the requirements choose. Raises UsageError."""
+    """Shows the configurations, and which one the requirements choose. Raises UsageError."""
     if require and by is None:
         raise click.UsageError('--require without what to choose by; add --maximise write, or another column')
     column = next((each for each in COLUMNS if each.name == by), None)

@@ -45,8 +45,8 @@ def derive(
 ) -> int:
     """Write a check that replays what an application did to its files, and its entry for trial.yaml.
 
-    LOG is a Darshan log. Of it pattern, sizes and the number of tasks are kept; names of users, files and programs
-    are not. Several logs, of a whole machine perhaps, are for --ageing.
+    LOG is a Darshan log. The check has its pattern, sizes and number of tasks, but no names of users, files or
+    programs. Several logs, of a whole machine perhaps, are for --ageing.
     """
     if name is None:
         name = AGED if ageing else REPLAYED
@@ -83,7 +83,7 @@ def derive(
 
 
 def _show(rows: list[tuple[str, str, str, str]]) -> int:
-    """The table, and the exit status: that of a failure where the replay is not what the application did."""
+    """Prints the table; the exit status is that of FAIL if the replay differs from the application."""
     for row in (('', 'application', 'replay', ''), *rows):
         click.echo(f'{row[0]:32}{row[1]:>20}{row[2]:>20}  {row[3]}'.rstrip())
     return EXIT_CODES[Verdict.FAIL if any(row[3] == 'differs' for row in rows) else Verdict.PASS]

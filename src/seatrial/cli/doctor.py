@@ -1,4 +1,4 @@
-"""`seatrial doctor`: what is installed, which engine would measure, what is missing and how to get it."""
+"""`seatrial doctor`: which engine would measure, what is installed, what is missing and how to get it."""
 
 import contextlib
 import os
@@ -66,7 +66,7 @@ _MARKS: dict[bool | str | None, tuple[str, str]] = {
 }
 
 Row = tuple[bool | str | None, str, str]
-"""Whether it is there, WRONG where it is another thing, None for what is merely shown; of what, and in words."""
+"""True if it is there, WRONG where it is another thing, None for what is merely shown; of what, and in words."""
 
 
 @click.command()
@@ -127,7 +127,7 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
 
 
 def _place(site: Site) -> list[Row]:
-    """Whether this is a node of a job, where jobs are Slurm's: a login node has other programs and mounts."""
+    """A row on whether this is a node of a Slurm job: a login node has other programs and mounts."""
     job = os.environ.get('SLURM_JOB_ID')
     if job or not submits_to_slurm(site):
         return [(None, '', f'a node of job {job} of Slurm')] if job else []
@@ -135,7 +135,7 @@ def _place(site: Site) -> list[Row]:
 
 
 def _open_path() -> list[Row]:
-    """Folders of the PATH into which others may put programs: they run as this user."""
+    """Folders of the PATH into which other users may put programs: they would run as this user."""
     folders = os.environ.get('PATH', os.defpath).split(os.pathsep)
     found = [f'{each or "."} is another folder in each working directory' for each in folders if each[:1] != '/']
     for each in folders:
@@ -145,7 +145,7 @@ def _open_path() -> list[Row]:
 
 
 def _kinds_needed(site: Site, checks: Sequence[Path]) -> list[Kind]:
-    """The kinds of workload that the trials of the site ask for, under any profile. Raises CheckError."""
+    """The kinds of workload in the site's trials, under any profile. Raises CheckError."""
     asked = {
         each.workload.kind
         for each in load_checks(*checks).values()
@@ -161,7 +161,7 @@ def _settings(site: Site) -> list[Row]:
 
 
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
-    """The partitions of the trials that have the same modules and the same binaries, together."""
+    """The partitions of the trials, grouped by equal modules and binaries."""
     known = modules_in(site.folder / SETTINGS_FILE)
     partitions = site.trial_file.partitions.items()
     groups = by_key(((known[name], tuple(sorted(own.programs.items()))), name) for name, own in partitions)
@@ -187,7 +187,7 @@ def _where(site: Site, partitions: list[str]) -> str:
 
 
 def _libraries(site: Site, choices: Sequence[EngineChoice], partitions: list[str]) -> Iterator[Row]:
-    """Each Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
+    """Each Darshan library of these partitions, loaded into the installed engines for data."""
     for library, own in by_key((site.darshan(name), name) for name in partitions).items():
         if library:
             said, faults = examined(library, [found for choice in choices for found in _of_data(choice)])
@@ -233,7 +233,7 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
 
 
 def _not_pinned(site: Site, program: str, build: str) -> str:
-    """That the site's lock of this architecture has another installation of the program, as a clause; or empty."""
+    """A clause that the site's lock for this architecture has another installation of the program; or empty."""
     file = site.folder / 'spack' / platform.machine() / 'spack.lock'
     version, hash_ = pinned(read_json(file), package_of(program)) if file.is_file() else ('', '')
     own = f'spack:{hash_}'
@@ -270,7 +270,7 @@ def _file_system(site: Site, name: str, silence: str | None) -> Row:
 
 
 def _file_system_rows(site: Site, name: str) -> list[Row]:
-    """The file system, what is said of its type's driver, and what this version or this user lacks there."""
+    """The file system, notes on its driver, and what this version or this user lacks there."""
     entry = site.file_system(name)
     driver = by_type(entry.type)
     tried = f'tried on {driver.tried}' if driver.tried else f'untried: nobody has measured a {entry.type} with it yet'
@@ -290,7 +290,7 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
 
 
 def _targets(seen: Targets, name: str, may_be_away: bool) -> Iterator[Row]:
-    """What it stores on, over which route it is reached, and what is wrong with any of it."""
+    """The targets, the routes to them, and their faults."""
     if said := '; '.join(f'{what} {found}' for what, found in conditions(seen).items()):
         yield None, '', said
     if (lost := away(seen.rows)) and not may_be_away:
@@ -298,7 +298,7 @@ def _targets(seen: Targets, name: str, may_be_away: bool) -> Iterator[Row]:
 
 
 def _precheck(what: str, asked: PrecheckEntry) -> Row:
-    """Whether a setting is as the site has decided (Belyakov et al.: those of pools and kernel modules)."""
+    """Compares a setting with the site's decision (Belyakov et al.: settings of pools and kernel modules)."""
     said = ' '.join(asked.command)
     answer = ask(list(asked.command), ANSWER_S)
     if answer is None:
@@ -324,7 +324,7 @@ def _state(site: Site) -> Row:
 
 
 def _owned(path: Path) -> str:
-    """A path with whose it is and who else may read what lies there."""
+    """The path with its owner and who may read it."""
     status = path.stat()
     readers = 'all' if status.st_mode & S_IROTH else 'its group' if status.st_mode & S_IRGRP else 'nobody else'
     return f'{path}, of {user_name(status.st_uid)}, read by {readers}'

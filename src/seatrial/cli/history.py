@@ -157,7 +157,7 @@ def export(output: Path, site_folder: Path) -> None:
 
 
 def _one_parquet(packed: Sequence[IO[bytes]]) -> bytes:
-    """All of them in one, sealed as a file of the history is. Row by row they would not fit into memory."""
+    """All files in one, sealed as a file of the history is. Row by row they would not fit into memory."""
     whole = io.BytesIO()
     lazy = pl.scan_parquet(list(packed)) if packed else pl.LazyFrame(schema=COLUMNS)
     lazy.sink_parquet(whole, metadata=UNSEALED, maintain_order=True)
@@ -289,7 +289,7 @@ _LISTED = (*_OF_CASE, 'session_verdict', 'label', 'session_started', 'profile', 
 
 
 def _listed(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row a session, of summaries with the columns _LISTED: what a list has of it."""
+    """One row for each session, from summaries with the columns _LISTED."""
     launches = rows.group_by('session').agg(pl.col('launches').sum())
     engine = (pl.col('engine') + ' ' + pl.col('engine_version').fill_null('')).str.strip_chars()
     unopposed = [verdict.value for verdict in Verdict if verdict.unopposed]

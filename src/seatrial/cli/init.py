@@ -81,7 +81,7 @@ def init(folder: Path, check: str | None) -> int:
 
 
 def _begin_check(home: Path, name: str) -> int:
-    """Write the file of a check for a site to go on from. Raises UsageError, CheckError."""
+    """Writes a file with the beginnings of a check. Raises UsageError, CheckError."""
     folders = [Path(each) for each in check_folders(home)]
     if not re.fullmatch('[A-Z][A-Za-z0-9]*', name) or name in load_checks(*filter(Path.is_dir, folders)):
         raise click.UsageError(
@@ -122,7 +122,7 @@ def _found(home: Path) -> FoundMachine:
 
 
 def _partitions() -> tuple[list[FoundPartition], str, str, str]:
-    """Slurm's, with the cluster's name and ReFrame's scheduler; else this machine, and why Slurm has none."""
+    """Slurm's partitions, the cluster's name and ReFrame's scheduler; else this machine, and why Slurm has none."""
     try:
         name, scheduler = cluster()
         found = dict[str, FoundPartition]()
@@ -139,7 +139,7 @@ def _partitions() -> tuple[list[FoundPartition], str, str, str]:
 
 
 def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSystem], list[str]]:
-    """Those beside this machine's disks that have a directory of the user's; and why others are not used."""
+    """Mounts other than local disks on which the user has a directory; and why others are not used."""
     found, unused = dict[str, FoundFileSystem](), list[str]()
     for mount in {mount.point: mount for mount in mounts}.values():
         type = type_of(mount)
@@ -174,7 +174,7 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
 
 
 def _disks(mounts: Iterable[Mount], taken: set[str]) -> list[FoundFileSystem]:
-    """This machine's disks that a user could test, with type and size."""
+    """Local disks that a user could test, with type and size."""
     found = dict[str, FoundFileSystem]()
     for mount in {mount.point: mount for mount in mounts}.values():
         elsewhere = any(f'{mount.point}/'.startswith(f'{each}/') for each in (*SYSTEMS, *TRANSIENT))
@@ -194,7 +194,7 @@ def _unused(name: str, taken: Container[str]) -> str:
 
 
 def _counted(numbers: list[int]) -> int | list[int]:
-    """The number of targets, or their numbers where some are missing."""
+    """The number of targets, or their numbers if some are missing."""
     return len(numbers) if numbers == list(range(len(numbers))) else numbers
 
 

@@ -108,7 +108,7 @@ def _read(file: Path) -> LfsckRun:
 
 
 def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]]:
-    """By server, of a file that has the MDS and another one among them; none without a file. Raises UsageError."""
+    """A file's samples by server, which must include the MDS and another. Empty without a file. Raises UsageError."""
     if (monitors is None) != (mds is None):
         raise click.UsageError('--monitors and --mds go together')
     if monitors is None:
@@ -158,7 +158,7 @@ def _reasons(file: _LfsckOutput) -> Iterator[str]:
 
 
 def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:
-    """What the source found, of runs that are long enough to be timed."""
+    """The source's findings, judged on runs that are long enough to be timed."""
     timed = [(each, each.run, each.run.seconds or 0) for each in files if each.timed]
     for types, osts in sorted({(run.types, run.osts) for _, run, _ in timed}):
         sizes, times = zip(

@@ -85,7 +85,7 @@ def _show_catalogue(checks: Sequence[Path]) -> None:
 
 
 def _at_risk(plans: list[TrialPlan]) -> str:
-    """What Slurm may do to nodes where I/O has to be killed (rule P17)."""
+    """A warning of what Slurm may do to nodes where I/O has to be killed (rule P17)."""
     most = max(plans, key=lambda plan: plan.case.nodes)
     limit = min(plan.launch_limit_s for plan in plans)
     return (

@@ -46,7 +46,7 @@ COMMANDS = {
 
 
 class _OnDemand(click.Group):
-    """Imports no command but the one that is called: all of them together take longer than most of them run."""
+    """Imports only the command that is called: importing all takes longer than most commands run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -90,8 +90,8 @@ def main() -> None:
 
 
 def entry() -> None:
-    """Run the command line; every error that a person can correct is one or two lines and exit code 64. What it makes
-    only its user may write to: the next command would refuse it."""
+    """Runs the command line; errors that a person can correct are one or two lines and exit code 64. Only its user
+    may write to the files that it makes: the next command would refuse others."""
     os.umask(os.umask(0o077) | 0o022)
     for name in [name for name in os.environ if name.startswith(ANSWERS)]:
         del os.environ[name]
@@ -130,7 +130,7 @@ def _carried_out() -> int:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What says in one line what a person can correct; imported where there is an error, for they bring much."""
+    """The exceptions for errors that a person can correct; imported only after an error, since that is slow."""
     from seatrial.check.darshan_part import Underivable
     from seatrial.check.declared import CheckError
     from seatrial.check.planning import Unplannable

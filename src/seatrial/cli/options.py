@@ -26,7 +26,7 @@ SITES = Path('/etc/seatrial')
 
 
 def _default_site() -> Path:
-    """That of a checkout where one stands, else the only one of the machine."""
+    """The site of the checkout if there is one, else the only one of the machine."""
     local, sites = Path('site-config/local'), [each.parent for each in SITES.glob(f'*/{TRIAL_FILE}')]
     return sites[0] if len(sites) == 1 and not local.exists() else local
 
@@ -64,7 +64,7 @@ checks_option = click.option(
 
 
 class _Percent(click.FloatRange):
-    """Above 0 to 100. No range refuses NaN, which is neither below nor above anything."""
+    """Above 0 to 100. A range alone would accept NaN, which is neither below nor above anything."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if math.isnan(found := super().convert(value, param, ctx)):
@@ -110,7 +110,7 @@ fit_option = click.option(
 
 
 def session_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a session, which the command is given as one value."""
+    """The options of a session, passed to the command as one value."""
 
     @wraps(function)
     def command(**given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`seatrial plan`: what the cases will take, before anything runs."""
+"""`seatrial plan`: forecasts what the cases will take, before anything runs."""
 
 import json
 import math
@@ -44,8 +44,8 @@ SCHEMA = 1
 def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
     """Show what the cases will write, hold and take, from least to most; start nothing.
 
-    Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
-    the middle is what is expected: of a time by earlier sessions, else by the speed that is known.
+    Exit code 64 if something does not fit, with the smallest change that makes it fit. The middle one of three
+    figures is expected: from earlier sessions, or for a time from the known speed.
     """
     site, profile, declared = answering(asked.site_folder), asked.profile, load_checks(*asked.checks)
     contracted = asked_by_contract(site, declared, asked.only, asked.system) if profile == ACCEPTANCE.name else []
@@ -121,7 +121,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
 def _of_session(
     declared: Mapping[str, Declared], contracted: Sequence[Allocations], session: Session
 ) -> list[Forecast]:
-    """What its cases take; where no session has shown a rate, the contract's for as many nodes of the file system."""
+    """The forecasts of its cases; without a measured rate they use that of the contract for as many nodes."""
     plans = [plan_of(session, check, case) for check in declared.values() for case in cases_of(session, check)]
     promised = dict[tuple[str, str, int], dict[str, Rate]]()
     for part in contracted:
@@ -137,7 +137,7 @@ def _where(case: Case) -> tuple[str, str, int]:
 def _begun_in(
     contracted: Sequence[Allocations], found: Sequence[Forecast], available_s: float
 ) -> tuple[list[Forecast], list[str]]:
-    """The allocations that there is time for, in the order of the contract, and what is left for another time."""
+    """The allocations that fit into the time, in the order of the contract, and sentences on those left for later."""
     kept, later = list[Forecast](), list[str]()
     for part, each in zip(contracted, found, strict=True):
         ids = [test.criterion.id for test in part.tests]
@@ -153,7 +153,7 @@ def _begun_in(
 
 
 def _arithmetic(found: Sequence[Forecast]) -> list[str]:
-    """How the time of each case comes about, those of the same time in one line."""
+    """The calculation of each case's time; cases with the same one share a line."""
     groups = by_key((each.arithmetic, _name(each)) for each in found)
     return [
         f'{names[0]}{f" and {len(names) - 1} more, each" if len(names) > 1 else ""}: {said}'
@@ -176,7 +176,7 @@ TOTALS = {name: ALL[name] for name in ('bytes_written', 'bytes_read', 'wall_s', 
 
 
 def _json(found: Forecast) -> dict[str, Any]:
-    """criteria: of contract.yaml, which the allocations are for; empty of a case of trial.yaml."""
+    """The forecast for JSON. criteria: of contract.yaml, for the allocations; empty for a case of trial.yaml"""
     return {
         'case': found.plan.case.name,
         'points': [point.label for point in found.plan.points],

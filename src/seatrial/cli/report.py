@@ -29,8 +29,8 @@ def report(session: str | None, output: Path | None, checks: Sequence[Path], sit
     """Write index.html, junit.xml, summary.md and commands.txt of a session: of the newest, or of SESSION.
 
     SESSION is a name, its beginning or the folder. It is judged anew from its records, by the checks and references
-    of today. Where the raw output of its engines contradicts a figure there is no report but a list of these, and
-    exit code 11.
+    of today. If the raw output of its engines contradicts figures, it prints a list of these in place of a report,
+    with exit code 11.
     """
     site = answering(site_folder)
     folder = session_folder(site, session)

@@ -1,7 +1,7 @@
-"""`seatrial schedule`: Slurm runs a profile by itself: by scrontab, or by a script that keeps itself in the queue.
+"""`seatrial schedule`: lets Slurm run a profile regularly, by scrontab or by a script that resubmits itself.
 
-The job is small where ReFrame submits jobs: it runs `seatrial run`, which does. Where ReFrame runs everything on the
-spot (its local scheduler) the job is the allocation that the cases run in.
+The job is small if ReFrame submits jobs: it runs `seatrial run`, which does. If ReFrame runs everything in place (its
+local scheduler), the job is the allocation that the cases run in.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`seatrial status`: on one screen how last night went."""
+"""`seatrial status`: last night on one screen."""
 
 from contextlib import nullcontext
 from pathlib import Path

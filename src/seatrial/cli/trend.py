@@ -1,4 +1,4 @@
-"""`seatrial trend`: when the nights of a site have become better or worse, by how much, and with what beside it."""
+"""`seatrial trend`: when the nights of a site became better or worse, by how much, and what else changed then."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from seatrial.workload.words import counted
 def trend(profile: str, effect: float, site_folder: Path) -> None:
     """Show when families of metrics have changed their level over the sessions of a profile, newest change first.
 
-    Beside each stand the metrics that changed most, what the sessions around it were not measured with alike, the
-    nearest first, what was annotated for those days, and nodes and fullness, which may explain it.
+    Beside each stand the metrics that changed most; differences in software and settings between the sessions around
+    it, the nearest first; annotations of those days; and nodes and fullness, which may explain it.
     """
     site = answering(site_folder)
     screen = console()

@@ -1,4 +1,4 @@
-"""`seatrial verify`: the figures of a session made again from the raw output of its engines, and its verdicts."""
+"""`seatrial verify`: checks the figures and verdicts of a session against the raw output of its engines."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,13 +51,12 @@ CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
 def verify(session: str | None, signers: Path | None, checks: Sequence[Path], site_folder: Path) -> int:
     """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
 
-    The verdicts in its results.json are compared with those that its records come to, by the references that it was
-    begun with and by what trial.yaml enforces.
-    Of a BUNDLE (a *.zip or a folder of `seatrial bundle`) the sum of every file, each of its sessions, and the
+    The verdicts in its results.json are compared with those that follow from its records, by the references that it
+    was begun with and the expectations that trial.yaml enforces.
+    For a BUNDLE (a *.zip or a folder of `seatrial bundle`): the checksum of every file, each of its sessions, and the
     verdict of each criterion, judged again by contract.yaml and the records; no site is needed.
-    Exit codes: 0 every figure is that of the output, to the last bit, and every verdict that of the records; 11
-    something contradicts them, or was changed after it was written; 13 nothing does, but not all of it can be
-    compared.
+    Exit codes: 0 every figure equals the output, to the last bit, and every verdict the records; 11 something
+    contradicts them, or was changed after it was written; 13 nothing does, but not everything can be compared.
     """
     screen = console()
     path = Path(session or '')
@@ -162,8 +161,8 @@ def _words(found: Verified) -> str:
 
 
 def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) -> tuple[list[str], list[str]]:
-    """What in results.json contradicts the records, and what cannot be compared; nothing where it is not there.
-    Raises KeyError, TypeError or AttributeError where it has another form."""
+    """Contradictions between results.json and the records, and what cannot be compared; empty without the file.
+    Raises KeyError, TypeError or AttributeError if it has another form."""
     try:
         said = read_json(folder / RESULTS)
     except FileNotFoundError:
@@ -196,7 +195,7 @@ def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) ->
 
 
 def _judged_otherwise(folder: Path, plans: Sequence[TrialPlan], said: Mapping[str, Any], whole: SessionResult) -> str:
-    """Why verdicts may be others today though nobody has edited one, as a clause; empty where they may not."""
+    """The reason why verdicts may differ today without an edit, as a clause; empty if they may not."""
     others = sorted({plan.seatrial for plan in plans} - {seatrial.__version__})
     if others:
         return f'Seatrial {", ".join(others)} judged on the day; verify with that version'
@@ -212,15 +211,15 @@ def _judged_otherwise(folder: Path, plans: Sequence[TrialPlan], said: Mapping[st
 
 
 def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The expectations that were criteria, with what each came to: a limit stands in that sentence alone."""
+    """The enforced expectations, each with its sentence: the limit stands in that alone."""
     of_cases = [each for case in results['cases'] for each in case['expectations']]
     all_ = [*of_cases, *results['relations']]
     return sorted((each['id'], each['relation']['sentence']) for each in all_ if each['enforced'])
 
 
 def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, Mapping[str, Any]]]]:
-    """What results.json says of the session, of each case and of each metric: name, verdict, and all else. Not of
-    expectations, for the checks may have others today. Raises KeyError, TypeError or AttributeError."""
+    """(name, (verdict, all else)) of the session, each case and each metric in results.json. Expectations are left
+    out: the checks may have others today. Raises KeyError, TypeError or AttributeError."""
     of_all = {key: results.get(key) for key in ('profile', 'headline', 'scores', 'left_out')}
     yield 'the session', (results['verdict'], of_all)
     yield 'the number of cases by verdict', (results['counts'], {})

@@ -1,1 +1,1 @@
-"""What earlier sessions measured: one Parquet file a session."""
+"""The history: the figures of earlier sessions, one Parquet file for each."""

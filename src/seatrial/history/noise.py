@@ -1,4 +1,4 @@
-"""How much the nights of a profile differ by themselves, by what the history has of them."""
+"""The noise between the nights of a profile, from the history."""
 
 import math
 from functools import cache
@@ -23,11 +23,11 @@ OF_MEDIAN = 1 / (math.sqrt(2) * NormalDist().inv_cdf(0.75))
 
 @cache
 def night_noise(state: str | Path, site: str, profile: str) -> dict[Case, float]:
-    """By case the standard deviation of the logarithms of what a session of the profile measured, about a share.
+    """The noise between sessions of the profile by case: standard deviation of logarithms, about a relative one.
 
-    Of each metric it is made of the median difference between a night and the next, which no single change of level
-    moves (von Neumann, Annals of Mathematical Statistics 12, 1941, with a median); of the case it is the median over
-    its metrics. Cases with fewer than LEAST nights are not in it. Empty where the history cannot be read.
+    For each metric it comes from the median difference between successive nights, which no single change of level
+    moves (von Neumann, Annals of Mathematical Statistics 12, 1941, with a median); for the case it is the median over
+    its metrics. Cases with fewer than LEAST nights are left out. Empty if the history cannot be read.
     """
     metric = (*CASE, 'metric', 'cache')
     columns = ('session', 'site', 'profile', 'metric_verdict', 'steers', 'value', *metric)

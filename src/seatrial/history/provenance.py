@@ -1,4 +1,4 @@
-"""Whether sessions measured with the same things, and the same file system: figures may differ from there."""
+"""Differences in software, settings and file system between sessions, which can explain different figures."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,12 +46,12 @@ Facts = Mapping[tuple[object, ...], _Facts]  # by case
 
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Each once: 'kernel: 5.14.0 against 5.15.0', the file system first; only of cases that began on both sides."""
+    """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first; only of cases begun in both."""
     return differing(facts_of(before), facts_of(after))
 
 
 def differing(earlier: Facts, later: Facts) -> list[str]:
-    """As `differences`, of what facts_of has found in both."""
+    """As `differences`, from the results of facts_of."""
     found = {
         said: place for case in earlier if case in later for place, said in _differing(earlier[case], later[case])
     }
@@ -59,7 +59,7 @@ def differing(earlier: Facts, later: Facts) -> list[str]:
 
 
 def sentence(sessions: Sequence[pl.DataFrame]) -> str:
-    """One line on the sessions, oldest first, or empty where all measured with the same: what changed with which."""
+    """One line on all changes over the sessions, oldest first, with the session of each; empty if there are none."""
     changes = [
         f'{"; ".join(found)} (from {later["session"][0]} on)'
         for earlier, later in pairwise(sessions)
@@ -69,7 +69,7 @@ def sentence(sessions: Sequence[pl.DataFrame]) -> str:
 
 
 def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """What differs from night to night without anybody's doing: nodes, and how full the file systems were."""
+    """Differences that vary from night to night by themselves: nodes, and how full the file systems were."""
     nodes = [_nodes(rows) for rows in (before, after)]
     said = (
         [f'nodes: {" against ".join(_only(*pair) for pair in (nodes, nodes[::-1]))}'] if nodes[0] != nodes[1] else []
@@ -90,7 +90,7 @@ def _only(own: Sequence[str], other: Sequence[str]) -> str:
 
 
 def percent_full(rows: pl.DataFrame) -> tuple[int, ...]:
-    """How full the file system was when the cases of these rows began, as `df` counts: least and most; () unknown."""
+    """The least and largest per cent used of the file system when the cases began, as `df` counts; () if unknown."""
     seen = rows['used_percent'].drop_nulls().to_list()
     return tuple(dict.fromkeys((min(seen), max(seen)))) if seen else ()
 
@@ -101,7 +101,7 @@ def percent_words(full: Sequence[int]) -> str:
 
 
 def facts_of(rows: pl.DataFrame) -> Facts:
-    """What the cases of these sessions, one or several, measured with."""
+    """Software, settings and file system of the cases in these sessions."""
     told = [name for name in SAID if name != 'tasks']
     began = (
         rows.lazy()

@@ -1,4 +1,4 @@
-"""The rows of the history: one a measured launch, as a table that any reader of Parquet understands."""
+"""The rows of the history: one for each measured launch, as a table that any reader of Parquet understands."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +84,7 @@ VERDICTS: tuple[str, ...] = ('PASS', 'FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUS
 
 
 def fault_in(rows: pl.DataFrame) -> str:
-    """Why rows in the form of today cannot be of Seatrial, whatever their columns and types are; or empty."""
+    """The reason why rows in today's form cannot be Seatrial's, although columns and types fit; or empty."""
     empty = rows.select(pl.col(NEEDED).null_count()).row(0)
     if any(empty):
         return f'rows have no {next(name for name, number in zip(NEEDED, empty, strict=True) if number)}'
@@ -114,9 +114,9 @@ def columns_of(version: int) -> dict[str, Any]:
 
 
 def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
-    """Rows of an earlier schema with the columns, units and labels of this one, so that a metric reads on: MiB/s,
-    ops/s and entries/s become B/s and op/s, '2clients' is '2tasks', and so is the end of a check's name. Sweeps over
-    numbers of transfers have other labels now."""
+    """Rows of an earlier schema in today's form, so that a metric's series continues: MiB/s, ops/s and entries/s
+    become B/s and op/s; '2clients' becomes '2tasks', also at the end of a check's name. Sweeps over numbers of
+    transfers have other labels now."""
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}
         factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
@@ -158,14 +158,14 @@ SUMMARY: dict[str, Any] = {
 
 
 def needed_by(columns: Sequence[str]) -> list[str]:
-    """The columns of the rows that a summary with these columns is made of, and those that fault_in() looks at."""
+    """The columns of rows needed for a summary with these columns and for fault_in()."""
     of_made = {'value': ('value', 'valid'), 'launches': ('started',)}
     made_of = (name for column in columns for name in of_made.get(column, (column,)))
     return list(dict.fromkeys(('schema', *NEEDED, 'unit', 'better', *made_of)))
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
-    """One row a metric of each session. columns: only these; what is alike in the rest of OF_METRIC is one row."""
+    """One row for each metric of each session. columns: only these; rows that agree in the rest of these are one"""
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     alike = [name for name in columns if name not in ('value', 'launches')]
     found, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
@@ -181,8 +181,8 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
 
 
 def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """The first row of each value of the key, in their order, with these columns, the key among them, and its
-    number `_of`; and of every row the number of its first one. The key must not be null as a whole."""
+    """The first row of each value of the key, in order, with these columns (including the key) and its number `_of`;
+    and for every row the number of its first one. The key must not be null as a whole."""
     # Launches of a metric follow each other: its key is looked up once a run of rows, and not once a row.
     same = (pl.col(name).eq_missing(pl.col(name).shift()) for name in key)
     begins = rows.select(~pl.all_horizontal(same)).to_series()
@@ -193,13 +193,11 @@ def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> 
 
 @dataclass(frozen=True)
 class Kept:
-    """Of one case: measured launches that count, by metric; verdict words, of metrics with their reasons."""
-
     plan: TrialPlan
     records: Records
-    samples: Mapping[str, Sequence[Sample]]
-    verdict: str
-    metrics: Mapping[str, tuple[str, str]]
+    samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric
+    verdict: str  # as its word
+    metrics: Mapping[str, tuple[str, str]]  # verdict and reason by metric
 
 
 def table(
@@ -211,9 +209,8 @@ def table(
     only: Sequence[str] = (),
     label: str = '',
 ) -> pl.DataFrame:
-    """The rows of a session; started: its beginning, with a time zone; verdict: the session's; label: its name; only:
-    the checks or families that it was restricted to. A planned metric without a launch has one row without
-    figures."""
+    """The rows of a session. started: with a time zone; verdict: the session's; label: its name; only: the checks or
+    families that it was restricted to. A planned metric without a launch has one row without figures."""
     common = {
         'schema': SCHEMA,
         'session': session,
@@ -305,7 +302,7 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
 
 
 def _parameters(point: Point) -> dict[str, Any]:
-    """Of the point as it was launched; None for what its kind does not have."""
+    """The parameters of the point as it was launched; None for those its kind does not have."""
     is_data, data = kind_of(point.kind).moves_data, point.data or DataPart()
     own = levels_total(point, 1) if point.tree else Entries(0, 0, 0)
     return {

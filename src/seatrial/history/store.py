@@ -1,6 +1,6 @@
-"""The folder of the history. Safe on a shared file system without a server or a lock: a file is written whole under
-another name, renamed into place and never changed, so that a reader sees all of it or nothing. It is of one session.
-Archives of Seatrial 0.1, many sessions in a file, are read too; a session's own file counts before them."""
+"""The folder of the history. It is safe on a shared file system without a server or a lock: each file is of one
+session, written whole under another name, renamed into place and never changed, so that a reader sees all of it or
+nothing. Archives of Seatrial 0.1, many sessions in a file, are read too; a session's own file counts before them."""
 
 import hashlib
 import io
@@ -53,7 +53,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class History:
-    """Every session that could be read, oldest first, and the files that could not."""
+    """Every readable session, oldest first, and the files that could not be read."""
 
     rows: pl.DataFrame
     skipped: tuple[Skipped, ...]
@@ -64,7 +64,7 @@ def folder_of(state: str | Path) -> Path:
 
 
 def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None = None) -> Path:
-    """Write the rows of one session into the folder, which is made; returns the file. ended: when the session had
+    """Writes the rows of one session into the folder, which it creates; returns the file. ended: when the session had
     measured, judged and reported. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
@@ -85,8 +85,8 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
 
 
 def remove(folder: Path, sessions: Collection[str]) -> None:
-    """Remove these sessions, and no others, from the history. What else an archive has comes into files of their own
-    first, so that nothing is lost wherever this is ended. Raises OSError."""
+    """Removes exactly these sessions from the history. The other sessions of an archive first get files of their own,
+    so that nothing is lost wherever this is interrupted. Raises OSError."""
     gone = _removed_from(folder)
     for file in files_in(folder):
         if not is_archive(file):
@@ -107,21 +107,21 @@ def remove(folder: Path, sessions: Collection[str]) -> None:
 
 
 def _removed_from(folder: Path) -> set[str]:
-    """The sessions that an archive may have although they were removed. Raises OSError."""
+    """Removed sessions that an archive may still contain. Raises OSError."""
     there = folder.iterdir() if folder.is_dir() else ()
     files = [file for file in there if file.suffix == REMOVED_SUFFIX and file.is_file()]
     return {name for file in files for name in file.read_text(errors='replace').splitlines()}
 
 
 def ended(folder: Path, session: str) -> datetime | None:
-    """When a session ended that `read` has read, if a file of its own says so. Raises OSError."""
+    """When a session ended, if its own file says so. Raises OSError."""
     file = folder / f'{session}{SUFFIX}'
     said = pl.read_parquet_metadata(io.BytesIO(file.read_bytes())).get(_ENDED) if file.is_file() else None
     return datetime.fromisoformat(said) if said else None
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of the history, in their order. Raises OSError where it may not be read."""
+    """The files of the history, in their order. Raises OSError if the folder is not readable."""
     # Not glob(), which skips a folder that may not be read.
     found = [file for file in folder.iterdir() if file.suffix == SUFFIX] if folder.is_dir() else []
     return sorted(found, key=lambda file: file.name)
@@ -137,7 +137,6 @@ def sessions_in(folder: Path) -> list[str]:
 
 
 def as_written(rows: pl.DataFrame) -> pl.DataFrame:
-    """All of them: what `read` keeps of a session."""
     return rows
 
 
@@ -148,8 +147,9 @@ def read(
     kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
     columns: Sequence[str] | None = None,
 ) -> History:
-    """The sessions in the folder; one that is not there is empty. newest: how many of them, the last ones, 0 all;
-    named, columns: only these; kept: what of the rows is to stay in memory. OSError where it may not be read."""
+    """The sessions in the folder, empty if it does not exist. newest: number of the last ones, 0 for all; named,
+    columns: only these; kept: reduces the rows of each to what stays in memory. Raises OSError if the folder is not
+    readable."""
     skipped: list[Skipped] = []
     tables = list(map(kept, readable(_several(folder, newest, named, columns), skipped)))
     return History(pl.concat(tables) if tables else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))
@@ -175,7 +175,7 @@ def one_by_one(
 def summaries(
     folder: Path, newest: int = 0, columns: Collection[str] = tuple(SUMMARY)
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """The summaries of what `read` would read, TOGETHER files at a time; columns: only these, with 'session'."""
+    """The summaries of what `read` would read, TOGETHER files at a time. columns: only these, with 'session'"""
     columns = [name for name in SUMMARY if name in columns]
     for rows in _several(folder, newest, columns=needed_by(columns)):
         yield rows if isinstance(rows, Skipped) else summary(rows, columns)
@@ -200,14 +200,14 @@ def _several(
 
 
 class Annotation(NamedTuple):
-    """What people have written down beside the nights: what happened on a day of UTC, as in the names of sessions."""
+    """A person's note on a day (UTC, as in the names of sessions)."""
 
     day: date
     text: str
 
 
 def annotate(state: str | Path, own: Annotation) -> Path:
-    """Append a line of JSON to the annotations of a site; returns the file. Raises OSError."""
+    """Appends a line of JSON to the annotations of a site; returns the file. Raises OSError."""
     file = folder_of(state) / ANNOTATIONS
     file.parent.mkdir(parents=True, exist_ok=True)
     # One write at the end of the file: two people at once lose nothing.
@@ -220,7 +220,7 @@ def annotate(state: str | Path, own: Annotation) -> Path:
 
 
 def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
-    """The annotations of a site by day, and the lines that are none. Raises NotReadable, OSError."""
+    """The annotations of a site by day, and the invalid lines. Raises NotReadable, OSError."""
     file = folder_of(state) / ANNOTATIONS
     found, skipped = [], []
     for number, line in enumerate(read_bytes(file).splitlines() if file.is_file() else [], 1):
@@ -233,7 +233,7 @@ def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
 
 
 def _sessions_of(archive: Path) -> set[str] | str:
-    """The sessions of an archive, or why it has none. Whether its rows are those of a history shows on reading."""
+    """The sessions of an archive, or why it has none; its rows are only checked when they are read."""
     content = content_of(archive)
     if isinstance(content, str):
         return content
@@ -262,7 +262,7 @@ def _of_archive(
 
 
 def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.DataFrame | Skipped]:
-    """The rows of files of sessions, read at once where nothing is wrong with any of them. columns: only these"""
+    """The rows of files of sessions, read together unless one of them is faulty. columns: only these"""
     whole = [each for each in map(content_of, files) if isinstance(each, bytes) and _SEAL in each]
     with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
         if len(whole) == len(files) and not _rows_are_too_many(whole):
@@ -271,22 +271,19 @@ def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.D
             held = rows['session'].unique(maintain_order=True).to_list()
             if held == [each.stem for each in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
                 return [rows]
-    return [_or_skipped(file, table_in(file, columns)) for file in files]
+    tables = [(file, table_in(file, columns)) for file in files]
+    return [Skipped(file, table) if isinstance(table, str) else table for file, table in tables]
 
 
 def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
-    """Whether files say that they have more rows than fit into them. Raises PolarsError."""
+    """True if files claim more rows than fit into them. Raises PolarsError."""
     files: list[IO[bytes]] = [io.BytesIO(each) for each in contents]
     rows = pl.scan_parquet(files).select(pl.len()).collect().item()
     return bool(rows > max(MANY_ROWS, sum(map(len, contents)) // MIN_ROW_BYTES))
 
 
-def _or_skipped(file: Path, rows: pl.DataFrame | str) -> pl.DataFrame | Skipped:
-    return Skipped(file, rows) if isinstance(rows, str) else rows
-
-
 def _places(folder: Path) -> tuple[dict[str, Path], list[Skipped]]:
-    """By session, oldest first, the file to read it from; and the archives that cannot be read."""
+    """The file of each session, oldest first; and the archives that cannot be read."""
     found: dict[str, Path] = {}
     skipped = []
     files = files_in(folder)
@@ -304,7 +301,7 @@ def _places(folder: Path) -> tuple[dict[str, Path], list[Skipped]]:
 
 
 def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame | str:
-    """The rows of the file of one session, or why it has none. columns: only these"""
+    """The rows of a session's file, or why it has none. columns: only these"""
     content = content_of(file)
     rows = content if isinstance(content, str) else rows_in(content, columns)
     if isinstance(rows, pl.DataFrame) and rows['session'].unique().to_list() != [file.stem]:
@@ -313,7 +310,7 @@ def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame |
 
 
 def content_of(file: Path) -> bytes | str:
-    """What a file holds, as it was sealed or never sealed; or why it is not used."""
+    """The contents of a file with a valid seal or none; or why it is not used."""
     try:
         # Read first: a mapped file that another host replaces or truncates would end this process.
         content = read_bytes(file, MAX_BYTES)
@@ -330,7 +327,7 @@ def content_of(file: Path) -> bytes | str:
 def rows_in(
     content: bytes, columns: Sequence[str] | None = None, sessions: Collection[str] | None = None
 ) -> pl.DataFrame | str:
-    """The rows in the form of today, or why there are none. columns, sessions: only these"""
+    """The rows in today's form, or why there are none. columns, sessions: only these"""
     try:
         schema = pl.read_parquet_schema(io.BytesIO(content))
         if schema.get('schema') != COLUMNS['schema']:
@@ -369,14 +366,14 @@ UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file
 
 
 def sealed(content: bytes) -> bytes:
-    """The file with its digest in it: the SHA-256 of all the rest, the digest counted as zeros. Polars ends the whole
-    process at some kinds of damage, so it is compared first."""
+    """The file with its digest in it: the SHA-256 of the file with zeros for the digest. It is compared before Polars
+    reads the file: some kinds of damage make Polars end the process."""
     place = content.rfind(_SEAL) + len(_SEAL)
     return content[:place] + _digest(content, place) + content[place + len(_NO_DIGEST) :]
 
 
 def _digest(content: bytes, place: int) -> bytes:
-    """What is to stand at this place. Archives are large: nothing is copied."""
+    """The digest for this place. Archives are large: nothing is copied."""
     view, found = memoryview(content), hashlib.sha256()
     for part in (view[:place], _NO_DIGEST, view[place + len(_NO_DIGEST) :]):
         found.update(part)

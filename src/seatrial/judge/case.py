@@ -55,8 +55,8 @@ _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.
 
 
 def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITERIA) -> CaseResult:
-    """The verdict of one case from its plan and what its job recorded; an empty record is INCOMPLETE. A smoke test is
-    compared with nothing: it has too few repetitions, and its expectations are only listed."""
+    """The verdict of one case from its plan and its records. A case without records is INCOMPLETE. A smoke test has
+    too few repetitions to be compared with anything: its expectations are listed, not judged."""
     found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
     found += issued_findings(plan, records)
     # Whatever the launch was for: a warm-up has met the same storage.
@@ -121,7 +121,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
 
 
 def _unjudged(plan: TrialPlan, records: Records, by_metric: Mapping[str, Sequence[Sample]]) -> str:
-    """Why a case with a fixed number of repetitions is not judged, with the number that was done."""
+    """The reason for not judging a case with a fixed number of repetitions, with the number done."""
     wanted, done = plan.stopping.minimum, [len(samples) for samples in by_metric.values()]
     if not done or not records.end or 'budget' not in records.end.stopped.values():
         return f'{plan.profile}: {counted(wanted, "repetition")}, not judged'
@@ -167,14 +167,14 @@ def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) ->
 
 
 def _with_drill(one: MetricResult, drill: Drill | None) -> MetricResult:
-    """The metric that fails, with what a search for the slow component came to; that is evidence and no verdict."""
+    """The metric with the result of the drill-down in its reason, if it fails; it changes no verdict."""
     if drill is None or drill.metric != one.metric or one.verdict is not Verdict.FAIL:
         return one
     return replace(one, why=f'{one.why}; drill-down: {drill.sentence}')
 
 
 def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Curves:
-    """What expectations may be judged on: samples that are valid and, in acceptance, that speak of storage."""
+    """The samples that expectations are judged on: valid and, in acceptance, of storage and no cache."""
     lists = kind_of(plan.kind).compares_in_launch
     # A first listing that was none compares nothing.
     warm = {each.point for each in metrics if lists and not as_meant(plan, each.cache)}
@@ -197,7 +197,7 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
 def _judge_expectations(
     curves: Curves, facts: Sequence[Fact], criteria: Criteria, unjudged: str
 ) -> tuple[ExpectationResult, ...]:
-    """Of the curves first, then the guarantees, which every profile can judge."""
+    """Judges first the expectations of curves, then the guarantees of POSIX, which every profile can judge."""
     of_curves, guarantees = [], []
     for each in criteria.expectations:
         enforced = each.id in criteria.enforced
@@ -236,7 +236,7 @@ def _against(
 
 
 def _of_places(isolated: Isolation | None) -> list[tuple[Verdict, str]]:
-    """A place that is slow is refused; one that may be, and groups of unequal speed, decide nothing."""
+    """A slow place fails; a suspected one, and groups of unequal speed, are inconclusive."""
     if isolated is None:
         return []
     verdicts = {SLOW: Verdict.FAIL, SUSPECTED: Verdict.INCONCLUSIVE}
@@ -245,7 +245,7 @@ def _of_places(isolated: Isolation | None) -> list[tuple[Verdict, str]]:
 
 
 def _facts(samples: Iterable[Sequence[Sample]]) -> tuple[Fact, ...]:
-    """Each fact once: as it was when it did not hold, else as it was when it could not be tried, else as it held."""
+    """Each fact once: one that did not hold, else one that could not be tried, else one that held."""
     found: dict[str, Fact] = {}
     for sample in (sample for each in samples for sample in each if sample.valid):
         for fact in sample.measurement.facts if sample.measurement else ():

@@ -50,8 +50,8 @@ def caveats(
     isolated: Isolation | None,
     correlation: float,
 ) -> tuple[str, ...]:
-    """Every caveat once. found: what the rules over the case have found; criteria: what was judged by; correlation:
-    as in CaseResult"""
+    """All labels of a case, without duplicates. found: findings of the rules over the case; criteria: what the case
+    was judged by; correlation: as in CaseResult"""
     before = records.start.findings if records.start else ()
     labels = [f'{each.rule}: {each.sentence}' for each in (*before, *found) if each.effect == 'label']
     labels += _of_launches(by_metric.values())
@@ -67,7 +67,7 @@ def caveats(
 
 
 def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
-    """Each label of a launch rule once, with the launches that it concerns and what is so of each of them."""
+    """The labels of launch rules, one for each rule, naming the launches concerned."""
     concerned: dict[str, dict[tuple[str, str], None]] = {}
     for sample in (sample for each in samples for sample in each):
         for finding in sample.findings:
@@ -82,7 +82,7 @@ FIGURE = re.compile(r'(?<![\w.])\d+(?:\.\d+)?(?= (?:%|(?:m?s|[KMGTP]iB|B)\b))')
 
 
 def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
-    """said: launches, each with what was said of one of its repetitions, that ends with the rule's remedy."""
+    """One label. said: (launch, sentence) of each repetition concerned; the sentences end with the rule's remedy."""
     launches: dict[str, list[str]] = {}
     for launch in dict.fromkeys(launch for launch, _ in said):
         for sentence in ranged([each for each in said if each[0] == launch]):
@@ -99,7 +99,7 @@ def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
 
 
 def ranged(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The sentences with those of whom they were said; such as differ in figures alone are one, with their range."""
+    """The sentences with their subjects; sentences that differ only in figures become one, with the range."""
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for whom, sentence in said:
         alike.setdefault(tuple(FIGURE.split(sentence)), []).append((whom, sentence))
@@ -119,7 +119,7 @@ def _of_places(isolated: Isolation) -> list[str]:
 
 
 def left_behind(records: Records) -> list[str]:
-    """What the job has not removed of its run directory, as a caveat."""
+    """Caveats about parts of the run directory that the job did not remove."""
     if records.end is None or records.start is None or not records.start.run_directory:
         return []
     if records.end.reason in ('finished', 'failed') and records.removal is None:
@@ -145,8 +145,8 @@ def _of_repetitions(metrics: Sequence[MetricResult], correlation: float) -> list
 
 
 def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared: bool, once: bool) -> list[str]:
-    """What an acceptance leaves open. compared: the metrics are compared with each other; once: one launch decides.
-    Of n launches none shows what befalls a share p of all with the probability (1 - p)^n."""
+    """Caveats about what an acceptance leaves open. compared: the metrics are compared with each other; once: one
+    launch decides. An event that befalls a share p of all launches shows in none of n with probability (1 - p)^n."""
     enforced = criteria.enforced_expectations
     known = {each.metric for each in criteria.references}
     open_ = [each for each in metrics if each.metric not in known and not _is_of(each.name, enforced)]

@@ -1,4 +1,4 @@
-"""Whether a curve over sizes has a change point: where it steps, how surely there, and by how much.
+"""Finds the step in a curve over sizes: its place, the certainty of that, and its height.
 
 The model is two straight lines on logarithmic axes with a step between two neighbouring points; a line is a power
 law. A step between two levels would be found in every curve that rises, as bandwidth does with the transfer size. A
@@ -6,15 +6,15 @@ broken slope without a step is where latency ceases to matter, at which no algor
 counts, and both lines are free. It counts only as far as the lines are apart all the way between the two points:
 where they cross there, it is a broken slope. One change is looked for: a broken slope beside a step can hide it.
 
-The place is the one with the smallest sum of squares round the lines (Quandt, JASA 53, 1958). The points are the
-observations, each by the logarithm of its mean: a step has to stand out against their scatter round the lines, since
-a point may be off for a reason of its own (alignment), however well it repeats. The scatter is at least that of the
+The place is the one with the smallest sum of squares round the lines (Quandt, JASA 53, 1958). An observation is the
+logarithm of a point's mean: a step has to stand out against the scatter of the points round the lines, since a point
+may be off for a reason of its own (alignment), however well it repeats. The scatter is at least that of the
 repetitions.
 
 The interval of a step is Student's for the difference of two lines (Draper and Smith, Applied Regression Analysis,
-1998), with the doubt shared between all places (Bonferroni), because the place was picked after the fact. That of the
-place has those that the ratio of likelihoods does not reject (Siegmund, International Statistical Review 56, 1988).
-docs/statistics.md has how often they are right.
+1998), with the error probability shared between all places (Bonferroni), because the place was picked after the fact.
+The interval of the place holds all places that the likelihood ratio does not reject (Siegmund, International
+Statistical Review 56, 1988). docs/statistics.md says how often both are right.
 """
 
 import math
@@ -35,29 +35,25 @@ MIN_POINTS = 2 * MIN_SIDE + 1  # two lines are four figures: three points are le
 
 @dataclass(frozen=True)
 class CurveStep:
-    """How many times as good the curve is above a place as below it, by the lines on both sides. below, above: labels
-    of the points between which it is; low, high: the interval of the ratio, simultaneous over all places that a
-    curve has"""
+    """The step of a curve at one place: how many times better it is above than below, by the lines on both sides."""
 
-    below: str
+    below: str  # labels of the two points between which the step lies
     above: str
     ratio: float
-    low: float
+    low: float  # interval of the ratio, simultaneous over all places of the curve
     high: float
 
     @property
     def found(self) -> bool:
-        """Whether it is a step, up or down, and no scatter."""
+        """True if the step, up or down, is significant."""
         return self.low > 1 + _ROUNDING or self.high < 1 - _ROUNDING
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps at all places of a curve, the likeliest of them, and those in the interval of its place."""
-
     every: tuple[CurveStep, ...]
     likeliest: CurveStep
-    places: tuple[CurveStep, ...]
+    places: tuple[CurveStep, ...]  # those in the interval of the likeliest place
 
 
 def steps(points: Points, values: Mapping[str, float], better: str = HIGHER, confidence: float = CONFIDENCE) -> Steps:
@@ -90,8 +86,8 @@ def changes_between(
     better: str = HIGHER,
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The change point lies between the sizes `first` and `last`, and above it the curve is `times` as good, or more.
-    It fails if it lies elsewhere, if it is smaller, or if no place between the two can have a step of `times`."""
+    """Holds if the change point lies between the sizes `first` and `last` and the curve above it is at least `times`
+    better. Fails if it lies elsewhere, is smaller, or if no place between the two can have a step of `times`."""
     lacking = missing(points)
     if not lacking and len(points) < MIN_POINTS:
         lacking = f'{len(points)} {among} of the {MIN_POINTS} that a change point needs'
@@ -124,17 +120,15 @@ def changes_between(
 
 
 class _Gap(NamedTuple):
-    """How far the line of the larger sizes is above the other at one size, and the standard deviation per point's."""
+    """Height of the right line above the left one at one size; deviation: standard, relative to that of a point"""
 
     height: float
     deviation: float
 
 
 class _Fit(NamedTuple):
-    """Two lines: the gap between them at the last point of the one and the first of the other; the sum of squares."""
-
-    gaps: list[_Gap]
-    squares: float
+    gaps: list[_Gap]  # at the last point of the left line and at the first of the right one
+    squares: float  # sum of squares round both lines
 
 
 class _Line(NamedTuple):
@@ -145,7 +139,7 @@ class _Line(NamedTuple):
     squares: float
 
     def at(self, size: float) -> tuple[float, float]:
-        """Its height there, and the variance of that over the variance of a point."""
+        """The height of the line at this size, and its variance over that of a point."""
         away = size - self.centre[0]
         return self.centre[1] + self.slope * away, 1 / self.number + away * away / self.spread
 

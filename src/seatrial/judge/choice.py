@@ -1,8 +1,8 @@
-"""Several configurations of one file system in one table: who wins what, and which one a requirement chooses.
+"""A table of several configurations of one file system: the winner of each column, and the choice under requirements.
 
-A figure that nobody knows stays unknown: it wins nothing, and no requirement counts it as missed or as met. So a
-configuration can be chosen although not all that was required of it is known, and that is said with it. Shares are of
-the maximum, as those of read and write are in the table of Belyakov et al. for ten pools of Lustre on ZFS.
+An unknown figure stays unknown: it wins nothing, and no requirement counts it as missed or as met. So a configuration
+can be chosen although not all that was required of it is known; the report then says so. Shares are of the maximum,
+as those of read and write are in the table of Belyakov et al. for ten pools of Lustre on ZFS.
 """
 
 import operator
@@ -19,21 +19,16 @@ _FORM = re.compile(r'\s*([a-z]+)\s*(>=|<=)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*
 
 
 class FigureColumn(NamedTuple):
-    """unit: the base unit (B, s, B/s, op/s); better: HIGHER or LOWER."""
-
     name: str
-    unit: str
-    better: str = HIGHER
+    unit: str  # base unit: B, s, B/s or op/s
+    better: str = HIGHER  # HIGHER or LOWER
 
 
 class Spread(NamedTuple):
-    """Of a column: where it is least and most, and by how much they differ. low, high: with the names of their
-    configurations; share: of the difference in the maximum; unknown: of whom"""
-
-    low: tuple[str, float]
-    high: tuple[str, float]
+    low: tuple[str, float]  # with the name of its configuration
+    high: tuple[str, float]  # as `low`
     winner: str
-    unknown: tuple[str, ...]
+    unknown: tuple[str, ...]  # configurations without a figure in this column
 
     @property
     def difference(self) -> float:
@@ -45,11 +40,9 @@ class Spread(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """What a column must be. relation: '>=' or '<='; value: in the base unit."""
-
     column: str
-    relation: str
-    value: float
+    relation: str  # '>=' or '<='
+    value: float  # in the base unit
     text: str
 
     def met(self, figure: float | None) -> bool | None:
@@ -57,18 +50,16 @@ class Requirement(NamedTuple):
 
 
 class Winner(NamedTuple):
-    """The configuration that the requirements choose. chosen: None where nothing is left; unknown: requirements that
-    nobody knows whether it meets; missed: by configuration the requirements that it misses; unmeasured: those
-    without the figure to choose by"""
+    """The configuration that the requirements choose."""
 
-    chosen: str | None
-    unknown: tuple[str, ...]
-    missed: Mapping[str, tuple[str, ...]]
-    unmeasured: tuple[str, ...]
+    chosen: str | None  # None if no configuration is left
+    unknown: tuple[str, ...]  # requirements for which its figure is unknown
+    missed: Mapping[str, tuple[str, ...]]  # by configuration
+    unmeasured: tuple[str, ...]  # configurations without the figure to choose by
 
 
 def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
-    """Reads 'capacity>=2500TB'. Raises ValueError with the form."""
+    """Parses a requirement such as 'capacity>=2500TB'. Raises ValueError that names the valid form."""
     match, units = _FORM.fullmatch(text), {each.name: each.unit for each in columns}
     if match is None or match[1] not in units:
         raise ValueError(
@@ -80,7 +71,7 @@ def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
 
 
 def quantity_of(figure: str, unit: str, base: str) -> float:
-    """In the base unit. Raises ValueError for a unit of another dimension."""
+    """The figure in the base unit. Raises ValueError for a unit of another dimension."""
     # Sizes have the units of bandwidths, without the second.
     found = in_base(float(figure), f'{unit}/s' if base == 'B' else unit)
     if found.unit != ('B/s' if base == 'B' else base):
@@ -89,7 +80,7 @@ def quantity_of(figure: str, unit: str, base: str) -> float:
 
 
 def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Spread | None:
-    """The spread of a column over the configurations whose figure is known; None where none is."""
+    """The range of the known figures of a column; None if none is known."""
     known = {name: value for name, own in configurations.items() if (value := own.get(column.name)) is not None}
     if not known:
         return None
@@ -99,8 +90,8 @@ def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Sprea
 
 
 def front(columns: Sequence[FigureColumn], configurations: Mapping[str, Figures]) -> list[str]:
-    """Pareto's: those to which no other is as good in every column and better in one. One that lacks a figure is
-    beaten by no one, for its own might be the best, and beats no one."""
+    """The Pareto front: no other configuration is as good in every column and better in one. A configuration that
+    lacks a figure neither beats another nor is beaten, since that figure might be the best."""
     return [
         name
         for name, own in configurations.items()
@@ -121,7 +112,7 @@ def _beats(one: Figures, other: Figures, columns: Sequence[FigureColumn]) -> boo
 def choice(
     column: FigureColumn, configurations: Mapping[str, Figures], requirements: Sequence[Requirement] = ()
 ) -> Winner:
-    """The best of a column among those that miss no requirement."""
+    """The best of the column among the configurations that miss no requirement."""
     missed = {
         name: tuple(each.text for each in requirements if each.met(own.get(each.column)) is False)
         for name, own in configurations.items()

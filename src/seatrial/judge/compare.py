@@ -51,18 +51,16 @@ Sessions = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Series:
-    """One metric on both sides. group: its family's; better: HIGHER, LOWER; steers: whether the family counts it."""
-
-    group: str
+    group: str  # of its family
     before: Sessions
     after: Sessions
     better: str = HIGHER
-    steers: bool = True
+    steers: bool = True  # whether the family counts it
     counts: bool = False  # whether it is a count that does not vary by itself, such as guarantees that hold
 
     @cached_property
     def logs(self) -> tuple[Mapping[str, float], ...]:
-        """How good each session of either side was: the logarithm of its mean, less that of both sides."""
+        """The logarithm of each session's mean on both sides, centred, and signed so that more is better."""
         sign = _sign(self)
         sides = [{name: sign * math.log(_mean(own)) for name, own in it.items()} for it in (self.before, self.after)]
         centre = fmean(_mean(own.values()) for own in sides)
@@ -71,37 +69,32 @@ class Series:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """What has become of a metric or a family: BETTER, WORSE, SAME or UNDECIDED.
-
-    ratio: after / before of a metric; of a family of how good it is, so that above 1 is better
-    low, high: its interval at CONFIDENCE, or None; without the spread between sessions unless `between`
-    chance: of such a difference where there is none, by itself; None without the spread between sessions
-    drift: after / before as a drift over the sessions alone would make it, where that is why it is UNDECIDED
-    """
+    """The change of a metric or a family: BETTER, WORSE, SAME or UNDECIDED."""
 
     verdict: str
-    ratio: float
-    low: float | None
+    ratio: float  # after / before; of a family how much better it is, so that above 1 is better
+    low: float | None  # interval at CONFIDENCE, or None; without the spread between sessions unless `between`
     high: float | None
-    chance: float | None
+    chance: float | None  # probability of such a difference by chance; None without the spread between sessions
     sessions: tuple[int, int]  # how many have it before and after
     between: bool
+    # after / before that a drift over the sessions alone would cause, where it is UNDECIDED for that reason
     drift: float | None = None
 
     @property
     def size(self) -> float:
-        """How far it is from no change, the same for a half and for the double."""
+        """Distance from no change; the same for a half and for the double."""
         return abs(math.log(self.ratio))
 
 
 def compared(
     series: Sequence[Series], effect: float = EFFECT, paired: bool = False, drifts: bool = False
 ) -> tuple[dict[str, MetricChange], list[MetricChange]]:
-    """The families by their groups, and the metrics in the order of the series.
+    """The changes of the families by group, and of the metrics in the order of the series.
 
-    effect: the smallest share that matters: a ratio within 1 / (1 + effect) to 1 + effect is the same
-    paired: whether sessions of the same name on both sides are a pair; without another they are not used
-    drifts: whether a difference that a drift of its family explains is UNDECIDED; pairs have none
+    effect: the smallest relative change that matters: a ratio within 1 / (1 + effect) to 1 + effect is SAME
+    paired: sessions of the same name on both sides are a pair; sessions without a partner are not used
+    drifts: a difference that a drift of its family explains is UNDECIDED; pairs have none
 
     Raises ValueError for an effect that is not above 0, or for a series without sessions, or pairs, to compare.
     """
@@ -134,10 +127,10 @@ def compared(
 
 
 class _Difference(NamedTuple):
-    """How much better it is after, as a logarithm; its standard error, infinite if not known; degrees of freedom."""
+    """The difference of the metrics between before and after."""
 
-    log: float
-    error: float
+    log: float  # logarithm of the ratio
+    error: float  # its standard error, infinite if unknown
     df: int
     sessions: tuple[int, int]
     drift: float = 0.0  # how much of it a trend within both sides would make between them
@@ -148,7 +141,7 @@ class _Difference(NamedTuple):
 
 
 def _difference(members: Sequence[Series], paired: bool) -> _Difference:
-    """Of the mean of these metrics. Each is centred first, so that a session without one of them still counts."""
+    """The difference of these metrics' mean; each is centred first, so a session may lack some of them."""
     if not all(each.before and each.after for each in members):
         raise ValueError('a metric is compared where both sides have it')
     earlier, later = (_of_sessions([each.logs[side] for each in members]) for side in (0, 1))
@@ -166,7 +159,7 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
 
 
 def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
-    """The mean of these metrics in each session that has any of them."""
+    """The mean of these metrics in each session that has at least one of them."""
     if len(logs) == 1:
         return logs[0]
     found = by_key(pair for own in logs for pair in own.items())
@@ -174,7 +167,7 @@ def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
 
 
 def _drift(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    """What the trend within both sides, from session to session, would make of the difference of their means."""
+    """The difference between the means that the trend from session to session within both sides would cause."""
     place = {name: number for number, name in enumerate(sorted({*before, *after}))}
     along = across = 0.0
     for side in (before, after):
@@ -197,8 +190,8 @@ def _of_pairs(rounds: Mapping[str, float]) -> _Difference:
 
 
 def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:
-    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite). One
-    degree fewer than Student has for each launch series, as verdicts have (judge/statistics.py)."""
+    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite): for
+    each series one fewer than Student has, as in verdicts (judge/statistics.py)."""
     parts = []
     for values in (own for each in members for side in (each.before, each.after) for own in side.values()):
         if len(values) < 3:
@@ -215,7 +208,7 @@ _ROUNDING = 1e-9
 
 
 def _mean(values: Collection[float]) -> float:
-    """As fmean, which takes twice as long for a few values."""
+    """Like statistics.fmean, which takes twice as long for a few values."""
     return math.fsum(values) / len(values)
 
 
@@ -224,14 +217,14 @@ def _sign(series: Series) -> int:
 
 
 def _chance(found: _Difference) -> float:
-    """The probability of a difference as large if there is none; 1 where nothing shows how far sessions differ."""
+    """The probability of a difference this large by chance; 1 where the spread between sessions is unknown."""
     if not found.between or abs(found.log) <= _ROUNDING:
         return 1.0
     return 1 - t_within(abs(found.log) / found.error, found.df) if found.error else 0.0
 
 
 def _holm(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
-    """Which are named, so that one of those without a difference is with a probability of `level` at most."""
+    """The differences named by Holm's method: a false one is among them with probability `level` at most."""
     found = [False] * len(chances)
     for place, number in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[number] > level / (len(chances) - place):
@@ -241,14 +234,14 @@ def _holm(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
 
 
 def _benjamini_hochberg(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
-    """Which are named, so that `level` of them at most have no difference, on average."""
+    """The differences named by Benjamini and Hochberg's method: on average `level` of them at most are false."""
     ordered = sorted(chances)
     within = [chance for place, chance in enumerate(ordered, 1) if chance <= level * place / len(ordered)]
     return [bool(within) and chance <= within[-1] for chance in chances]
 
 
 def _change(found: _Difference, margin: float, named: bool, sign: int, drift: float) -> MetricChange:
-    """As a ratio after / before, of which more is better with the sign 1, and less with -1. drift: as a logarithm."""
+    """The change as a ratio after / before. sign: 1 if more is better, -1 if less is; drift: as a logarithm"""
     verdict, low, high, explained = UNDECIDED, None, None, None
     if math.isfinite(found.error):
         half = t_quantile(CONFIDENCE, found.df) * found.error
@@ -266,7 +259,7 @@ def _change(found: _Difference, margin: float, named: bool, sign: int, drift: fl
 
 
 def _counted(series: Series, found: _Difference) -> MetricChange:
-    """Of a count: whatever it differs by is a change, unless it varied on one side already."""
+    """The change of a count: every difference is one, unless the count varied on one side already."""
     before, after = ({value for own in side.values() for value in own} for side in (series.before, series.after))
     ratio = _ratio(_sign(series) * found.log)
     verdict = UNDECIDED
@@ -278,7 +271,7 @@ def _counted(series: Series, found: _Difference) -> MetricChange:
 
 
 def _ratio(log: float) -> float:
-    """Finite and above 0, however wide the interval of few sessions is."""
+    """The ratio, finite and above 0 however wide the interval of few sessions is."""
     return math.exp(max(-_LARGEST, min(_LARGEST, log)))
 
 

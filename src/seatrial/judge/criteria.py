@@ -36,95 +36,78 @@ MOST_FURTHER = 100  # more allocations than these are no remedy: the figure lies
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion of a contract, with what it asks for; from contract.yaml to the protocol.
-
-    text, milestone: its sentence, and the name of its milestone or empty
-    written:   its bound as the contract has it, with the unit; unit: of that
-    least:     whether the figure may not be below it; else not above
-    statistic: of the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (its worst) or BEST of the first `best_of`
-    planned: allocations that nobody chose after he had seen figures: a criterion that shares them may ask for more
-    """
+    """One criterion of a contract, as contract.yaml has it and the protocol shows it."""
 
     id: str
     bound: float  # in the base unit, or a share of the figure of the criterion `of`
-    least: bool = True
+    least: bool = True  # True: the figure may not be below the bound; False: not above
     of: str = ''
+    # over the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (the worst) or BEST of the first `best_of`
     statistic: str = MEAN
     best_of: int = 0
     allocations: int = 1
     counts: str = 'all'  # which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
     observed: bool = False  # no check measures it
     once: bool = False  # a single launch decides in each allocation
-    planned: int = 0
-    text: str = ''
-    milestone: str = ''
-    written: str = ''
-    unit: str = ''
+    planned: int = 0  # allocations planned before any figure was seen: a criterion that shares them may ask for more
+    text: str = ''  # its sentence
+    milestone: str = ''  # name of its milestone, or empty
+    written: str = ''  # its bound as written in the contract, with the unit
+    unit: str = ''  # of `written`
 
     @property
     def wanted(self) -> str:
-        """'at least 500 GB/s', with the bound as it was written."""
         return f'at {"least" if self.least else "most"} {self.written}'
 
     def looks(self, n: int) -> int:
-        """How often n allocations of which all count were judged: once with those planned, then with each further."""
+        """The number of times n allocations are judged, if all count: once as planned, then with each further one."""
         return 1 + max(0, n - max(self.allocations, self.planned)) if self.counts == 'all' else 1
 
     @property
     def needed(self) -> int:
-        """How many valid repetitions an allocation needs to count."""
+        """The number of valid repetitions that an allocation needs to count."""
         return 1 if self.once else max(MIN_FOR_INTERVAL, self.best_of)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One allocation in which a criterion was measured, or was to be.
-
-    values:   of the valid repetitions, in the base unit, in their order; engine: with its version
-    why_not:  why it does not count, or empty; failed: that is because the storage failed
-    unproved: why nobody can make its figures again from raw output, or empty: they can miss, and never meet
-    load:     of a scenario: when it began and when it ended, in Unix time; None of anything else
-    """
+    """One allocation in which a criterion was measured, or should have been."""
 
     session: str
     began: datetime
     nodes: tuple[str, ...]
-    values: tuple[float, ...]
-    engine: str = ''
-    why_not: str = ''
-    failed: bool = False
+    values: tuple[float, ...]  # of the valid repetitions, in the base unit
+    engine: str = ''  # with its version
+    why_not: str = ''  # why it does not count, or empty
+    failed: bool = False  # it does not count because the storage failed
     clock_error: float = 0.0
     correlation: float = 0.0  # of neighbouring repetitions, as in verdict_interval
     caveat: str = ''  # what has to be said beside a figure that counts, or empty
+    # why raw output cannot reproduce its figures, or empty: they can miss a criterion, but never meet one
     unproved: str = ''
     chain: str = ''  # of the session's records, which `seatrial verify` prints too (SessionResult.chain)
-    load: tuple[float, float] | None = None
+    load: tuple[float, float] | None = None  # Unix times of begin and end of a scenario; else None
 
 
 @dataclass(frozen=True)
 class CriterionOutcome:
-    """What became of a criterion. Figures are in the base unit, of a percentage shares; None where there is none.
-
-    counted:  the attempts that decide; figures: of each of them, in their order
-    low, high: of the interval, at this confidence: CONFIDENCE, or more after further allocations
-    further:  how many more allocations would decide at the noise seen; None where that is not known
-    """
+    """The outcome of one criterion. Figures are in the base unit, percentages as shares; None where there is none."""
 
     verdict: str
-    counted: tuple[Attempt, ...] = ()
-    figures: tuple[float, ...] = ()
+    counted: tuple[Attempt, ...] = ()  # the attempts that decide
+    figures: tuple[float, ...] = ()  # one for each of `counted`
     figure: float | None = None
-    low: float | None = None
+    low: float | None = None  # of the interval at `confidence`: CONFIDENCE, or more after further allocations
     high: float | None = None
     margin: float | None = None  # how far the figure is on the right side of the bound, as a fraction of the bound
     bound: float | None = None  # of a percentage what it comes to in the base unit
-    further: int | None = None
+    further: int | None = None  # additional allocations needed to decide at the noise seen; None if unknown
     why: str = ''  # what is missing, or empty
     confidence: float = CONFIDENCE
 
     @property
     def load(self) -> str:
-        """Of a load in several allocations how long it was, and what of the time no load covered; empty of others."""
+        """The duration of a load that ran in several allocations, and the time that no load covered; else empty."""
         loads = sorted(each.load for each in self.counted if each.load)
         if len(loads) < 2:
             return ''
@@ -140,14 +123,14 @@ class CriterionOutcome:
 def judge_contract(
     criteria: Sequence[Criterion], attempts: Mapping[str, Sequence[Attempt]]
 ) -> dict[str, CriterionOutcome]:
-    """The outcome of every criterion by its number, from the attempts at each.
+    """The outcome of every criterion by its id, from the attempts at each.
 
-    Met if the interval lies on the right side of the bound, missed if it lies on the wrong one. A criterion is missed
-    only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
+    A criterion is met if its interval lies on the right side of the bound, missed if it lies on the wrong one. It is
+    missed only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
     Whoever may go on until it is met or missed has as many trials as he likes: with each allocation beyond those
-    planned the probability of chance is divided by one more (docs/statistics.md has what that comes to).
-    What is met has to be so without the figures that nothing proves: they are left out only then, or whoever loses
-    the raw output of an allocation would lose what speaks against him.
+    planned the probability of chance is divided by one more (docs/statistics.md has what that comes to). Unproved
+    figures are left out only where a criterion would be met without them: whoever loses the raw output of an
+    allocation must not lose what speaks against him.
     """
     by_id = {each.id: each for each in criteria}
     count = sum(not each.observed for each in criteria)
@@ -237,13 +220,13 @@ def _decided(
 def further_allocations(
     figures: Sequence[float], bound: float, confidence: Callable[[int], float] = lambda total: CONFIDENCE
 ) -> int | None:
-    """How many more allocations of the same mean and scatter have an interval that leaves the bound out.
+    """The number of further allocations, of the same mean and scatter, until the interval excludes the bound.
 
-    confidence: of the interval of so many allocations
+    confidence: of the interval, by the total number of allocations
 
-    The least N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems Performance
-    Analysis, 1991, 13.9). None above MOST_FURTHER, or where a logarithm is missing. Raises StatisticsError for a
-    single figure.
+    The smallest N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems
+    Performance Analysis, 1991, 13.9). None above MOST_FURTHER, or if a figure or the bound is not positive. Raises
+    StatisticsError for a single figure.
     """
     if min(*figures, bound) <= 0:
         return None
@@ -263,7 +246,7 @@ class _Estimate:
 
     @classmethod
     def of(cls, criterion: Criterion, attempts: Sequence[Attempt], confidence: float) -> '_Estimate':
-        """The figure of these allocations with its interval; a single launch that was the worst is what it was."""
+        """The figure of these allocations with its interval; the figure of a single worst launch has no width."""
         figures = _figures(criterion, attempts)
         error = max(each.clock_error for each in attempts)
         if criterion.statistic == MINIMUM:
@@ -286,8 +269,8 @@ class _Estimate:
 
 
 def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
-    """1 if the interval lies on the right side of the bound, -1 on the wrong one, else 0. Of a percentage both have
-    an interval, and the nearest ends are compared: chance is wrong less often than each."""
+    """1 if the interval lies on the right side of the bound, -1 on the wrong one, else 0. The bound of a percentage
+    has an interval too; the nearest ends are compared, which errs less often than either interval."""
     better, worse = (figure.low, figure.high) if sign > 0 else (figure.high, figure.low)
     against, beyond = (bound.high, bound.low) if sign > 0 else (bound.low, bound.high)
     if sign * better >= sign * against:
@@ -296,7 +279,6 @@ def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
 
 
 def _counting(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """The attempts that decide the criterion, oldest first."""
     valid = sorted((each for each in attempts if _counts(criterion, each)), key=lambda each: each.session)
     if criterion.counts == LAST:
         return tuple(valid[-criterion.allocations :])
@@ -329,7 +311,6 @@ def _figures(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[float, 
 
 
 def _figure(criterion: Criterion, attempt: Attempt) -> float:
-    """The statistic of the contract over the repetitions of one allocation."""
     worst, best = (min, max) if criterion.least else (max, min)
     if criterion.statistic == MINIMUM:
         return worst(attempt.values)

@@ -1,4 +1,4 @@
-"""Whether Darshan's counters of one thing agree, and how many bytes each size of transfer has moved. Pure functions.
+"""Checks Darshan's counters against each other, and counts bytes by transfer size. Pure functions.
 
 The bins of the histograms: DARSHAN_BUCKET_INC in darshan-common.h of Darshan 3.4. A byte counter can be wrong there:
 MPI-IO's bytes are a product of two ints (Darshan issue 957), and a sum over all ranks can pass 2**63.
@@ -30,16 +30,16 @@ _WORDS = {'write': ('WRITE', 'WRITES', 'WRITTEN'), 'read': ('READ', 'READS', 'RE
 
 
 def contradiction(log: DarshanLog) -> str:
-    """Two counters that cannot both be true, as a sentence with the names of both; empty where all agree."""
+    """A sentence that names two counters that contradict each other; empty if there are none."""
     return next(_contradictions(log), '')
 
 
 def weighed(records: Sequence[Record], operation: str) -> Counter[int]:
-    """Bytes that the operation moved in transfers of each size, as far as the records tell.
+    """Bytes that the operation moved, by transfer size, as far as the records show.
 
-    Darshan keeps one table of the four most frequent sizes for reads and writes together. A size is an operation's
-    where the other one has nothing in its bin, or where the table has all that both have in it; else as many of its
-    transfers are taken as must have been.
+    Darshan keeps one table of the four most frequent sizes for reads and writes together. A size counts for an
+    operation if the other one has nothing in its bin, or if the table covers all transfers of both in that bin; else
+    the smallest possible number of its transfers is counted.
     """
     other, found = 'read' if operation == 'write' else 'write', Counter[int]()
     for record in records:
@@ -103,7 +103,7 @@ def _of_record(record: Record) -> Iterator[str]:
 
 
 def _of_layers(records: Sequence[Record]) -> Iterator[str]:
-    """MPI-IO beside POSIX, which moves all bytes of independent calls; collective ones can share bytes."""
+    """Contradictions of MPI-IO and POSIX, which moves all bytes of independent calls; collective ones can share."""
     mpiio, posix = ([each for each in records if each.module == module] for module in ('MPI-IO', 'POSIX'))
     for _, plural, moved in _WORDS.values():
         above = sum(each.counters.get(f'MPIIO_BYTES_{moved}', 0) for each in mpiio)
@@ -119,14 +119,13 @@ def _is_used(name: str) -> bool:
 
 
 def _histogram(record: Record, operation: str) -> dict[str, int]:
-    """Calls in each bin."""
     through = '' if record.module == 'POSIX' else 'AGG_'
     names = {name: f'{prefix_of(record)}_SIZE_{_WORDS[operation][0]}_{through}{name}' for name, _ in _TOPS}
     return {name: record.counters.get(counter, 0) for name, counter in names.items()}
 
 
 def _table(record: Record) -> list[tuple[int, int, int]]:
-    """Of the most frequent sizes each with its count and its place."""
+    """(size, count, number of the counter) of the most frequent sizes."""
     named = [(f'{prefix_of(record)}_ACCESS{n}', n) for n in range(1, 5)]
     rows = [(record.counters.get(f'{x}_ACCESS', 0), record.counters.get(f'{x}_COUNT', 0), n) for x, n in named]
     return [row for row in rows if row[1] > 0]

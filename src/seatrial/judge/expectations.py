@@ -1,8 +1,8 @@
-"""What the literature found of a curve, declared by a check and judged on this system's figures.
+"""Expectations: findings of the literature about a curve, declared by a check and judged on this system's figures.
 
 An expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise.
 It decides a verdict only where the site has made it a criterion by naming its id (docs/expectations.md). All of them
-speak of performance: of a metric of which less is better, such as a latency, that with the smaller figure is better.
+speak of performance: for a metric such as a latency, the smaller figure is the better one.
 """
 
 import math
@@ -46,54 +46,45 @@ _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'her
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """One expectation and what became of it here. enforced: whether the site has made it a criterion; else it is
-    context and decides nothing"""
-
     id: str  # of the source's own test, 'L09-01'
     words: str  # what the source found, as a clause: 'reading does not depend on the transfer size'
     source: str  # who found it, and on what
     subject: str  # what it was judged on: 'read over transfer sizes', or two checks
     relation: Relation  # the verdict word (holds, fails, undecided), the estimate, its interval and one sentence
-    enforced: bool = False
+    enforced: bool = False  # the site has made it a criterion; else it decides nothing
 
     @property
     def sentence(self) -> str:
-        """Who found what, and whether it is so here."""
         return f'{self.source} found that {self.words}: {_HERE[self.relation.verdict]}'
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a check measures. axis: the name of its sweep's; points: their labels where they have names, else none."""
+    """The metrics and the sweep of a check."""
 
     metrics: tuple[str, ...]
-    axis: str
-    points: tuple[str, ...] = ()
+    axis: str  # name of the sweep's axis
+    points: tuple[str, ...] = ()  # their labels where they have names, else empty
 
 
 @dataclass(frozen=True)
 class Curves:
-    """What one case measured. check: its name; engine: that measured.
-
-    axis:    of the sweep; values: on it at each point by its label (bytes of a transfer, tasks, ...)
-    samples: of each metric by its name, by the points' labels in the order of the axis; none where they are not valid
-    fairness: of each metric and point by its name and label, what MetricResult.fairness has
-    groups:  of each metric and point likewise, what MetricResult.groups has
-    cached:  metrics and labels of the points where a cache has answered; no criterion is decided on those
-    """
+    """The figures of one case."""
 
     check: str
     engine: str
     axis: Axis
-    values: Mapping[str, float]
-    samples: Mapping[str, Points]
+    values: Mapping[str, float]  # position on the axis (bytes of a transfer, tasks, ...) by label of the point
+    samples: Mapping[str, Points]  # by metric, then by label in the order of the axis; empty if not valid
     better: Mapping[str, str]  # of each metric, HIGHER or LOWER
+    # (metric, label) of points that a cache has answered; no criterion is decided on those
     cached: frozenset[tuple[str, str]] = frozenset()
+    # by metric and label, as in MetricResult
     fairness: Mapping[tuple[str, str], Mapping[str, Sequence[Fairness]]] = field(default_factory=dict)
+    # by metric and label, as in MetricResult
     groups: Mapping[tuple[str, str], Sequence[GroupRate]] = field(default_factory=dict)
 
     def uncached(self) -> 'Curves':
-        """The curves without the samples that a cache answered."""
         samples = {
             metric: {label: () if (metric, label) in self.cached else own for label, own in points.items()}
             for metric, points in self.samples.items()
@@ -103,16 +94,15 @@ class Curves:
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation(ABC):
-    """What a check declares. metric: the metric that it is about, by its name; empty: every metric of the check, each
-    for itself; id, words, source: as in ExpectationResult"""
+    """An expectation as a check declares it; id, words and source as in ExpectationResult."""
 
     id: str
     words: str
     source: str
-    metric: str = ''
+    metric: str = ''  # name of the metric; empty: every metric of the check, one by one
 
     def fault(self, shape: Shape) -> str | None:
-        """Why a check that measures this cannot be judged by it, or None."""
+        """The reason why it cannot be judged on this check, or None."""
         if self.metric and self.metric not in shape.metrics:
             return f"there is no metric '{self.metric}' in {list(shape.metrics)}"
         return None
@@ -120,34 +110,32 @@ class Expectation(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class OfCurve(Expectation):
-    """An expectation of the points of one curve."""
-
     @abstractmethod
     def relation(self, metric: str, curves: Curves) -> Relation:
-        """What the points of this metric say of it."""
+        """The relation between the points of this metric."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limited(OfCurve):
-    """An expectation with a limit, for which a site that makes it a criterion may choose another."""
+    """An expectation with a limit. A site that makes it a criterion may choose another limit."""
 
     limit: float
 
     def limit_fault(self) -> str | None:
-        """What is wrong with the limit, as a clause, or None."""
+        """The error in the limit, as a clause, or None."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfMargin(OfCurve):
-    """An expectation by a ratio of two points that is at most `margin`."""
+    """An expectation that the ratio of two points is at most `margin`."""
 
     margin: float = MARGIN_10
 
     @staticmethod
     @abstractmethod
     def judged(points: Points, margin: float, among: str, better: str) -> Relation:
-        """A function of judge/relations.py."""
+        """The relation, by a function of judge/relations.py."""
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         return self.judged(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
@@ -169,7 +157,8 @@ class Insensitive(OfCurve):
 
 @dataclass(frozen=True, kw_only=True)
 class FallsWith(OfCurve):
-    """The more of `by`, the axis of the sweep, the worse: a rank correlation up to `spearman`, and it ends worse."""
+    """The larger the value on `by`, the axis of the sweep, the worse: rank correlation at most `spearman`, and the
+    last point is worse than the first."""
 
     by: str
     spearman: float = -0.8
@@ -182,7 +171,7 @@ class FallsWith(OfCurve):
 
 
 class RisesWith(FallsWith):
-    """The less of `by`, the axis of the sweep, the worse: as FallsWith, from its largest value to its smallest."""
+    """The larger the value on `by`, the axis of the sweep, the better: FallsWith in reverse order."""
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         return _falls(metric, curves, self.spearman, backwards=True)
@@ -207,14 +196,14 @@ class Degrades(OfMargin):
 
 
 class Unimodal(OfMargin):
-    """It gets better up to one point and worse from there on: no valley between two is deeper than `margin`."""
+    """The metric gets better up to one point and worse from there on: no valley between is deeper than `margin`."""
 
     judged = staticmethod(unimodal)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reaches(OfCurve):
-    """The best point is at most `margin` times better than that at the value `at` of the axis: it is stable there."""
+    """The best point is at most `margin` times better than the point at the value `at` of the axis."""
 
     at: float
     margin: float = MARGIN_10
@@ -250,7 +239,7 @@ class ChangePoint(OfCurve):
 
 @dataclass(frozen=True, kw_only=True)
 class StaysBelow(Limited):
-    """The metric, of which less is better, is at most `limit` at every point."""
+    """The metric, lower is better, is at most `limit` at every point."""
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         measured = {label: samples for label, samples in curves.samples[metric].items() if samples}
@@ -259,7 +248,7 @@ class StaysBelow(Limited):
 
 @dataclass(frozen=True, kw_only=True)
 class Sustains(OfCurve):
-    """The first point has at least `least`; it says how far along the axis of the sweep each one has."""
+    """The first point has at least `least`; the result also says how far along the sweep that is sustained."""
 
     least: float
 
@@ -274,7 +263,7 @@ class Sustains(OfCurve):
 
 @dataclass(frozen=True, kw_only=True)
 class Fair(Limited):
-    """Wherever several `between` work at once, one of BETWEEN, a figure of Fairness is at most `limit`."""
+    """Wherever several `between` (one of BETWEEN) work at once, a figure of Fairness is at most `limit`."""
 
     figure: str  # 'time_ratio', 'mean_ratio', 'time_cv', or 'jain', which is at least `limit`
     between: str = 'tasks'
@@ -318,7 +307,7 @@ _FAIRNESS = {
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsAlike(Limited):
-    """Of groups of nodes that work at once, a task of one has at most `limit` times what a task of another has."""
+    """A task in one group of nodes moves at most `limit` times as much as a task in another group."""
 
     def limit_fault(self) -> str | None:
         return None if self.limit > 1 else 'one of the groups always has as much as another; write more than 1'
@@ -336,7 +325,7 @@ class GroupsAlike(Limited):
 
 @dataclass(frozen=True, kw_only=True)
 class OfPoints(OfCurve):
-    """An expectation of how many times as good one point of a case is as another, both by their labels."""
+    """An expectation of how many times better the point `at` is than the point `than`, both labels of one case."""
 
     at: str
     than: str
@@ -358,13 +347,11 @@ class OfPoints(OfCurve):
     @property
     @abstractmethod
     def bounds(self) -> tuple[float, float]:
-        """How many times as good the one is as the other, at least and at most."""
+        """The smallest and the largest ratio allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointAtLeast(OfPoints):
-    """The point `at` is at least `times` as good as the point `than`."""
-
     times: float = 1.0
 
     @property
@@ -374,8 +361,6 @@ class PointAtLeast(OfPoints):
 
 @dataclass(frozen=True, kw_only=True)
 class PointBetween(OfPoints):
-    """The point `at` is `lowest` to `highest` times as good as the point `than`."""
-
     lowest: float
     highest: float
 
@@ -386,21 +371,19 @@ class PointBetween(OfPoints):
 
 @dataclass(frozen=True, kw_only=True)
 class GuaranteeHolds(Expectation):
-    """A guarantee of POSIX holds: `fact` is its name. It is no figure, so every profile can judge it."""
+    """The guarantee of POSIX named `fact` holds. It is no figure, so every profile can judge it."""
 
     fact: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfPair(Expectation):
-    """An expectation of how many times as good one curve is as another, at every point that they share. than: the
-    metric of the other curve; empty: the same one; of: the check that the other curve is taken from; empty: this
-    one; minimum, maximum: points with a smaller or larger value on the axis do not take part"""
+    """An expectation of how many times better one curve is than another, at every point that both have."""
 
-    than: str = ''
-    of: str = ''
-    minimum: float = 0
-    maximum: float = math.inf
+    than: str = ''  # metric of the other curve; empty: the same metric
+    of: str = ''  # check of the other curve; empty: this check
+    minimum: float = 0  # points below this value on the axis do not count
+    maximum: float = math.inf  # points above this value on the axis do not count
 
     def fault(self, shape: Shape) -> str | None:
         if not self.of and self.than not in shape.metrics:
@@ -410,18 +393,16 @@ class OfPair(Expectation):
     @property
     @abstractmethod
     def bounds(self) -> tuple[float, float]:
-        """How many times as good the one is as the other, at least and at most."""
+        """The smallest and the largest ratio allowed."""
 
     def slack(self, ratio: float) -> float:
-        """How far a ratio is from breaking the expectation; below 0 it does."""
+        """Logarithmic distance from the nearer bound; below 0 the expectation is broken."""
         lowest, highest = self.bounds
         return min(math.log(ratio / lowest), math.log(highest / ratio))
 
 
 @dataclass(frozen=True, kw_only=True)
 class AtLeast(OfPair):
-    """The one is at least `times` as good as the other."""
-
     times: float = 1.0
 
     @property
@@ -431,8 +412,6 @@ class AtLeast(OfPair):
 
 @dataclass(frozen=True, kw_only=True)
 class AtMost(OfPair):
-    """The one is at most `times` as good as the other."""
-
     times: float = 1.0
 
     @property
@@ -442,8 +421,6 @@ class AtMost(OfPair):
 
 @dataclass(frozen=True, kw_only=True)
 class Between(OfPair):
-    """The one is `lowest` to `highest` times as good as the other."""
-
     lowest: float
     highest: float
 
@@ -453,7 +430,7 @@ class Between(OfPair):
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
-    """An expectation of one check on what a case of it measured, a result a metric. A comparison with another check
+    """Judges an expectation on the curves of one case, a result for each metric. A comparison with another check
     gives nothing here: see judge_pair."""
     curves = curves.uncached() if enforced else curves
     results = []
@@ -472,7 +449,7 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
 
 
 def judge_guarantee(expectation: GuaranteeHolds, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
-    """A guarantee on what was found; one that could not be tried is undecided."""
+    """Judges a guarantee; one that could not be tried is undecided."""
     fact = next((each for each in facts if each.name == expectation.fact), None)
     if fact is None:
         relation = undecided('it was not tried')
@@ -485,7 +462,7 @@ def judge_guarantee(expectation: GuaranteeHolds, facts: Sequence[Fact], enforced
 def judge_pair(
     expectation: OfPair, curves: Curves, other: Curves | None, where: str, enforced: bool = False
 ) -> list[ExpectationResult]:
-    """A comparison of two checks; `where` both were measured. Without the other, only an enforced one is said."""
+    """Judges a comparison of two checks at `where`; if the other is missing, only an enforced one is reported."""
     if enforced:
         curves, other = curves.uncached(), other.uncached() if other else None
     results = []
@@ -507,7 +484,7 @@ def judge_pair(
 
 
 def not_judged(result: ExpectationResult, why: str) -> ExpectationResult:
-    """The result without a judgement, where figures are too few to decide anything: smoke tests."""
+    """The result as undecided and not enforced: a smoke test has too few figures."""
     return replace(result, relation=Relation(UNDECIDED, None, None, None, CONFIDENCE, why), enforced=False)
 
 
@@ -516,7 +493,7 @@ def _axis_fault(axis: str, shape: Shape) -> str | None:
 
 
 def _falls(metric: str, curves: Curves, spearman: float, backwards: bool = False) -> Relation:
-    """Whether the metric gets worse with its axis, or backwards: what rises where lower is better."""
+    """The relation that the metric gets worse along its axis, or, backwards, against it."""
     points, by = curves.samples[metric], curves.axis.plural
     if backwards != (curves.better[metric] == LOWER):
         points, by = dict(reversed(list(points.items()))), f'{by}, the largest first,'
@@ -526,7 +503,7 @@ def _falls(metric: str, curves: Curves, spearman: float, backwards: bool = False
 def _ratio(
     over: Sequence[float], under: Sequence[float], names: tuple[str, str], better: str
 ) -> tuple[Sequence[float], Sequence[float], tuple[str, str]]:
-    """The two as the ratio that is above 1 where the first is the better one."""
+    """Both series and their names in the order in which the ratio is above 1 if the first is better."""
     return (over, under, names) if better == HIGHER else (under, over, (names[1], names[0]))
 
 
@@ -539,7 +516,7 @@ def _result(expectation: Expectation, subject: str, relation: Relation, enforced
 
 
 def _with_cached(relation: Relation, curves: Curves, enforced: bool) -> Relation:
-    """The relation of a criterion that is undecided, with why its samples may be missing."""
+    """Adds to an undecided criterion that samples may be missing because they were cached."""
     if not (enforced and curves.cached and relation.verdict == UNDECIDED):
         return relation
     return replace(relation, sentence=f'{relation.sentence}; cached reads of {curves.check} decide nothing')
@@ -551,8 +528,8 @@ def _everywhere(
     """The comparison at every point that both have, as one relation: that of the point closest to failing.
 
     It holds if it holds at each point (intersection-union: no correction is due). It fails if it fails at one with
-    the doubt shared between all (Bonferroni), because that point was picked after the fact. A criterion does not hold
-    where one of the two lacks a point of the other.
+    the error probability shared between all (Bonferroni), because that point was picked after the fact. A criterion
+    does not hold where one of the two lacks a point of the other.
     """
     over, under = curves.samples[metric], other.samples.get(expectation.than or metric, {})
     values, better = {**other.values, **curves.values}, curves.better[metric]
@@ -587,7 +564,7 @@ def _everywhere(
 
 
 def _closest(expectation: OfPair, found: Sequence[tuple[str, Relation]], count: int) -> Relation:
-    """The relation at the point that is closest to breaking the expectation; one without samples comes first."""
+    """The relation at the point that is closest to breaking the expectation; a point without samples comes first."""
 
     def slack(each: tuple[str, Relation]) -> float:
         return -math.inf if each[1].estimate is None else expectation.slack(each[1].estimate)

@@ -1,4 +1,4 @@
-"""Groups of nodes that worked at once, as racks or partitions: what a task of each had, and how they compare."""
+"""Groups of nodes that worked at once, such as racks or partitions: the rate of a task in each, and their ratios."""
 
 import math
 import statistics
@@ -13,26 +13,20 @@ from seatrial.rules.places import short
 
 @dataclass(frozen=True)
 class GroupRate:
-    """What a task of one group had, over the repetitions, in B/s.
-
-    nodes, tasks: of the group that took part
-    values:   of each repetition the mean over its tasks of what each moved in its own time; rate: of all of them
-    over:     of the group that stands first: how many times as much it is, None of the first one itself
-    low, high: of `over`, at CONFIDENCE; infinite under three repetitions
-    """
+    """The mean rate of a task of one group, in B/s."""
 
     name: str
-    nodes: int
-    tasks: int
-    values: tuple[float, ...]
-    rate: MeanInterval
-    over: float | None = None
-    low: float | None = None
+    nodes: int  # that took part
+    tasks: int  # that took part
+    values: tuple[float, ...]  # for each repetition the mean rate of the group's tasks, each over its own time
+    rate: MeanInterval  # over all repetitions
+    over: float | None = None  # ratio to the first group; None for the first itself
+    low: float | None = None  # of `over`, at CONFIDENCE; infinite under three repetitions
     high: float | None = None
 
 
 def split(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, list[TaskTime]]:
-    """The tasks of each group that has some, in the order of the groups; a node of none is left out."""
+    """The tasks by group, in the order of the groups; empty groups and nodes outside any group are left out."""
     of = {short(host): group.name for group in groups for host in group.hosts}
     found: dict[str, list[TaskTime]] = {group.name: [] for group in groups}
     for task in tasks:
@@ -42,8 +36,8 @@ def split(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, l
 
 
 def between(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness | None:
-    """How evenly the groups of one launch were served; None where not several worked. A group has the mean bytes and
-    the mean time of its tasks: groups may have different numbers of them."""
+    """The fairness between the groups of one launch; None if fewer than two worked. A group counts with the mean
+    bytes and the mean time of its tasks, since groups may differ in size."""
     own = split(tasks, groups)
     if len(own) < 2:
         return None
@@ -54,11 +48,12 @@ def between(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness 
 def rates(
     launches: Sequence[Sequence[TaskTime]], groups: Sequence[NodeGroup], correlation: float = 0.0
 ) -> tuple[GroupRate, ...]:
-    """Of the repetitions of one point, each with its tasks, in which the same groups worked; none of a single group,
-    or where one has moved nothing.
+    """The rates of the groups over the repetitions of one point. Empty if only one group worked, or one has moved
+    nothing.
 
     Two groups of one launch share its moment, so they are compared launch by launch: Student's interval of the
-    logarithms of their ratio. correlation: of neighbouring repetitions, as in verdict_interval
+    logarithms of their ratio. launches: the tasks of each repetition; correlation: of neighbouring repetitions, as in
+    verdict_interval
     """
     every = [split(tasks, groups) for tasks in launches]
     names = list(every[0]) if every else []

@@ -46,22 +46,19 @@ LACKING = (Verdict.INVALID, Verdict.INCOMPLETE, Verdict.FAIL)
 
 @dataclass(frozen=True)
 class Io500Score:
-    """The score of one place: partition, file system, layout and node count. score, low, high: and the two-sided
-    interval at `confidence`; None where something lacks; bandwidth, rate: the geometric means that it is made of,
-    in B/s and op/s"""
+    """The score of one place: partition, file system, layout and node count."""
 
     where: str
-    score: float | None
-    low: float | None
+    score: float | None  # None where something is missing
+    low: float | None  # two-sided interval of `score` at `confidence`
     high: float | None
-    bandwidth: float | None
-    rate: float | None
+    bandwidth: float | None  # geometric mean, B/s
+    rate: float | None  # geometric mean, op/s
     lacks: tuple[str, ...]  # what is not there or not by the rules, one clause each
     confidence: float = CONFIDENCE
 
     @property
     def sentence(self) -> str:
-        """The score, or why there is none."""
         head = f'IO500 over the phases of this session ({self.where}), not a submission'
         if self.score is None or self.bandwidth is None or self.rate is None:
             return f'{head}: no score: {"; ".join(self.lacks)}'
@@ -126,7 +123,7 @@ def _log_mean(one: MetricResult) -> LogMean:
 
 
 def _together(means: Sequence[LogMean]) -> LogMean:
-    """The rate of equal shares one after the other, of which each is known: what find does at two points."""
+    """The rate of equal shares done one after the other, each at a known rate: find runs at two points."""
     times = [math.exp(-each.log) for each in means]
     weighted = [(each, own / sum(times)) for each, own in zip(means, times, strict=True)]
     variance, df = _variance(weighted)
@@ -134,7 +131,7 @@ def _together(means: Sequence[LogMean]) -> LogMean:
 
 
 def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:
-    """Of a weighted sum, with its degrees of freedom (Satterthwaite)."""
+    """The variance of a weighted sum, and its degrees of freedom (Satterthwaite)."""
     parts = [(weight**2 * each.variance, each.df) for each, weight in weighted]
     variance = math.fsum(part for part, _ in parts)
     if not variance:

@@ -1,9 +1,10 @@
-"""From Darshan's counters to what was done: files, sharing, order, sizes. Pure functions.
+"""The access pattern that Darshan's counters show: files, sharing, order, sizes. Pure functions.
 
-The counters and how they are counted: darshan-runtime/lib/darshan-posix.c and darshan-mpiio.c of Darshan 3.4. Of one
-process and file, POSIX_SEQ_READS counts reads that begin behind the last byte read before, POSIX_CONSEC_READS those
-that begin right behind it; a first read at offset 0 is neither, one further on is sequential. A record of rank -1 is
-the sum over all processes (the maximum of POSIX_MAX_BYTE_*); Darshan makes it of a file that all have opened.
+The counters and how they are counted: darshan-runtime/lib/darshan-posix.c and darshan-mpiio.c of Darshan 3.4. For one
+process and file, POSIX_SEQ_READS counts reads that begin anywhere behind the last byte read before,
+POSIX_CONSEC_READS those that begin right behind it; a first read at offset 0 is neither, one further on is
+sequential. A record of rank -1 is the sum over all processes (the maximum of POSIX_MAX_BYTE_*); Darshan writes it for
+a file that all have opened.
 """
 
 import posixpath
@@ -31,8 +32,8 @@ _COLLECTIVE = ('COLL', 'SPLIT')
 
 @dataclass(frozen=True)
 class Record:
-    """What one process, or all (rank ALL), did to one file by one interface: 'POSIX' or 'MPI-IO'. Or to one dataset
-    of a file, 'file:name', through a library: 'H5D' (HDF5) or 'PNETCDF_VAR'."""
+    """Counters of one process, or of all (rank ALL), for one file and interface, 'POSIX' or 'MPI-IO'; or for one
+    dataset of a file, 'file:name', accessed through a library: 'H5D' (HDF5) or 'PNETCDF_VAR'."""
 
     module: str
     file: str
@@ -41,7 +42,7 @@ class Record:
 
 
 class Unreplayed(NamedTuple):
-    """What a log has of bytes that no record shows a pattern of: by STDIO (fopen(3)), DFS, DAOS, or HEATMAP alone."""
+    """Bytes moved without a record of their pattern: by STDIO (fopen(3)), DFS, DAOS, or known from HEATMAP alone."""
 
     module: str
     written: int
@@ -51,24 +52,21 @@ class Unreplayed(NamedTuple):
 
 @dataclass(frozen=True)
 class DarshanLog:
-    """One Darshan log. partial: Darshan ran out of memory for records and says so. libraries: records of datasets,
-    whose bytes the records of POSIX and MPI-IO have too; mounts: of the node: path and kernel type of each"""
-
     version: str
     processes: int
-    partial: bool
+    partial: bool  # Darshan ran out of memory for records and says so
     records: tuple[Record, ...]
     unreplayed: tuple[Unreplayed, ...] = ()
-    libraries: tuple[Record, ...] = ()
-    mounts: tuple[tuple[str, str], ...] = ()
+    libraries: tuple[Record, ...] = ()  # records of datasets; the records of POSIX and MPI-IO contain their bytes too
+    mounts: tuple[tuple[str, str], ...] = ()  # of the node: path and kernel type of each
 
 
 def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
-    """What the processes of one launch did below the directory `within`, or everywhere.
+    """The I/O that the processes of one launch did below the directory `within`, or everywhere.
 
-    logs:  one of an MPI program; of other programs one for each process, of which those count that moved bytes; but
-           every fsync of their files counts, also that of a process around an engine that has none
-    links: symbolic links in `within`, by their names: Darshan sees names, and many can lead to one file
+    logs: one log of an MPI program; of other programs one for each process. Only processes that moved bytes count,
+    but every fsync of their files counts, also by a process around an engine that has none
+    links: symbolic links in `within` by name: Darshan sees names, and many can lead to one file
     """
     files: dict[str, _DarshanFile] = {}
     opened: set[str] = set()
@@ -92,8 +90,9 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
 
 
 def order_of(transitions: int, following: int, forward: int) -> str:
-    """The order of transfers of which so many came after another one, and of these so many right behind or behind it.
-    Empty where there is no transition; 'mixed' where the order is none of these, or too few transfers show it."""
+    """The order of transfers: `transitions` of them follow another one, `following` of these begin right behind it
+    and `forward` anywhere behind it. Empty without transitions; 'mixed' if no single order fits or the numbers are
+    too small."""
     if transitions == 0:
         return ''
     if following >= NEARLY_ALL * transitions:
@@ -113,15 +112,13 @@ class _Part:
 
 @dataclass(frozen=True)
 class _DarshanFile:
-    """All that was done to one file."""
-
     parts: list[_Part]
 
     def sum_of(self, module: str, name: str) -> int:
         return sum(part.record.counters.get(name, 0) for part in self.parts if part.record.module == module)
 
     def tasks(self, operation: str) -> frozenset[int]:
-        """Those that moved bytes; by MPI-IO where that was used, because it may move them by other processes."""
+        """The tasks that moved bytes, by MPI-IO's records if there are any: it may move bytes by other processes."""
         module = 'MPI-IO' if self.by_mpiio else 'POSIX'
         moving = [p.tasks for p in self.parts if p.record.module == module and calls_of(p.record, operation)]
         return frozenset[int]().union(*moving)
@@ -144,13 +141,13 @@ class _DarshanFile:
 
     @property
     def size(self) -> int:
-        """Bytes up to the last one that was touched; only POSIX counts it."""
+        """Bytes up to the last one touched; only POSIX counts it."""
         names = ('POSIX_MAX_BYTE_WRITTEN', 'POSIX_MAX_BYTE_READ')
         last = [part.record.counters.get(name, 0) for part in self.parts for name in names]
         return 1 + max(last) if self.moved else 0
 
     def merged(self, operation: str) -> bool:
-        """Whether MPI-IO may have put other transfers in place of those that it was asked for."""
+        """True if MPI-IO may have issued other transfers than it was asked for."""
         word, moved = _WORDS[operation]
         return self.by_mpiio and (
             self.sum_of('POSIX', f'POSIX_{word}') != self.calls(operation)
@@ -187,7 +184,7 @@ def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: boo
 
 
 def _sharing(tasks: list[frozenset[int]]) -> str:
-    """Whether each file had one task, or one file had all, by the tasks of each file."""
+    """The sharing of files: each used by one task, or one by all."""
     if not tasks:
         return ''
     if all(len(each) == 1 for each in tasks):
@@ -196,7 +193,7 @@ def _sharing(tasks: list[frozenset[int]]) -> str:
 
 
 def _extent(files: list[_DarshanFile], operations: list[str], sharing: str) -> str:
-    """By bytes: every task moves the whole of its file, or all together move it once."""
+    """The extent by bytes moved: every task moves the whole of its file, or all together move it once."""
     found = set()
     for operation in operations:
         size = sum(file.size for file in files if file.calls(operation))
@@ -237,8 +234,8 @@ def _done(files: list[_DarshanFile], operation: str, extent: str) -> Done:
 
 
 def _sizes(files: list[_DarshanFile], operations: list[str]) -> tuple[Share, ...]:
-    """Of the four most frequent of every record (POSIX_ACCESS1 to 4, or MPIIO_ACCESS1 to 4), the most frequent first.
-    Darshan keeps one table for reads and writes together."""
+    """Transfer sizes, the most frequent first, from the four most frequent of every record (POSIX_ACCESS1 to 4, or
+    MPIIO_ACCESS1 to 4). Darshan keeps one table for reads and writes together."""
     total = sum(file.calls(operation) for file in files for operation in operations)
     found: Counter[int] = Counter()
     for file in files:
@@ -274,12 +271,12 @@ def calls_of(record: Record, operation: str) -> int:
 
 
 def prefix_of(record: Record) -> str:
-    """What the names of its counters begin with."""
+    """The prefix of the record's counter names."""
     return 'MPIIO' if record.module == 'MPI-IO' else record.module
 
 
 def _name(file: str, within: str, links: Mapping[str, str]) -> str | None:
-    """The file's name below `within`, where its link leads to; None if it lies elsewhere."""
+    """The name of the file below `within`, with links resolved; None if it lies elsewhere."""
     if not within:
         return file
     name = posixpath.relpath(file, within) if file.startswith(within.rstrip('/') + '/') else None

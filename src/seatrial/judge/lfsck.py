@@ -1,8 +1,7 @@
-"""What runs of a file-system check say of each other: its time over inodes and over servers, and parts of it.
+"""Compares runs of a file-system check: time over inodes and over servers, the shares of its parts, load of servers.
 
-The servers tell whole seconds. A time of t s is therefore one between t - 1 and t + 1, and a ratio of two has the
-interval of the four corners. That is the clock alone: how much equal runs differ takes several of each. What monitors
-saw of the servers meanwhile is judged here too.
+The servers report whole seconds. A time of t s is therefore one between t - 1 and t + 1, and a ratio of two has the
+interval of the four corners. That covers the clock alone: how much equal runs differ takes several of each.
 """
 
 import math
@@ -24,28 +23,26 @@ SATURATED = 0.95  # of the time, in which a disk is taken to have had none left
 
 
 class Watched(NamedTuple):
-    """A server during a run. seen: which share of it; busy: of what was seen, with work for its busiest disk.
-    packets_in, packets_out: of all network cards; network: bytes a second, the higher one of both directions"""
+    """One server during a run, as monitors saw it."""
 
-    seen: float
-    busy: float
-    packets_in: float
-    packets_out: float
-    network: float
+    seen: float  # share of the run that was observed
+    busy: float  # share of `seen` in which its busiest disk had work
+    packets_in: float  # over all network cards
+    packets_out: float  # over all network cards
+    network: float  # B/s, the higher of both directions
 
 
 class Line(NamedTuple):
-    """Time over a count, by least squares: seconds = start + seconds_each x count. low, high: interval of
-    seconds_each at CONFIDENCE (Student's t of a slope with n - 2 degrees of freedom)"""
+    """Time over a count, by least squares: seconds = start + seconds_each x count."""
 
     start_s: float
     seconds_each: float
-    low: float
+    low: float  # interval of seconds_each at CONFIDENCE (Student's t of a slope, n - 2 degrees of freedom)
     high: float
 
 
 def line(counts: Sequence[float], seconds: Sequence[float]) -> Line | None:
-    """The line through these runs; None of fewer than MIN_RUNS, or where all counts are the same."""
+    """The least-squares line through these runs; None for fewer than MIN_RUNS runs, or if all counts are equal."""
     if len(counts) < MIN_RUNS or len(set(counts)) < 2:
         return None
     slope, start = statistics.linear_regression(counts, seconds)
@@ -57,8 +54,8 @@ def line(counts: Sequence[float], seconds: Sequence[float]) -> Line | None:
 
 
 def linear(counts: Sequence[float], seconds: Sequence[float], least: float = 0.9) -> Relation:
-    """Whether time is linear in a count: R^2 is at least `least` (chosen; the source shows a picture). The interval
-    of the coefficient is Fisher's, atanh r with the error 1 / sqrt(n - 3) (Metron 1, 1921)."""
+    """The relation that time is linear in a count: R^2 is at least `least` (chosen; the source shows a picture). The
+    interval of the coefficient is Fisher's, atanh r with the error 1 / sqrt(n - 3) (Metron 1, 1921)."""
     fit = line(counts, seconds)
     if fit is None or len(set(seconds)) < 2:
         return _undecided(f'it takes {MIN_RUNS} runs of several sizes')
@@ -75,7 +72,7 @@ def linear(counts: Sequence[float], seconds: Sequence[float], least: float = 0.9
 
 
 def share(part_s: float, whole_s: float, least: float = 0.0, most: float = math.inf) -> Relation:
-    """Whether the ratio of two times lies between `least` and `most`, by what the clocks allow."""
+    """The relation that the ratio of two times lies between `least` and `most`, given the clocks' resolution."""
     if whole_s < MIN_S:
         return _undecided(f'{whole_s:g} s is too short; it takes {MIN_S} s')
     low, high = max(0.0, part_s - CLOCK_S) / (whole_s + CLOCK_S), (part_s + CLOCK_S) / (whole_s - CLOCK_S)
@@ -85,8 +82,8 @@ def share(part_s: float, whole_s: float, least: float = 0.0, most: float = math.
 
 
 def watched(looks: Sequence[ServerLook], began_s: float, ended_s: float) -> Watched:
-    """What monitors saw of one server between two times of Unix; of a line that reaches beyond them its part. A line
-    of several seconds has its busiest one, so there `busy` is too high rather than too low."""
+    """The load of one server between two Unix times. A sample that reaches beyond them counts in part. A sample of
+    several seconds has the value of its busiest one, so `busy` is then too high rather than too low."""
     parts = [(each, min(ended_s, each.time) - max(began_s, each.time - each.length_s)) for each in looks]
     parts = [(each, part_s) for each, part_s in parts if part_s > 0]
     seen_s = math.fsum(part_s for _, part_s in parts)
@@ -104,7 +101,7 @@ def watched(looks: Sequence[ServerLook], began_s: float, ended_s: float) -> Watc
 
 
 def unsaturated(servers: Mapping[str, Watched]) -> Relation:
-    """Whether the busiest disk of each server had time left. How fast its network is, monitors do not know."""
+    """The relation that the busiest disk of each server had time left; monitors do not know the network's speed."""
     lacking = _unseen(servers)
     if lacking:
         return _undecided(lacking)
@@ -119,9 +116,9 @@ def unsaturated(servers: Mapping[str, Watched]) -> Relation:
 
 
 def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: float = 1.2) -> Relation:
-    """Whether the MDS sends as many times the packets that one OSS receives as there are OSS: every other server.
-    least, most: times their number (chosen; the source has "around eight times" for eight). The interval is from
-    the OSS that receives most to the one that receives least."""
+    """The relation that the MDS sends N times the packets that one OSS receives, for N OSS: every other server is
+    one. least, most: factors of N (chosen; the source has "around eight times" for eight). The interval is from the
+    OSS that receives most to the one that receives least."""
     lacking = _unseen(servers)
     received = [each.packets_in for name, each in servers.items() if name != mds]
     if lacking or not received or not all(received):
@@ -135,7 +132,7 @@ def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: 
 
 
 def fan_in(mds: str, servers: Mapping[str, Watched], most: float = 2.2) -> Relation:
-    """Whether the MDS receives more packets than it sends, and up to twice as many (2.2, chosen)."""
+    """The relation that the MDS receives more packets than it sends, and up to twice as many (2.2, chosen)."""
     own = servers[mds]
     lacking = _unseen({mds: own})
     if lacking or not own.packets_out:

@@ -1,9 +1,9 @@
-"""One metric at one point: what its samples say, and what verdict they have by themselves."""
+"""The verdict of one metric at one point by its own samples, before any reference."""
 
 import statistics
 from collections.abc import Mapping, Sequence
 
-from seatrial.judge.groups import GroupRate, between, rates
+from seatrial.judge.groups import between, rates
 from seatrial.judge.statistics import (
     MIN_FOR_INTERVAL,
     Fairness,
@@ -37,8 +37,7 @@ def judge_metric(
     found: Sequence[Finding],
     correlation: float,
 ) -> MetricResult:
-    """The metric as it stands without any reference. found: what the rules over the case have found; correlation: of
-    its neighbouring repetitions"""
+    """The metric before any reference. found: by rules over the case; correlation: of neighbouring repetitions"""
     name, kind = metric(what.name, point.label), kind_of(plan.kind)
     samples = by_metric.get(name, ())
     valid = [sample for sample in samples if sample.valid_for(what.name)]
@@ -70,6 +69,8 @@ def judge_metric(
         verdict, why = Verdict.MEASURED, f'no figure: it took {took_s:.2g} s by a clock that counts {clock_s:g} s'
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
+    # Only for the metric named like the phase: other metrics of a launch have the same tasks.
+    launched = [sample.measurement.tasks for sample in valid if sample.measurement and sample.phase == what.name]
     return MetricResult(
         metric=name,
         name=what.name,
@@ -88,13 +89,13 @@ def judge_metric(
         slow=slow_launches(values, what.better) if what.steers and values else 0,
         shortest_s=min((seconds for each in valid if (seconds := seconds_of(each, what.name))), default=0.0),
         more_than=max((each.value for each in censored), default=None),
-        groups=_groups(valid, what.name, plan.groups, correlation),
+        groups=rates(launched, plan.groups, correlation),
     )
 
 
 def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample]]) -> float:
-    """Of neighbouring repetitions, over all points. Metrics of one launch share its moment, so one of them counts. A
-    fixed number of repetitions is not judged, and too small for it."""
+    """The correlation of neighbouring repetitions, over all points. Metrics of one launch share its moment, so only
+    one of them counts. 0 for a fixed number of repetitions, which is too small for it."""
     series: dict[tuple[str, str], list[float]] = {}
     for point in plan.points if not plan.stopping.fixed else ():
         for what in metrics_at(point):
@@ -108,7 +109,7 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
 
 
 def as_meant(plan: TrialPlan, cache: str) -> bool:
-    """Whether a listing shows what it is for: the first is cold, those after it what the client keeps."""
+    """True if a listing had its intended cache state: cold at first, then answered by the client's cache."""
     return kind_of(plan.kind).compares_in_launch and cache in ('cold', LISTED_BEFORE)
 
 
@@ -130,10 +131,9 @@ def _decide(
     doubt: str,
     beside: Sequence[tuple[str, Finding]],
 ) -> tuple[Verdict, str]:
-    """ended: why there are no more repetitions; wrong: what speaks against its figures; doubt: why places cannot be
-    compared by them; beside: the phases of all launches at this point that could not be carried out, with what was
-    found.
-    """
+    """The verdict of a metric with its reason. ended: why there are no more repetitions; wrong: findings against its
+    figures; doubt: why places cannot be compared by them; beside: (phase, finding) of launches at this point that
+    could not be carried out"""
     if not launches:
         return Verdict.INCOMPLETE, 'it was not measured'
     if wrong:
@@ -152,13 +152,13 @@ def _decide(
 
 
 def _least(rule: StoppingRule) -> int:
-    """Fewer valid repetitions are no figure, unless the plan asks for no more."""
+    """The smallest number of valid repetitions that make a figure; fewer only if the plan asks for fewer."""
     return min(MIN_FOR_INTERVAL, rule.minimum)
 
 
 def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:
-    """Why there are no more repetitions, where they are fewer or less alike than the profile aims at; else empty. How
-    wide an interval is decides nothing: a criterion is decided by where it lies."""
+    """The reason why repetitions ended before they were as many or as alike as the profile aims at; else empty. The
+    width of an interval decides nothing: a criterion is decided by where it lies."""
     rule, n = plan.stopping, len(values)
     if rule.fixed:
         return f'{counted(n, "valid repetition")}, no interval' if n < MIN_FOR_INTERVAL and not rule.once else ''
@@ -180,7 +180,7 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
 
 
 def _cache(samples: Sequence[Sample]) -> str:
-    """What all repetitions were; 'mixed' where only some of them were cached, 'unknown' where some may have been."""
+    """The cache state of all repetitions; 'mixed' if only some were cached, 'unknown' if some may have been."""
     seen = {sample.cache for sample in samples}
     if len(seen) < 2:
         return seen.pop() if seen else ''
@@ -202,17 +202,9 @@ def _clock_error(samples: Sequence[Sample], name: str) -> float:
     return max(shares, default=0.0)
 
 
-def _groups(
-    samples: Sequence[Sample], name: str, groups: Sequence[NodeGroup], correlation: float
-) -> tuple[GroupRate, ...]:
-    """Of the metric that a launch is named after: others of it are of the same tasks."""
-    launches = [each.measurement.tasks for each in samples if each.measurement and each.phase == name]
-    return rates(launches, groups, correlation)
-
-
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:
-    """Of each launch, between tasks, nodes and groups of nodes. A node has the bytes of its tasks, and the longest of
-    their times."""
+    """The fairness of each launch between tasks, nodes and groups of nodes. A node has the bytes of its tasks, and
+    the longest of their times."""
     found: dict[str, list[Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
         nodes: dict[str, list[TaskTime]] = {}

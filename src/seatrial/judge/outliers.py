@@ -1,4 +1,4 @@
-"""Which places of an isolation sweep (nodes, OSTs, MDTs, bricks) are slow, from the records of two measurements."""
+"""Finds slow places (nodes, OSTs, MDTs, bricks) by an isolation sweep and its second measurement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,53 +31,45 @@ SLOW, SUSPECTED, CLEARED, USUAL = 'slow', 'suspected', 'not confirmed', 'usual'
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """One way of comparing: a metric, and in a node sweep whether all nodes worked at once or in groups. how: of
-    targets of several kinds their kind; unit: the base unit of the figures"""
+    """One comparison: a metric and, in a node sweep, whether all nodes worked at once or in groups."""
 
     metric: str
-    how: str
-    unit: str
+    how: str  # for targets of several kinds their kind
+    unit: str  # base unit of the figures
 
     @property
     def label(self) -> str:
-        """'write, all together', or the metric alone."""
         return f'{self.metric}, {self.how}' if self.how else self.metric
 
 
 @dataclass(frozen=True)
 class PlaceVerdict:
-    """A node, OST, MDT or brick. scores: of the first measurement, by the labels of the columns; again: of the
-    second, by metric; effect: the share by which it was slower at most in the first measurement; negative where it
-    was faster"""
+    """A node, OST, MDT or brick."""
 
     name: str
     verdict: str
-    scores: Mapping[str, Score]
-    again: Mapping[str, Score]
+    scores: Mapping[str, Score]  # of the first measurement, by label of the column
+    again: Mapping[str, Score]  # of the second measurement, by metric
 
     @property
     def effect(self) -> float:
-        """The effect of the column in which the place is worst."""
+        """The largest share by which the place was slower in the first measurement; negative if it was faster."""
         return max((each.effect for each in self.scores.values()), default=0.0)
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """What an isolation sweep says. places: the slow ones first, then those suspected, each the slowest first.
-
-    sentences: one a place that is not usual: its verdict, figures and effect in both measurements; `servers` first
-    undecided: why it cannot be said which places are slow, as sentences: they split into groups, or were not compared
-    servers:  those of which all targets are slow, as 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower'
-    """
+    """The result of an isolation sweep."""
 
     kind: str  # 'node', 'OST', 'MDT' or 'brick'
     columns: tuple[ScoreColumn, ...]
-    places: tuple[PlaceVerdict, ...]
+    places: tuple[PlaceVerdict, ...]  # slow ones first, then suspected ones, the slowest of each first
+    # verdict and text for each unusual place, with both measurements; `servers` come first
     sentences: tuple[tuple[str, str], ...]
     not_tested: tuple[NotTested, ...]
     unjudged: str = ''  # why no place is named, or empty
-    undecided: tuple[str, ...] = ()
-    servers: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()  # why slow places cannot be told: they split into groups, or were not compared
+    servers: tuple[str, ...] = ()  # servers with only slow targets: 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower'
     min_effect: float = MIN_EFFECT  # the share by which a place is slower at least that is named
 
     def of(self, verdict: str) -> tuple[PlaceVerdict, ...]:
@@ -85,7 +77,7 @@ class Isolation:
 
 
 def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolation | None:
-    """What the case says of its places; None where it is no isolation sweep. unjudged: why nothing is to be named."""
+    """Judges the places of a case; None if it is no isolation sweep. unjudged: why no place may be named, or empty"""
     if not plan.axis.equals:
         return None
     comparisons = first(plan, records)
@@ -104,7 +96,8 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         key=lambda place: (_ORDER.index(place.verdict), -place.effect, place.name),
     )
     servers = _servers(places, records)
-    columns = tuple(sorted(compared, key=lambda column: _order_of(plan, column)))
+    order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
+    columns = tuple(sorted(compared, key=lambda column: (order.index(operation_of(column.metric)), column.label)))
     return Isolation(
         kind=plan.axis.equals,
         columns=columns,
@@ -129,7 +122,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
 
 
 def _column(plan: TrialPlan, comparison: PlaceComparison) -> ScoreColumn:
-    """Of nodes bandwidths are compared, of targets the metrics of the plan."""
+    """The column of a comparison: nodes are compared by bandwidth, targets by the metrics of the plan."""
     units = {each.name: each.unit for point in plan.points for each in metrics_at(point)}
     unit = 'B/s' if plan.axis.equals == 'node' else units[operation_of(comparison.metric)]
     return ScoreColumn(comparison.metric, comparison.how, unit)
@@ -138,7 +131,7 @@ def _column(plan: TrialPlan, comparison: PlaceComparison) -> ScoreColumn:
 def _split(
     plan: TrialPlan, comparisons: Sequence[PlaceComparison], by_metric: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """The comparison in which those that are not suspected are furthest apart, as a sentence; none where nowhere."""
+    """A sentence for the comparison in which unsuspected places split the furthest; empty if there is none."""
     found = []
     for each in comparisons:
         suspects = by_metric.get(each.metric, ())
@@ -185,14 +178,14 @@ def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[PlaceCompari
 
 
 def _servers(places: Sequence[PlaceVerdict], records: Records) -> tuple[str, ...]:
-    """The servers of which all targets are slow, in words; none where it is not known what hangs on which."""
+    """Sentences for the servers of which all targets are slow; empty if the servers of the targets are unknown."""
     slow = {place.name: place.effect for place in places if place.verdict == SLOW}
     known = records.start.servers if records.start else {}
     return tuple(each.words for each in components(slow, [p.name for p in places], known) if each.is_server)
 
 
 def _closed(records: Records) -> tuple[NotTested, ...]:
-    """Targets that could not be tested (P5b), each once with the reason. A warm-up goes on to another target."""
+    """Targets that could not be tested (P5b), once each with the reason. A warm-up goes on to another target."""
     said = {
         sample.point.label: each.sentence.partition(': ')[2]
         for sample in records.samples
@@ -203,7 +196,7 @@ def _closed(records: Records) -> tuple[NotTested, ...]:
 
 
 def _left_out(plan: TrialPlan, records: Records) -> tuple[NotTested, ...]:
-    """Targets on which new files can lie and that the site does not list."""
+    """Targets on which new files can be placed but that the site does not list."""
     lost = left_untested(plan, records) if plan.axis.equals in plan.target.listed else ()
     return tuple(NotTested(name, f'not listed under {plan.axis.equals.lower()}s', '') for name in lost)
 
@@ -212,7 +205,7 @@ _ORDER = (SLOW, SUSPECTED, CLEARED, USUAL)
 
 
 def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> dict[str, dict[str, Score]]:
-    """Of each suspect its metrics in the second measurement, where it came to as many repetitions as it takes."""
+    """The scores of each suspect in the second measurement, by metric, where it has enough repetitions."""
     everyone = all_of(by_metric)
     found: dict[str, dict[str, Score]] = {}
     for each in second(plan, records):
@@ -233,17 +226,12 @@ def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[st
 
 
 def _cleared(later: Score | None) -> bool:
-    """Only by what was seen: what is slow again within the scatter of a few controls is not shown to be well."""
+    """True if the second measurement showed no slowness; slowness within the scatter of a few controls remains."""
     return later is not None and later.effect < MIN_EFFECT
 
 
-def _order_of(plan: TrialPlan, column: ScoreColumn) -> tuple[int, str]:
-    order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
-    return order.index(operation_of(column.metric)), column.label
-
-
 def _hindrance(records: Records) -> str:
-    """Why the second measurement is missing or incomplete."""
+    """The reason why the second measurement is missing or incomplete."""
     wrong = [f for s in records.samples if s.stage == CONFIRM for f in s.findings if f.effect != 'label']
     return f'the second measurement failed: {wrong[0].rule}: {wrong[0].sentence}' if wrong else _NO_TIME
 
@@ -253,7 +241,7 @@ _NO_TIME = 'there was no time to measure it again; give the trial a larger budge
 
 
 def _named(plan: TrialPlan, place: PlaceVerdict, records: Records) -> str:
-    """'OST ost0003', and where the file system calls it otherwise, that too: 'brick brick0001 (node2:/data/b1)'."""
+    """'OST ost0003', with the file system's own name if it differs: 'brick brick0001 (node2:/data/b1)'."""
     rows = records.start.targets if records.start else ()
     own = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
     return f'{plan.axis.equals} {place.name}{"".join(own)}'

@@ -1,8 +1,8 @@
-"""References: the value that a metric should have, where that comes from, and whether it has it.
+"""References: the value that a metric should have, its origin, and whether the samples meet it.
 
-The interval of the mean decides: a mean may lie on the right side of a bound by chance. What the mean alone says,
-which is all that ReFrame compares, stands beside it. A reference may be for a quantile instead, or for every single
-launch. docs/references.md has the rules in words.
+The interval of the mean decides: a mean may lie on the right side of a bound by chance. The verdict of the mean
+alone, which is all that ReFrame compares, stands beside it. A reference may be for a quantile instead, or for every
+single launch. docs/references.md has the rules in words.
 """
 
 import math
@@ -40,28 +40,21 @@ EQUAL = 1e-9  # a share of a bound that is nothing: 1000 x (1 - 0.7) is 300.0000
 
 @dataclass(frozen=True)
 class Reference:
-    """What one metric of one case should be.
-
-    value:     in the base unit; low, high: fractions of it, as ReFrame has them: -0.1 is 10 % less; None is no bound
-    unit:      in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
-    origin:    BASELINE or CONTRACT; date: ISO, of the origin
-    engine:    that it was found or agreed with; empty: any
-    """
+    """The value that one metric of one case should have."""
 
     metric: str
-    value: float
-    low: float | None
+    value: float  # in the base unit
+    low: float | None  # fractions of the value, as in ReFrame: -0.1 is 10 % less; None is no bound
     high: float | None
-    unit: str
-    origin: str
-    date: str
-    engine: str = ''
+    unit: str  # in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
+    origin: str  # BASELINE or CONTRACT
+    date: str  # ISO, of the origin
+    engine: str = ''  # with which it was measured or agreed; empty: any
     statistic: str = MEAN  # of the samples, that is compared: MEAN, or one of QUANTILES or EXTREMES
     # whether its bounds are those of a Baseline: how far the mean of one more session may lie, its own noise included
     of_sessions: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a reference that nothing can fail."""
         if self.low is None and self.high is None:
             raise ValueError(f'{self.metric}: a reference has a lower or an upper bound, or both')
 
@@ -71,13 +64,7 @@ References = Mapping[tuple[str, Case], tuple[Reference, ...]]  # by profile and 
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """One metric compared with its reference. Reference and bounds are in the base unit; None is no such bound.
-
-    point:    what the mean (or other statistic) alone says: 'inside' or 'outside' the bounds; '' without samples
-    chance:   of a metric that is outside, or is left undecided by `level` alone: the probability of samples so far
-              outside if the true value lay at the bound; else None
-    found:    the mean, or other statistic, in the base unit; None without samples
-    """
+    """One metric compared with its reference. Reference and bounds are in the base unit; None is no such bound."""
 
     metric: str
     reference: float
@@ -86,15 +73,17 @@ class ReferenceResult:
     unit: str  # in which the reference was written, and in which `words` has its figures
     origin: str
     date: str
-    point: str
+    point: str  # verdict of the mean (or other statistic) alone: 'inside' or 'outside'; '' without samples
     interval: str  # what the interval says, which decides: 'inside', 'outside' or 'undecided'
     words: str  # both in one sentence
+    # if outside, or undecided by `level` alone: probability of such samples if the true value lay at the bound; else
+    # None
     chance: float | None = None
-    found: float | None = None
+    found: float | None = None  # the mean, or other statistic, in the base unit; None without samples
 
     @property
     def margin(self) -> float | None:
-        """How far it is on the right side of the nearer bound, as a share of that; None where there is nothing."""
+        """Distance on the right side of the nearer bound, as a share of the bound; None without samples or bounds."""
         if self.found is None:
             return None
         sides = [self.found / self.low - 1] if self.low else []
@@ -104,21 +93,20 @@ class ReferenceResult:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What sessions have shown of a metric, in the base unit; shares are of the value. within: standard deviation of
-    the repetitions of a session; between: of sessions, beyond what that explains"""
+    """The level of a metric over several sessions, in the base unit; spreads are shares of the value."""
 
     value: float
     width: float  # how far the mean of one more such session may lie from the value
-    within: float
-    between: float
+    within: float  # standard deviation of the repetitions of a session
+    between: float  # standard deviation of sessions, beyond what `within` explains
 
 
 def baseline_of(sessions: Sequence[Sequence[float]], among: int) -> Baseline:
-    """From the samples of several sessions, all above 0. among: how many metrics are judged together.
+    """The baseline from the samples of several sessions, all above 0. among: how many metrics are judged together.
 
     The width is that of Student's prediction interval for one more mean (Jain 1991; Hahn and Meeker, Statistical
-    Intervals, 1991, 4.7) at 1 - FALSE_ALARM / among: of nights in which nothing has changed so many have a metric
-    outside. Their means vary by both spreads. Raises ValueError for less than two sessions.
+    Intervals, 1991, 4.7) at 1 - FALSE_ALARM / among: in this share of nights without a change, some metric lies
+    outside. The means vary by both spreads. Raises ValueError for less than two sessions.
     """
     if len(sessions) < 2:
         raise ValueError('one session shows no spread between sessions')
@@ -143,16 +131,16 @@ def judge_reference(
     level: float = LEVEL,
     least: int = MIN_FOR_INTERVAL,
 ) -> ReferenceResult:
-    """A metric's valid samples, in the base unit, compared with its reference.
+    """Compares the valid samples of a metric, in the base unit, with its reference.
 
     engine: that measured; a reference for another one is left undecided: a tool that has vanished is no PASS
-    doubt:  why the figures cannot decide, whatever they are; empty if they can
-    clock_error: the share of a timed region that its clocks may be wrong by, in all samples alike: no repetition
-            shows it, so it widens the interval
-    drifting: the interval is too short, so all samples have to lie where it does
+    doubt: why the figures cannot decide, whatever they are; empty if they can
+    clock_error: the share of a timed region by which its clocks may be wrong, in all samples alike: no repetition
+    shows it, so it widens the interval
+    drifting: the interval is too short, so all samples have to lie on the same side of the bound as the interval
     correlation: of neighbouring repetitions, which widens the interval of a mean
-    least:  fewer samples decide nothing
-    level:  the chance that OUTSIDE may have at most; below LEVEL where many references are judged together
+    least: fewer samples decide nothing
+    level: the chance that OUTSIDE may have at most; below LEVEL where many references are judged together
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if not values:
@@ -207,7 +195,7 @@ def judge_reference(
 
 
 def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tuple[float, float, float]:
-    """The statistic of these samples and the ends of its interval; an extreme is what it is."""
+    """The statistic of these samples and the ends of its interval, which has no width for an extreme."""
     if statistic in EXTREMES:
         found = EXTREMES[statistic](values)
         return found, found, found
@@ -234,8 +222,8 @@ def _chance(
     clock_error: float,
     correlation: float,
 ) -> float:
-    """The probability of samples so far outside if the true value lay at the bound that they miss. Of a mean
-    Student's, of a quantile the binomial; a single launch that missed its bound has missed it."""
+    """The probability of samples this far outside if the true value lay at the missed bound: Student's for a mean,
+    the binomial for a quantile. A single launch that missed its bound has missed it."""
     low, high = bounds
     if reference.statistic in EXTREMES:
         return 0.0
@@ -280,7 +268,7 @@ CLOCK_SAID = 0.005
 
 
 def _digits(bounds: Sequence[float], figures: Sequence[float], unit: str) -> int:
-    """How many digits it takes until none of the figures looks like a bound that it is not."""
+    """The number of digits at which no figure looks equal to a bound that it differs from."""
     pairs = [(bound, figure) for bound in bounds for figure in figures if math.isfinite(figure)]
     apart = [pair for pair in pairs if not math.isclose(*pair, rel_tol=EQUAL)]
     for digits in range(MIN_DIGITS, MAX_DIGITS):

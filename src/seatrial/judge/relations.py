@@ -1,7 +1,7 @@
 """Relations between measured points: each holds, fails, or is undecided by these samples.
 
-A naive max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so
-every relation is judged by an interval for a ratio of means, and a straddling interval is 'undecided'.
+A naive max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so every
+relation is judged by an interval for a ratio of means, and a straddling interval is 'undecided'.
 
 One comparison. The logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method), which is what the
 stopping rule bounds; two of them are compared as Welch does, with Satterthwaite's degrees of freedom rounded down
@@ -34,13 +34,9 @@ Points = Mapping[str, Sequence[float]]  # the samples of each point by its label
 
 @dataclass(frozen=True)
 class Relation:
-    """What became of a relation: 'holds', 'fails' or 'undecided', and a sentence for people. estimate: the ratio that
-    the relation is about, of the means; None where there are too few samples; low, high: its two-sided interval at
-    `confidence`, or None"""
-
-    verdict: str
-    estimate: float | None
-    low: float | None
+    verdict: str  # 'holds', 'fails' or 'undecided'
+    estimate: float | None  # the ratio of means that the relation is about; None with too few samples
+    low: float | None  # two-sided interval of `estimate` at `confidence`, or None
     high: float | None
     confidence: float
     sentence: str
@@ -51,7 +47,7 @@ def undecided(why: str) -> Relation:
 
 
 def insensitive(points: Points, margin: float, among: str = 'points') -> Relation:
-    """The largest ratio between any two points is at most `margin`. `among` is their plural: 'transfer sizes'."""
+    """The largest ratio between any two points is at most `margin`. among: the plural for points, 'transfer sizes'"""
     return _bounded(points, list(permutations(points, 2)), margin, f'largest ratio between two {among}')
 
 
@@ -62,7 +58,7 @@ def does_not_degrade(points: Points, margin: float, among: str = 'points', bette
 
 
 def degrades(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
-    """Some point is more than `margin` times better than the last one: `does_not_degrade` turned round."""
+    """Some point is more than `margin` times better than the last one: the opposite of `does_not_degrade`."""
     found = does_not_degrade(points, margin, among, better)
     verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(found.verdict, UNDECIDED)
     said = found.sentence.rpartition(': ')[0]
@@ -77,14 +73,15 @@ def reaches(points: Points, at: str, margin: float, among: str = 'points', bette
 
 
 def plateaus(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
-    """It gets better or stays: none is more than `margin` times better than the next point, nor than the last one."""
+    """It gets better or stays: no point is more than `margin` times better than the next one, or the last."""
     pairs = _worsenings(list(dict.fromkeys([*pairwise(points), *_to_last(points)])), better)
     subject = f'largest {_WORSENING[better]} between {among}, to the next or to the last'
     return _bounded(points, pairs, margin, subject)
 
 
 def falls_with(points: Points, by: str, spearman: float = -0.8) -> Relation:
-    """The more of `by`, the less: Spearman's coefficient is at most `spearman`, and the last point below the first.
+    """The larger `by`, the smaller the figure: Spearman's coefficient is at most `spearman`, and the last point is
+    below the first.
 
     It holds if the means are ordered so and the interval for last / first lies below 1. It fails if that interval
     lies above 1, or if the coefficient exceeds `spearman` even when only rises that are proved together (Bonferroni
@@ -129,8 +126,7 @@ def lies_between(
     names: tuple[str, str] = ('the first', 'the second'),
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included. NO_LEAST and
-    infinity are no bounds."""
+    """The mean of `over` is `lowest` (or NO_LEAST) to `highest` (or infinity) times that of `under`, inclusive."""
     if not 0 < lowest < highest:
         raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
     lacking = missing(dict(zip(names, (over, under), strict=True)))
@@ -150,7 +146,7 @@ def lies_between(
 
 
 def stays_above(points: Points, limit: float, subject: str) -> Relation:
-    """The share, of which 1 is best, is at least `limit` at every point: what is lacking of 1 stays below."""
+    """The share, of which 1 is best, is at least `limit` at every point; judged as 1 - share by stays_below."""
     lacking = {label: [1 - value for value in values] for label, values in points.items()}
     return stays_below(lacking, 1 - limit, subject, 'at least', lambda value: 1 - value)
 
@@ -162,12 +158,12 @@ def stays_below(
     wanted: str = 'at most',
     shown: Callable[[float], float] = lambda value: value,
 ) -> Relation:
-    """The figure, of which less is better, is at most `limit` at every point: 'longest over shortest time'.
+    """The figure, lower is better, is at most `limit` at every point. subject: its name, 'longest over shortest time'
 
-    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
-    does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
+    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if one
+    point fails with the error probability shared between all (Bonferroni), and holds if each point holds.
 
-    shown: the figure that people see, of one that is to be at most the limit
+    shown: turns the value into the figure shown to people
     """
     lacking = _too_few(points)
     if lacking:
@@ -189,11 +185,11 @@ def stays_below(
 
 
 def alike(points: Mapping[str, Points], margin: float, subject: str) -> Relation:
-    """At no point has one of those that worked at once more than `margin` times what another has.
+    """None of those that worked at once has more than `margin` times what another has, at any point.
 
-    points: by label what each had in every launch. Two of one launch share its moment: Student's interval of the mean
-    logarithm of their ratio. It fails if it does for one pair at one point with the doubt shared between all
-    (Bonferroni), and holds if it does for each.
+    points: the values of each launch, by name and label. Two values of one launch share its moment: Student's
+    interval of the mean logarithm of their ratio. It fails if one pair fails at one point with the error probability
+    shared between all (Bonferroni), and holds if each does.
     """
     logs = {
         f'{one} over {other}{f" at {label}" if len(points) > 1 else ""}': [
@@ -222,10 +218,8 @@ def alike(points: Mapping[str, Points], margin: float, subject: str) -> Relation
 
 
 def sustains(points: Points, least: float) -> Relation:
-    """The figure, of which more is better, is `least` or more at the first point; and how far on at every point.
-
-    Student's interval of the mean at each. The last point up to which all intervals lie at `least` or above is named.
-    """
+    """The figure, higher is better, is at least `least` at the first point; the sentence also names the last point up
+    to which all intervals (Student's, of the mean) lie at `least` or above."""
     lacking = _too_few(points) if points else 'nothing was measured'
     if lacking:
         return undecided(lacking)
@@ -246,10 +240,12 @@ def sustains(points: Points, least: float) -> Relation:
 
 
 def unimodal(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
-    """It gets better up to one point and worse from there on: no valley between two points is deeper than `margin`.
+    """The curve gets better up to one point and worse from there on: no valley between two points is deeper than
+    `margin`.
 
-    A valley is a point that is worse than one before and one after it, and as deep as its lower side. Each end of one
-    is the lower of both sides'; the largest valley is judged as the largest ratio is, between all threes of points.
+    A valley is a point that is worse than one before and one after it, and as deep as its lower side. Each end of its
+    interval is the lower one of both sides; the largest valley of all triples of points is judged as the largest
+    ratio is.
     """
     lacking = missing(points) or ('' if len(points) > 2 else 'a peak takes three points')
     if lacking:
@@ -296,7 +292,7 @@ _ROUNDING = 1e-9
 
 
 def _worsenings(pairs: Sequence[tuple[str, str]], better: str) -> list[tuple[str, str]]:
-    """Of each pair of an earlier and a later point the one whose figure is the larger if it gets worse, first."""
+    """Pairs of an earlier and a later point, ordered so that first / second is above 1 if it gets worse."""
     return [pair if better == HIGHER else pair[::-1] for pair in pairs]
 
 
@@ -306,7 +302,7 @@ def _to_last(points: Points) -> list[tuple[str, str]]:
 
 
 def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str) -> Relation:
-    """Whether the largest ratio first / second of these pairs, and of a point to itself, is at most the margin."""
+    """The relation that the largest ratio first / second of these pairs, or else 1, is at most the margin."""
     if margin <= 1:
         raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
     lacking = missing(points)
@@ -330,7 +326,7 @@ def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, su
 
 
 def missing(points: Points) -> str:
-    """Why these points cannot decide anything; empty where they can."""
+    """The reason why these points cannot decide anything; empty if they can."""
     if len(points) < 2:
         return 'there is nothing to compare with fewer than two points'
     return _too_few(points)
@@ -356,7 +352,7 @@ def _ratio(over: LogMean, under: LogMean, alpha: float) -> _Ratio:
 
 
 def _low(over: LogMean, under: LogMean, alpha: float) -> float:
-    """What the ratio of the two means is above with probability 1 - alpha (Welch)."""
+    """The lower bound of the ratio of the two means at confidence 1 - alpha (Welch)."""
     variance = over.variance + under.variance
     if variance == 0:
         return math.exp(over.log - under.log)
@@ -372,7 +368,7 @@ def _spearman(means: Sequence[LogMean]) -> float:
 
 
 def _min_spearman(means: Sequence[LogMean], alpha: float) -> float:
-    """The smallest coefficient that the true means can have: only rises that are proved together are counted."""
+    """The smallest coefficient that the true means can have: only rises that are proved together count."""
     pairs = _places(len(means))
     return _from_rises(
         len(means), {(i, j): float(_low(means[j], means[i], alpha / len(pairs)) > 1) for i, j in pairs}

@@ -1,8 +1,8 @@
 """The verdict of a session, over every case that was planned.
 
-Of 40 criteria that are just met two or three would be missed by chance, were each judged for itself. In an
-acceptance they are judged together, as Holm does (A Simple Sequentially Rejective Multiple Test Procedure,
-Scandinavian Journal of Statistics 6, 1979): chance fails one with the probability FAMILY, however many they are.
+If each criterion were judged alone, chance would miss two or three of 40 that are just met. In an acceptance they are
+judged together, as Holm does (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
+Statistics 6, 1979): chance fails one with the probability FAMILY, however many they are.
 """
 
 import hashlib
@@ -25,20 +25,15 @@ FALSE_FAIL = 0.051
 
 @dataclass(frozen=True)
 class SessionResult:
-    """One session. cases: every one that was planned, also those that never ran; relations: between checks.
-
-    scores: of IO500, over checks of its phases; not a submission, and no criterion
-    left_out: why it is INCOMPLETE although its cases may be valid: they are not all that an acceptance is
-    of_contract: whether it is one allocation for a contract, whose criteria the protocol judges over all of them
-    """
-
     session: str
     profile: str
     verdict: Verdict
-    cases: tuple[CaseResult, ...]
-    relations: tuple[ExpectationResult, ...] = ()
+    cases: tuple[CaseResult, ...]  # all that were planned, also those that never ran
+    relations: tuple[ExpectationResult, ...] = ()  # between checks
+    # why it is INCOMPLETE although its cases may be valid: cases of an acceptance were left out
     left_out: tuple[str, ...] = ()
-    scores: tuple[Io500Score, ...] = ()
+    scores: tuple[Io500Score, ...] = ()  # of IO500, over checks of its phases; not a submission, and no criterion
+    # one allocation for a contract, whose criteria the protocol judges over all allocations
     of_contract: bool = False
 
     @property
@@ -48,12 +43,12 @@ class SessionResult:
 
     @property
     def worst_first(self) -> list[CaseResult]:
-        """The cases by the weight of their verdicts, for people who read the first line only; else in their order."""
+        """The cases by verdict, the worst first, otherwise in their order: some people read the first line only."""
         return sorted(self.cases, key=lambda case: WORST_FIRST.index(case.verdict))
 
     @property
     def chance(self) -> str:
-        """What chance alone does to its references, in one sentence; empty where none was compared."""
+        """A sentence on how many references miss by chance alone; empty if none was compared."""
         count = sum(each.point != '' for case in self.cases for each in case.references)
         if not count:
             return ''
@@ -87,7 +82,7 @@ def judge_cases(
 
 
 def holm(chances: Sequence[float], count: int) -> float:
-    """The largest chance that decides, of those of the missed criteria among so many."""
+    """Holm's level: the largest chance at which one of `count` criteria is missed. chances: of those that missed"""
     levels = [(chance, FAMILY / (count - place)) for place, chance in enumerate(sorted(chances))]
     return next((level for chance, level in levels if chance > level), FAMILY)
 
@@ -99,10 +94,10 @@ def judge_session(
     criteria: Mapping[Case, Criteria] = MappingProxyType({}),
     left_out: Sequence[str] = (),
 ) -> SessionResult:
-    """The completeness gate is in the cases: one without records is INCOMPLETE, so nothing is passed in silence.
+    """The verdict of the session; a case without records is INCOMPLETE, so that nothing passes in silence.
 
-    criteria: those that the cases were judged by; their comparisons of two checks are judged here, between cases of
-    the same partition, file system, layout and node count. left_out: as in SessionResult; INCOMPLETE at best.
+    criteria: those that the cases were judged by; comparisons of two checks among them are judged here, between cases
+    of the same partition, file system, layout and node count. left_out: as in SessionResult; INCOMPLETE at best.
     """
     by_case = {each.case: each for each in cases}
     relations = [result for each in cases if each.case in criteria for result in _beside(each, by_case, criteria)]

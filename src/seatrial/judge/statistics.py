@@ -1,7 +1,7 @@
-"""What the samples of one metric say, and how evenly the tasks of one launch were served.
+"""Statistics of the samples of one metric, and how evenly the tasks of one launch were served.
 
-The value of a metric is the mean; what stands beside it is for people to see how far the mean may be trusted.
-docs/statistics.md says in plain words what the interval means and what it does not.
+The value of a metric is the mean; the other statistics show how far it may be trusted. docs/statistics.md says in
+plain words what the interval means and what it does not.
 """
 
 import math
@@ -35,11 +35,10 @@ MAX_CORRELATION = 0.6  # six samples of more are as well a drift, which has a ru
 
 
 class MeanInterval(NamedTuple):
-    """For the mean of figures that vary by factors, as rates and times do: no end of it is negative. log_half_width:
-    of the interval for the logarithm of the mean; infinite under three samples"""
+    """The mean of figures that vary by factors, as rates and times do: no end of its interval is negative."""
 
     mean: float
-    log_half_width: float
+    log_half_width: float  # of the interval for the logarithm of the mean; infinite under three samples
     n: int
     confidence: float
 
@@ -53,7 +52,7 @@ class MeanInterval(NamedTuple):
 
     @property
     def wider_by(self) -> float:
-        """How far its upper end lies above the mean, as a share of that."""
+        """Distance of the upper end from the mean, as a share of the mean."""
         return math.expm1(self.log_half_width) if self.log_half_width < LARGEST_LOG else math.inf
 
 
@@ -62,20 +61,14 @@ LARGEST_LOG = 700.0  # of a number that a float can hold
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """The samples of one metric, in the unit of the samples.
-
-    stdev:    of a sample (n - 1); None for one value
-    cv:       stdev / |mean|, a fraction; None for one value or a mean of zero
-    p5 .. p95: quantiles, linear between order statistics (Hyndman and Fan 1996, type 7)
-    lag1:     correlation of each sample with the next one; None under three samples or where all are equal
-    drifting: whether lag1 is higher than in 95 % of independent series (Moran 1948); the interval is then too short
-    """
+    """The samples of one metric, in the unit of the samples. Quantiles are linear between order statistics (Hyndman
+    and Fan 1996, type 7)."""
 
     n: int
     mean: float
     median: float
-    stdev: float | None
-    cv: float | None
+    stdev: float | None  # of a sample (n - 1); None for one value
+    cv: float | None  # stdev / |mean|, a fraction; None for one value or a mean of zero
     minimum: float
     maximum: float
     p5: float
@@ -83,26 +76,25 @@ class SampleSummary:
     p75: float
     p95: float
     interval: MeanInterval  # for the mean, as verdicts use it: see verdict_interval
+    # correlation of each sample with the next one; None under three samples or where all are equal
     lag1: float | None
-    drifting: bool
+    drifting: bool  # lag1 is higher than in 95 % of independent series (Moran 1948); the interval is then too short
 
 
 @dataclass(frozen=True)
 class Fairness:
-    """How evenly the tasks, nodes or groups of nodes of one launch were served. It is 1, 1, 0 and 1 where all were
-    equal, or there was one. time_cv: standard deviation of the times over their mean; the tasks are all there are,
-    so over n, not n - 1"""
+    """The fairness between tasks, nodes or groups of nodes of one launch: 1, 1, 0 and 1 if all are equal."""
 
     tasks: int  # how many they are
     time_ratio: float  # the longest time over the shortest
     mean_ratio: float  # the mean time over the shortest
-    time_cv: float
+    time_cv: float  # standard deviation of the times over their mean; over n, not n - 1: these are all tasks
     jain: float  # (sum x)^2 / (n sum x^2) of the tasks' throughputs x: from 1/n, one was served, to 1
 
 
 def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> SampleSummary:
-    """The statistics of these samples, in the order in which they were taken. Raises ValueError for none.
-    correlation: of neighbouring repetitions of the case, by which the interval is widened"""
+    """The statistics of these samples, in the order in which they were taken. correlation: of neighbouring
+    repetitions of the case, which widens the interval. Raises ValueError for no samples."""
     interval = verdict_interval(values, confidence, correlation)
     ordered = sorted(values)
     stdev = statistics.stdev(values) if len(values) > 1 else None
@@ -131,9 +123,9 @@ def verdict_interval(
 ) -> MeanInterval:
     """The interval for the mean that a verdict is made of: student_interval, by the logarithm of the mean.
 
-    The standard error of that logarithm is the one of the mean over the mean (delta method): wrong FAILs of lognormal
-    series get fewer, and no method with the logarithms of the samples does better (docs/statistics.md). Figures are 0
-    and more, and those of which all are 0 have no width. Raises ValueError for none.
+    The standard error of that logarithm is the one of the mean over the mean (delta method): lognormal series get
+    fewer wrong FAILs, and no method with the logarithms of the samples does better (docs/statistics.md). Figures are
+    0 or more; if all are 0, the interval has no width. Raises ValueError for no samples.
     """
     plain = student_interval(values, confidence, correlation)
     of_log = plain.half_width / plain.mean if plain.mean > 0 else 0.0
@@ -145,8 +137,7 @@ def student_interval(values: Sequence[float], confidence: float = CONFIDENCE, co
 
     One degree of freedom pays for a stop that waited for a short interval: of normal points with up to 8 % noise,
     88.5 to 91.5 % are covered at 90 % nominal, instead of 87.7 to 90.1 % (docs/statistics.md). Infinite under three
-    samples. It is as many times wider as the correlation of neighbouring repetitions asks (widening). Raises
-    ValueError for none.
+    samples. The correlation of neighbouring repetitions widens it (see `widening`). Raises ValueError for no samples.
     """
     plain = t_interval(values, confidence)
     if plain.n < MIN_FOR_INTERVAL:
@@ -164,9 +155,9 @@ SEEN_SHARE = 0.2
 
 
 def between_allocations(figures: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """The geometric mean of figures that are independent, and an interval for it whose ends are never negative. Both
-    are made of logarithms, for bandwidths, rates and times vary by factors. A figure of 0 has no logarithm: then
-    they are the mean and Student's interval. Raises StatisticsError for a single figure."""
+    """The geometric mean of independent figures, and its interval, whose ends are never negative. Both come from
+    logarithms, for bandwidths, rates and times vary by factors. If a figure is 0, they are the mean and Student's
+    interval. Raises StatisticsError for a single figure."""
     if min(figures) <= 0:
         plain = t_interval(figures, confidence)
         return plain.mean, plain.low, plain.high
@@ -178,7 +169,7 @@ def between_allocations(figures: Sequence[float], confidence: float = CONFIDENCE
 
 
 def half_width_between(scatter: float, n: int, confidence: float) -> float:
-    """The half width of the interval for the mean logarithm of n figures with this standard deviation.
+    """The half width of the interval for the mean logarithm of n figures. scatter: their standard deviation
 
     The narrower of two: z max(NOISE, scatter) / sqrt(n), which decides a clear margin by two allocations, and
     Student's t scatter / sqrt(n), which decides a small one where many agree. They share the chance of an error, so
@@ -191,9 +182,9 @@ def half_width_between(scatter: float, n: int, confidence: float) -> float:
 
 
 def quantile_interval(values: Sequence[float], share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The two-sided interval for a quantile, whatever the distribution: two of the samples, or infinite. How many of
-    n independent samples lie below the quantile is binomial (David and Nagaraja, Order Statistics, 2003, 7.1). The
-    90 % interval for p10 has a lower end from 29 samples on, that for the median from 5."""
+    """The two-sided interval for a quantile of any distribution; its ends are samples, or infinite. The number of n
+    independent samples below the quantile is binomial (David and Nagaraja, Order Statistics, 2003, 7.1). The 90 %
+    interval for p10 has a lower end from 29 samples on, that for the median from 5."""
     ordered, n, tail = sorted(values), len(values), (1 - confidence) / 2
     below = [place for place in range(n) if 1 - binomial_tail(n, share, place + 1) <= tail]
     above = [place for place in range(n) if binomial_tail(n, share, place + 1) <= tail]
@@ -201,22 +192,22 @@ def quantile_interval(values: Sequence[float], share: float, confidence: float =
 
 
 def samples_for(share: float, confidence: float = CONFIDENCE) -> int:
-    """How many samples it takes until the interval for this quantile has both ends."""
+    """The number of samples from which on the interval for this quantile has both ends."""
     return math.ceil(math.log((1 - confidence) / 2) / math.log(max(share, 1 - share)))
 
 
 def binomial_tail(n: int, share: float, least: int) -> float:
-    """The probability of at least so many of n, each with the probability `share`."""
+    """The probability of at least `least` successes in n trials, each with the probability `share`."""
     return math.fsum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(least, n + 1))
 
 
 def correlation_of(series: Iterable[Sequence[float]]) -> float:
     """The correlation of neighbouring repetitions that the points of one case have in common, from 0 up.
 
-    From the mean of the lag-1 coefficients of all series, weighted by their lengths. Of an autoregression with the
-    coefficient c it is expected to be c - (1 + 4 c) / n (Marriott and Pope, Biometrika 41, 1954): of six samples 0.5
-    looks like 0. It is 0 unless it is CLEARLY above what independent repetitions give. Series that are too short for
-    a verdict, or of equal samples, say nothing.
+    It comes from the mean of the lag-1 coefficients of all series, weighted by their lengths. For an autoregression
+    with the coefficient c that is expected to be c - (1 + 4 c) / n (Marriott and Pope, Biometrika 41, 1954): with six
+    samples, 0.5 looks like 0. The result is 0 unless it is CLEARLY above what independent repetitions give. Series
+    that are too short for a verdict, or of equal samples, do not count.
     """
     found = [(len(each), lag1) for each in series if len(each) >= MIN_SAMPLES and (lag1 := _lag1(each)) is not None]
     if len(found) < MIN_SERIES:
@@ -228,9 +219,9 @@ def correlation_of(series: Iterable[Sequence[float]]) -> float:
 
 
 def widening(correlation: float, n: int) -> float:
-    """How many times the standard error of the mean of n samples exceeds s / sqrt(n), if neighbours correlate so. Of
-    a first-order autoregression: the mean varies more (Bayley and Hammersley, JRSS Supplement 8, 1946), and s,
-    which is taken from the same few neighbours, less."""
+    """The factor by which the standard error of the mean of n samples exceeds s / sqrt(n) if neighbours correlate so.
+    In a first-order autoregression the mean varies more (Bayley and Hammersley, JRSS Supplement 8, 1946), and s,
+    which comes from the same few neighbours, less."""
     if correlation == 0 or n < 2:
         return 1.0
     more = 1 + 2 * math.fsum((1 - k / n) * correlation**k for k in range(1, n))
@@ -238,7 +229,7 @@ def widening(correlation: float, n: int) -> float:
 
 
 def slow_launches(values: Sequence[float], better: str = HIGHER) -> int:
-    """How many are so much worse than the median that they are no noise: below SLOW times it, or above 1 / SLOW."""
+    """The number of launches too slow to be noise: worse than the median by more than the factor 1 / SLOW."""
     middle = statistics.median(values)
     if better == HIGHER:
         return sum(value < SLOW * middle for value in values)
@@ -246,9 +237,9 @@ def slow_launches(values: Sequence[float], better: str = HIGHER) -> int:
 
 
 def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
-    """The evenness of one launch from what each task moved and how long it took. Jain, Chiu and Hawe, A Quantitative
-    Measure of Fairness and Discrimination, DEC-TR-301, 1984. Raises ValueError without tasks, for a time that is
-    not above zero, or where no task moved a byte."""
+    """The evenness of one launch from the bytes and the time of each task. Jain, Chiu and Hawe, A Quantitative
+    Measure of Fairness and Discrimination, DEC-TR-301, 1984. Raises ValueError without tasks, for a time that is not
+    above zero, or where no task moved a byte."""
     if not seconds or len(bytes_moved) != len(seconds):
         raise ValueError(f'fairness needs bytes and seconds of each task: {len(bytes_moved)} and {len(seconds)}')
     if min(seconds) <= 0 or min(bytes_moved) < 0 or max(bytes_moved) == 0:
@@ -264,7 +255,7 @@ def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value that this share of the ascending values stays below, linear between order statistics (type 7)."""
+    """The quantile `share` of ascending values, linear between order statistics (type 7)."""
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)

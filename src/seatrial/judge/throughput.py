@@ -1,6 +1,6 @@
-"""Throughput over time from the counters of the node, and where it stood still while a launch was being timed.
+"""Throughput over time from the counters of the node, and stalls during the timed part of a launch.
 
-It explains figures and decides none: the counters may hold the traffic of others.
+It explains figures and decides none: the counters may include the traffic of others.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ STALL, GAP = 'stall', 'gap'
 
 @dataclass(frozen=True)
 class ThroughputSpan:
-    """Between two readings. Times are Unix times, rates B/s."""
+    """The throughput between two readings. Times are Unix times, rates B/s."""
 
     start: float
     end: float
@@ -36,8 +36,8 @@ class ThroughputSpan:
 
 @dataclass(frozen=True)
 class Pause:
-    """Seconds of a launch in which nothing moved, or nothing was seen. kind: 'stall' or 'gap'; rate, usual: B/s in
-    it, and of the launch as a rule; 0 for a gap"""
+    """A time within a launch in which nothing moved ('stall'), or nothing was recorded ('gap'). rate, usual: B/s in
+    the pause, and usually in the launch; 0 for a gap"""
 
     kind: str
     start: float
@@ -53,23 +53,20 @@ class Pause:
 
 @dataclass(frozen=True)
 class Flow:
-    """What the counters say of the measured launches of one phase at one point, which is here by its label. median:
-    of their usual rates, B/s; None where none was seen, or nothing moved"""
+    """The measured launches of one phase at one point (its label), as the counters saw them."""
 
     phase: str
     point: str
     launches: int
     seen: int  # of how many launches the timed region is long enough for a stall to be seen in it
-    median: float | None
+    median: float | None  # of their usual rates, B/s; None if none was seen, or nothing moved
     pauses: Sequence[Pause]
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Throughput over time. pieces: in order, with holes where nothing is known; flows: in that of the launches."""
-
-    pieces: Sequence[ThroughputSpan]
-    flows: Sequence[Flow]
+    pieces: Sequence[ThroughputSpan]  # in order, with holes where nothing is known
+    flows: Sequence[Flow]  # in the order of the launches
 
     @property
     def pauses(self) -> list[Pause]:
@@ -77,7 +74,7 @@ class Traffic:
 
 
 def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
-    """The throughput that was counted, and the pauses of the measured launches of a case that moves bytes."""
+    """The counted throughput of a case, and the pauses in its measured launches."""
     found = pieces(telemetry)
     by_launch: dict[str, list[Sample]] = {}
     for sample in samples:
@@ -87,7 +84,7 @@ def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
 
 
 def pieces(telemetry: Telemetry) -> list[ThroughputSpan]:
-    """Between every two readings that follow each other; none over a gap, nor where a counter has begun anew."""
+    """The throughput between successive readings, without gaps and without intervals in which a counter was reset."""
     return [
         piece
         for before, after in pairwise(telemetry.looks)
@@ -117,9 +114,9 @@ def _piece(before: Look, after: Look) -> ThroughputSpan | None:
 
 
 def certain(sample: Sample) -> tuple[float, float] | None:
-    """Unix times between which the launch was certainly being timed, or None. When its clock ran is not known, but
-    how long, and that this lies within the launch: so what lies in the middle, away from both ends by the time
-    that was not timed, is inside. Of one that failed all counts: it should have been."""
+    """Unix times between which the launch was certainly being timed, or None. Only the length of the timed part is
+    known, and that it lies within the launch: its middle, away from both ends by the untimed seconds, is certain. A
+    failed launch counts in full: all of it should have been timed."""
     if sample.measurement is None:
         return sample.started, sample.started + sample.elapsed_s
     seconds = min(sample.measurement.seconds, sample.elapsed_s)
@@ -159,8 +156,8 @@ def _clipped(found: Sequence[ThroughputSpan], reads: bool, start: float, end: fl
 
 
 def usual_rate(parts: Sequence[Part]) -> float:
-    """The greater of the median and the mean over time, B/s: 0 where there is nothing. The median alone would be that
-    of the stall where this lasts for more than half of the launch."""
+    """The greater of the median and the mean over time, B/s; 0 without parts. The median alone would be that of the
+    stall, if this lasts for more than half of the launch."""
     total = sum(end - start for start, end, _ in parts)
     if not total:
         return 0.0
@@ -174,8 +171,8 @@ def usual_rate(parts: Sequence[Part]) -> float:
 
 
 def stalls(parts: Sequence[Part], fills_memory: bool) -> list[tuple[float, float]]:
-    """Where the rate is below STALL_SHARE of the usual one for STALL_S or longer, as Unix times. fills_memory:
-    whether nothing need move at first, as of a write that this node keeps: it stands still only later"""
+    """Unix times in which the rate is below STALL_SHARE of the usual one for STALL_S or longer. fills_memory: the
+    node may keep what is written, so nothing need move at first and a stall is counted only later"""
     low = usual_rate(parts) * STALL_SHARE
     slow = [part for part in parts if part[2] < low]
     if fills_memory:
@@ -191,7 +188,7 @@ def stalls(parts: Sequence[Part], fills_memory: bool) -> list[tuple[float, float
 
 
 def gaps(parts: Sequence[Part], start: float, end: float) -> list[tuple[float, float]]:
-    """Where nothing is known for STALL_S or longer between these times."""
+    """Holes of STALL_S or longer between these times, in which nothing is known."""
     edges = [(start, start), *((one, other) for one, other, _ in parts), (end, end)]
     holes = [(before[1], after[0]) for before, after in pairwise(edges)]
     return [hole for hole in holes if hole[1] - hole[0] >= STALL_S - EARLY_S]
@@ -204,7 +201,7 @@ def _rate(parts: Sequence[Part], start: float, end: float) -> float:
 
 
 def rpc_sizes(telemetry: Telemetry) -> list[RpcSize]:
-    """The requests of the case by their size: after it less before it. Empty where one is unknown, or was cleared."""
+    """The requests during the case by size, after less before. Empty if one reading is missing or was cleared."""
     known = {each.when: each.sizes for each in telemetry.rpc_sizes if not each.why_not}
     if set(known) != {BEFORE, AFTER}:
         return []
@@ -217,7 +214,7 @@ def rpc_sizes(telemetry: Telemetry) -> list[RpcSize]:
 
 
 def served(telemetry: Telemetry) -> list[Served]:
-    """What servers count of the job in this case: after it less before it; without what was cleared meanwhile."""
+    """The servers' counts for the job during this case, after less before, without counters cleared in between."""
     known = {each.when: each.own for each in telemetry.servers if not each.why_not}
     if set(known) != {BEFORE, AFTER}:
         return []

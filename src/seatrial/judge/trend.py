@@ -1,10 +1,10 @@
-"""Where a series of nights has changed its level: which night, by how much, and whether that is more than noise.
+"""Changes of the level in a series of nights: the night, the size, and the chance that it is noise.
 
-Of all places the one with the largest Student's t between what lies before and after it; then the same in both parts,
-until none is left (binary segmentation: Vostrikova, Soviet Mathematics Doklady 24, 1981). Its chance is that of the
-t, times the number of places in the whole series (Bonferroni), for the place was picked after the fact. That holds
-for nights that are independent: a level that drifts, as on a file system that fills up, is told as one or several
-steps. docs/statistics.md has how often it is right.
+The place is the one with the largest Student's t between the nights before and after it; then both parts are searched
+in the same way until none is left (binary segmentation: Vostrikova, Soviet Mathematics Doklady 24, 1981). The chance
+is that of the t, times the number of places in the whole series (Bonferroni), for the place was picked after the
+fact. This holds for nights that are independent: a level that drifts, as on a file system that fills up, is reported
+as one or several steps. docs/statistics.md says how often it is right.
 """
 
 import math
@@ -18,14 +18,12 @@ MIN_NIGHTS = 3  # on each side of a change: fewer are a bad night or two
 
 
 class LevelChange(NamedTuple):
-    """A change of level. first: number of the first value on the new one; chance: of one where there is none."""
-
-    first: int
-    chance: float
+    first: int  # number of the first value on the new level
+    chance: float  # probability of such a change in a series without one
 
 
 def changes(values: Sequence[float], level: float) -> list[LevelChange]:
-    """The changes of a series of logarithms, in its order, of which chance makes one with `level` at most."""
+    """The changes in a series of logarithms, in its order, that chance produces with probability `level` at most."""
     found: list[LevelChange] = []
     places, parts = len(values) - 2 * MIN_NIGHTS + 1, [(0, len(values))]
     while parts:
@@ -39,7 +37,7 @@ def changes(values: Sequence[float], level: float) -> list[LevelChange]:
 
 
 def _largest(values: Sequence[float], among: int) -> LevelChange | None:
-    """The most likely change of these, however likely, of so many places in all; None of too few."""
+    """The most likely change, however likely; None for too few values. among: places in the whole series"""
     n = len(values)
     places = range(MIN_NIGHTS, n - MIN_NIGHTS + 1)
     if not places:

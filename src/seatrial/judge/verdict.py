@@ -1,4 +1,4 @@
-"""Verdicts, and what a case has one for: its metrics, and what they were compared with."""
+"""Verdicts, and what has one: a case, its metrics, and the comparison of these with references and expectations."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from seatrial.rules.issued import Comparison
 
 
 class Verdict(str, Enum):
-    """What may be signed.
+    """The verdict of a metric, a case or a session.
 
     PASS: every criterion is met, and there was one. FAIL: one is missed, or the storage failed. MEASURED: valid,
-    however wide its interval, and compared with nothing. INVALID: the measurement is not valid. INCONCLUSIVE: it is,
-    and a criterion cannot be decided by it. INCOMPLETE: not all that was planned ran.
+    however wide its interval, and compared with nothing. INVALID: the measurement is not valid. INCONCLUSIVE: it is
+    valid, but a criterion cannot be decided by it. INCOMPLETE: not all that was planned ran.
     """
 
     PASS = 'PASS'
@@ -33,7 +33,7 @@ class Verdict(str, Enum):
 
     @property
     def unopposed(self) -> bool:
-        """Whether nothing speaks against it: PASS and MEASURED, whose exit code is 0."""
+        """True if the exit code is 0: PASS and MEASURED."""
         return EXIT_CODES[self] == 0
 
 
@@ -59,13 +59,13 @@ OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Ver
 
 @dataclass(frozen=True)
 class Criteria:
-    """What the figures of a case are compared with. of_contract: whether it is one allocation for a contract, which
-    is judged over all of them, and not here"""
+    """The criteria with which the figures of a case are compared."""
 
     expectations: tuple[Expectation, ...] = ()
     enforced: frozenset[str] = frozenset()  # ids of expectations that the site has made criteria
     references: tuple[Reference, ...] = ()
     level: float = LEVEL  # the chance that a missed reference may have at most, as in judge_reference
+    # the case is part of a contract, whose criteria are judged over all allocations, not here
     of_contract: bool = False
 
     @property
@@ -79,83 +79,66 @@ OF_CONTRACT = Criteria(of_contract=True)
 
 @dataclass(frozen=True)
 class MetricResult:
-    """One metric at one point.
+    """One metric at one point."""
 
-    metric, name, point: 'read@64KiB', 'read', '64KiB'
-    values:  of the valid repetitions, in the base unit, in their order; summary is None where there are none
-    fairness: of each repetition, how evenly its 'tasks' were served, and its 'nodes' and 'groups' where several are
-    cache:   what every repetition was, 'mixed' or LISTED_BEFORE; empty for what writes
-    percentiles_s: of a single operation by 'p50', 'p99.9': seconds, the median over the repetitions; empty where
-             operations were not timed singly
-    slow:    how many of its launches were slow (slow_launches); of tail latencies it is not asked
-    shortest_s: the shortest timed region of its launches that are valid, in seconds; 0 where there is none
-    more_than: what it surely is above, where no launch saw the end of it (A2): enough to miss a bound
-    """
-
-    metric: str
-    name: str
-    point: str
+    metric: str  # 'read@64KiB'
+    name: str  # 'read'
+    point: str  # '64KiB'
     verdict: Verdict
     why: str
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # of the valid repetitions in their order, in the base unit
     unit: str
     better: str
-    summary: SampleSummary | None
+    summary: SampleSummary | None  # None without values
+    # of each repetition: between 'tasks', and between 'nodes' and 'groups' where there are several
     fairness: Mapping[str, Sequence[Fairness]]
-    cache: str
+    cache: str  # state common to all repetitions, 'mixed' or LISTED_BEFORE; empty for writes
     not_storage: str = ''  # why the figure says nothing about storage, or empty
+    # of single operations, by 'p50', 'p99.9': seconds, the median over the repetitions; empty if not timed
     percentiles_s: Mapping[str, float] = field(default_factory=dict)
     clock_error: float = 0.0  # the largest share of a timed region that its clocks may be wrong by
-    slow: int = 0
-    shortest_s: float = 0.0
+    slow: int = 0  # number of slow launches (slow_launches); not counted for tail latencies
+    shortest_s: float = 0.0  # shortest timed region of its valid launches, in seconds; 0 where there is none
+    # lower bound of the figure, where no launch saw its end (A2): enough to miss a criterion
     more_than: float | None = None
     groups: tuple[GroupRate, ...] = ()  # of the site's groups of nodes that worked at once
 
     def median_fairness(self, figure: str) -> float:
-        """Between the tasks, over the repetitions; `figure` is a field of Fairness."""
+        """The median over the repetitions of the fairness between tasks; `figure` is a field of Fairness."""
         return float(statistics.median(getattr(each, figure) for each in self.fairness['tasks']))
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case. reasons: what speaks against it; labels: the caveats of its figures.
-
-    per_task: what each task did: bytes, or files of a flat tree; None where the job never came so far
-    curves:   what expectations were judged on; unjudged: why the case is not judged, or empty
-    chain:    the link of the last line of its record; empty where it has none
-    verified: how much content was proved (F2), as a sentence; empty where nothing was
-    binding:  how its tasks were bound to cores, and where: a sentence for each way; empty where it was not recorded
-    """
-
     case: Case
     profile: str
     verdict: Verdict
-    reasons: tuple[str, ...]
-    labels: tuple[str, ...]
+    reasons: tuple[str, ...]  # what speaks against it
+    labels: tuple[str, ...]  # caveats of its figures
     engine: str
     version: str
     skipped: tuple[str, ...]
     host: str
-    per_task: int | None
+    per_task: int | None  # what each task did: bytes, or files of a flat tree; None if the job never came so far
     duration_s: float | None
     metrics: tuple[MetricResult, ...]
-    curves: Curves
+    curves: Curves  # on which expectations were judged
     expectations: tuple[ExpectationResult, ...] = ()
     references: tuple[ReferenceResult, ...] = ()
-    unjudged: str = ''
+    unjudged: str = ''  # why the case is not judged, or empty
     facts: tuple[Fact, ...] = ()  # what was found of POSIX, one that did not hold in some repetition as it was then
     darshan: tuple[Comparison, ...] = ()  # what was meant beside what was issued, of each launch under Darshan (P15)
     isolation: Isolation | None = None  # which of its places are slow, of a sweep over nodes or targets
     correlation: float = 0.0  # of neighbouring repetitions, by which the intervals of the means are widened
-    chain: str = ''
-    verified: str = ''
+    chain: str = ''  # link of the last line of its record; empty where it has none
+    verified: str = ''  # how much content was proved (F2), as a sentence, or empty
+    # how its tasks were bound to cores, and where: a sentence for each way; empty if not recorded
     binding: tuple[str, ...] = ()
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of the whole: a proved FAIL outranks the rest, then INVALID, INCOMPLETE, INCONCLUSIVE, PASS. What
-    was compared with nothing leaves a PASS beside it as it is, and alone it is MEASURED. Of nothing it is
-    INCOMPLETE: a session in which nothing ran proves nothing."""
+    """The verdict of the whole: FAIL outranks INVALID, then INCOMPLETE, INCONCLUSIVE, PASS and MEASURED. MEASURED
+    never downgrades PASS. Of no verdicts at all it is INCOMPLETE: a session in which nothing ran proves nothing."""
     present = set(verdicts)
     return next((verdict for verdict in WORST_FIRST if verdict in present), Verdict.INCOMPLETE)
 

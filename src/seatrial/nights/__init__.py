@@ -1,1 +1,1 @@
-"""Scheduled trials: the job of a night, how the nights stand, their notifications and their page."""
+"""Scheduled trials: the job of a night, the state of the nights, their notifications and their page."""

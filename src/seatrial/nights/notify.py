@@ -1,6 +1,7 @@
-"""Notifications of a scheduled trial: the site's own command when there is news, and figures for monitoring always.
+"""Notifications of a scheduled trial: runs the site's command when there is news; exports figures for monitoring
+always.
 
-Nothing here changes a verdict: whatever goes wrong is said.
+Nothing here changes a verdict: failures are only reported.
 """
 
 import json
@@ -30,8 +31,8 @@ SHOWN_LINES = 3
 
 
 def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> Past | None:
-    """Export how it stands; if there is news, send it. What could not be sent is news again the next time. faults:
-    sentences on what went wrong around the last run. Returns the nights that were read for it."""
+    """Exports the state and sends news, if any; news that could not be sent is news again the next time. Returns the
+    nights that were read. faults: sentences on problems around the last run"""
     export(screen, site, watch)
     notified = notified_of(site, watch.profile)
     try:
@@ -60,12 +61,12 @@ def export(screen: Console, site: Site, watch: TrialWatch) -> None:
 
 
 def news_lock(site: Site, profile: str) -> Path:
-    """Who sends notifications is alone with it, from reading how it stands until what was sent is written down."""
+    """The lock of whoever sends notifications, from reading the state until what was sent is written down."""
     return file_of(series_of(site, profile), '.notify.lock')
 
 
 def notified_of(site: Site, profile: str) -> Notified:
-    """What people were told so far; empty where no file says so."""
+    """The notifications sent so far; empty without a file."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
         changes = [
@@ -106,7 +107,7 @@ def _kept(site: Site, profile: str) -> dict[str, Any]:
 
 
 def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> str | None:
-    """Run the site's command; why no notification went out, or None. Text and output go through files: a grandchild
+    """Runs the site's command; why no notification went out, or None. Text and output go through files: a grandchild
     that keeps a pipe open would keep this process waiting."""
     if not command:
         return 'trial.yaml names no command in notify'
@@ -144,7 +145,7 @@ def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> s
 def _remember(
     screen: Console, site: Site, watch: TrialWatch, notified: Notified, died: bool, fault: str | None
 ) -> None:
-    """Keep what people know now. A run that died is one notification, and not another as missed."""
+    """Saves what people know now. A run that died is notified as that, and not again as missed."""
     known, missed, changes = notified
     if fault is None:
         known = watch.last.session if watch.last else known

@@ -1,4 +1,4 @@
-"""All nights of a profile, as the history of a site has them, and their page."""
+"""All nights of a profile from the history of a site, and their page."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,12 +23,11 @@ LATER = 'SEATRIAL_PAGE_OF_NIGHTS_LATER'
 
 
 class Past(NamedTuple):
-    """All nights of a profile, without sessions of named checks. trend: None where there is none; skipped: what could
-    not be read"""
+    """All nights of a profile, without sessions of named checks."""
 
     trend: Trend | None
     annotations: Sequence[Annotation]
-    skipped: Sequence[Skipped]
+    skipped: Sequence[Skipped]  # files that could not be read
     nights: Nights
 
 
@@ -53,7 +52,7 @@ def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
 
 
 def write_year(site: Site, profile: str, watch: TrialWatch | None = None, past: Past | None = None) -> Path:
-    """Write the page of a profile; returns the file. Raises OSError. watch, past: where they are known already"""
+    """Writes the page of a profile; returns the file. Raises OSError. watch, past: if they are known already"""
     past = past or past_of(site, profile)
     ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
     folder = Path(site.state) / 'sessions'

@@ -1,4 +1,4 @@
-"""What a scheduled job does: it sees to its successors, runs a session, and notifies, whatever became of it."""
+"""The scheduled job: submits its successors, runs a session, and notifies, whatever the outcome."""
 
 import os
 import shlex
@@ -38,8 +38,8 @@ def night(
     deadline_s: float | None,
     successors: Successors,
 ) -> int:
-    """Run a session as a process of its own, and notify. Returns its exit code, or that of INCOMPLETE. due: the
-    argument of a job of the script; deadline_s: seconds after which the session is asked to end"""
+    """Runs a session as a process of its own, and notifies. Returns its exit code, or that of INCOMPLETE. due:
+    argument of the batch script; deadline_s: seconds after which the session is asked to end"""
     with _end_requests() as requested:
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}', soft_wrap=True)
         for said in (*successors.done, *successors.faults):
@@ -67,7 +67,7 @@ def night(
 
 
 def _environment(submits: bool) -> dict[str, str]:
-    """Without those of the job's own variables that would become options of the jobs and steps that it starts."""
+    """The environment without variables of this job that would act as options of the jobs and steps it starts."""
     own = {
         name: value
         for name, value in os.environ.items()
@@ -97,7 +97,7 @@ def _end_requests() -> Iterator[list[float]]:
 def _ran(
     command: Sequence[str], environment: dict[str, str], deadline_s: float | None, requested: list[float]
 ) -> int:
-    """The exit status of the session's process. A request to end is passed on; killing comes last."""
+    """The exit status of the session's process. Requests to end are passed on; killing comes last."""
     passed_on = 0
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
     end = time.monotonic() + deadline_s if deadline_s is not None else float('inf')

@@ -1,4 +1,4 @@
-"""What is known of a site's scheduled trials: from the history, the sessions' folders, the schedule and Slurm."""
+"""The state of a site's scheduled trials, from the history, the sessions' folders, the schedule and Slurm."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -35,7 +35,7 @@ SESSIONS_READ = 60
 
 
 def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
-    """How the scheduled trials of a profile stand now, of one system where the site has several."""
+    """The state of a profile's scheduled trials now, for one system if the site has several."""
     now = datetime.now().astimezone()
     past, skipped = _past(site, profile, system)
     series = series_of(site, profile)
@@ -73,8 +73,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
 
 
 def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[datetime]:
-    """All runs of a profile that were missed, as far as its schedule is known. ended: when its sessions began, by
-    their names, oldest first"""
+    """All missed runs of a profile, as far as its schedule is known. ended: begin of ended sessions, oldest first"""
     now = datetime.now().astimezone()
     calendar, since = _calendar(site, profile, scheduled(series_of(site, profile)), ended, now)
     if calendar is None:
@@ -98,7 +97,7 @@ def _calendar(
 
 
 def _past(site: Site, profile: str, system: str | None) -> tuple[list[Night], list[store.Skipped]]:
-    """The last nights of the trial, of thousands of sessions the newest; and what could not be read."""
+    """The last nights of the trial, the newest of thousands of sessions; and the files that cannot be read."""
     folder, newest = store.folder_of(site.state), SESSIONS_READ
     while True:
         skipped: list[store.Skipped] = []
@@ -110,7 +109,7 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[list[Night], li
 
 
 def _enforced(site: Site, session: str) -> dict[VerdictKey, Judged]:
-    """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
+    """The session's enforced expectations, which the history lacks; without its folder the case's verdict must do."""
     with suppress(KeyError, TypeError):
         return enforced_in(_results(site, session))
     return {}
@@ -127,7 +126,7 @@ def _results(site: Site, session: str) -> Mapping[str, Any]:
 def _unfinished(
     site: Site, profile: str, ended: Collection[str], system: str | None
 ) -> tuple[list[Unfinished], list[tuple[str, str]]]:
-    """And those that cannot be read, with why. ended: the sessions that ended, oldest first."""
+    """Unfinished sessions, and unreadable ones with the reason. ended: the sessions that ended, oldest first"""
     found, unread = [], []
     first = next(iter(ended), '')
     for folder in session_folders(site.state):

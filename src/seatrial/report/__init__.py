@@ -1,1 +1,1 @@
-"""What people read of a session: pure functions over plans, records and verdicts. Nothing here measures or judges."""
+"""Reports of a session: pure functions over plans, records and verdicts. Nothing here measures or judges."""

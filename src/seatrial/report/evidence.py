@@ -1,4 +1,4 @@
-"""What a report is made from."""
+"""The input of a report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,54 +15,44 @@ from seatrial.model.units import BINARY
 
 @dataclass(frozen=True)
 class LaunchEvidence:
-    """One launch. inputs: the text of each of sample.inputs that is still there, by its name in the raw output."""
-
     sample: Sample
-    inputs: Mapping[str, str]
+    inputs: Mapping[str, str]  # texts of the remaining files of sample.inputs, by name in the raw output
 
 
 @dataclass(frozen=True)
 class CaseEvidence:
-    """One planned case. samples: the measured launches that count, by metric. steps: one repetition of each point
-    that was measured, by the point's label, in the order of its launches; telemetry: what was counted meanwhile;
-    None where the job kept none"""
-
     plan: TrialPlan
     records: Records
     result: CaseResult
-    samples: Mapping[str, Sequence[Sample]]
-    steps: Mapping[str, Sequence[LaunchEvidence]]
+    samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric
+    steps: Mapping[str, Sequence[LaunchEvidence]]  # launches of one repetition in their order, by label of the point
     raw: str  # the folder of the engine's raw output, as the commands name it
-    telemetry: Telemetry | None = None
+    telemetry: Telemetry | None = None  # None if the job kept none
 
     @property
     def points(self) -> list[Point]:
-        """Those of the plan, each as it was launched where it was."""
+        """The points of the plan, as they were launched if they were."""
         launched = {sample.point.label: sample.point for own in self.samples.values() for sample in own}
         return [launched.get(point.label, point) for point in self.plan.points]
 
 
 @dataclass(frozen=True)
 class SessionEvidence:
-    """One session. label: what its profile says its figures are good for; seatrial: the version that judges.
-
-    notices: what the reader must know before the verdict, such as that it was another one on the day
-    not_applicable: cases that were asked for and cannot be there, by the reason
-    before: what the headline's figures were in the last session that had them, by case and metric, in the base unit
-    """
-
     result: SessionResult
     site: str
-    label: str
+    label: str  # what its figures are good for, by its profile
     began: datetime
-    seatrial: str
+    seatrial: str  # version that judges
     cases: Sequence[CaseEvidence]
+    # must be read before the verdict: for example that the verdict of the day was another one
     notices: Sequence[str] = ()
+    # impossible cases that were asked for, by the reason
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     units: str = BINARY  # 'binary' or 'decimal', as the site has chosen (model/units.py)
+    # the headline's figures in the last session that had them, by case and metric, in the base unit
     before: Mapping[tuple[Case, str], float] = field(default_factory=dict)
 
     @property
     def tasks(self) -> dict[tuple[Case, str], int]:
-        """Of each point, by its case and label."""
+        """Number of tasks by case and label of the point."""
         return {(each.plan.case, point.label): point.tasks for each in self.cases for point in each.plan.points}

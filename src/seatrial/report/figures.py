@@ -1,4 +1,4 @@
-"""Figures as people read them: three significant digits, and one unit for all that are compared."""
+"""Figures for people: three significant digits, and one unit for all that are compared."""
 
 import math
 from collections.abc import Iterable
@@ -18,29 +18,26 @@ _LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'))
 
 @dataclass(frozen=True)
 class Unit:
-    """What figures are shown in; they are given in its base unit. name: 'GiB/s'; empty for a number."""
+    """The unit in which figures are shown; they are given in its base unit. name: 'GiB/s'; empty for a number"""
 
     name: str = ''
 
     @property
     def size(self) -> float:
-        """How many of the base unit it is."""
         return in_base(1.0, self.name).value
 
     def of(self, value: float) -> float:
         return in_unit(value, self.name)
 
     def figure(self, value: float) -> str:
-        """'1.23'."""
         return figure(self.of(value))
 
     def span(self, low: float, high: float) -> str:
-        """'1.20 \u2013 1.26', or one figure where both read the same."""
+        """'1.20 \u2013 1.26', or one figure if both read the same."""
         ends = dict.fromkeys((self.figure(low), self.figure(high)))
         return ' \u2013 '.join(ends)
 
     def words(self, value: float) -> str:
-        """'1.23 GiB/s'."""
         return f'{self.figure(value)} {self.name}'.rstrip()
 
 
@@ -48,8 +45,8 @@ NUMBER = Unit()
 
 
 def common_unit(values: Iterable[float], base: str, system: str) -> Unit:
-    """The unit for figures of one dimension that are compared. It is the best one for the smallest of them in which
-    the largest is still short."""
+    """The unit for figures of one dimension that are compared: the best one for the smallest of them in which the
+    largest is still short."""
     ordered = sorted(abs(value) for value in values if value and math.isfinite(value)) or [0.0]
     names = list(dict.fromkeys(unit_for(value, base, system) for value in ordered))
     return Unit(next((name for name in names if in_unit(ordered[-1], name) < GROUPED), names[-1]))
@@ -62,12 +59,12 @@ def units_of(metrics: Iterable[MetricResult], system: str) -> dict[str, Unit]:
 
 
 def is_valid(metric: MetricResult) -> bool:
-    """Whether it has a mean that may be used."""
+    """True if it has a mean that may be used."""
     return metric.summary is not None and metric.verdict is not Verdict.INVALID
 
 
 def cache_words(metrics: Iterable[MetricResult]) -> str:
-    """Where these figures came from, where that is not the servers: 'cached', 'partly cached', 'cache unknown'."""
+    """The origin of figures, if not the servers: 'cached', 'partly cached', 'cache unknown'; else empty."""
     seen = {metric.cache for metric in metrics}
     if seen.isdisjoint(('cached', 'mixed', 'unknown')):
         return ''
@@ -77,7 +74,7 @@ def cache_words(metrics: Iterable[MetricResult]) -> str:
 
 
 def figure(value: float) -> str:
-    """A figure with three significant digits or all before the point: 0.523, 5.23, 52.3, 523, 5234, 52 340."""
+    """A figure with three significant digits, or all before the point: 0.523, 5.23, 52.3, 523, 5234, 52 340."""
     if not math.isfinite(value):
         return '\u2013'
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
@@ -97,7 +94,7 @@ def percent(share: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """How long something took: 0.81 s, 45 s, 12 min, 3.5 h."""
+    """A duration: 0.81 s, 45 s, 12 min, 3.5 h."""
     if value < 10:
         return f'{value:.2f} s'
     if value < 120:
@@ -106,7 +103,7 @@ def seconds(value: float) -> str:
 
 
 def brief(value: float, base: str = 's', system: str = BINARY) -> str:
-    """One figure by itself, in the unit that is best for it: 1.23 s, 33.4 \u00b5s, 5.2 GiB/s."""
+    """One figure by itself, in its best unit: 1.23 s, 33.4 \u00b5s, 5.2 GiB/s."""
     return common_unit((value,), base, system).words(value)
 
 

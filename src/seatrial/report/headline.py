@@ -1,4 +1,4 @@
-"""The headline of a session: the best write, read, random read, create and stat, each with where it was measured."""
+"""The headline of a session: the best write, read, random read, create and stat, and where each was measured."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,17 +13,11 @@ from seatrial.workload.words import counted
 
 
 class HeadlineFigure(NamedTuple):
-    """name: as results.json has it; words: as people read it.
-
-    metric, unit: of all metrics of this name in this base unit the best one is meant
-    beside: the metric of the same point that is shown with it, with the words for it; empty: none
-    """
-
-    name: str
-    words: str
-    metric: str
+    name: str  # in results.json
+    words: str  # for people
+    metric: str  # the best of all metrics of this name and base unit is shown
     unit: str
-    beside: tuple[str, str] = ('', '')
+    beside: tuple[str, str] = ('', '')  # metric of the same point shown with it, and the words for it; empty: none
 
 
 HEADLINE = (
@@ -43,22 +37,21 @@ Figures = Mapping[tuple[Case, str], float]
 
 @dataclass(frozen=True)
 class Headline:
-    """A figure with the one beside it, and its reference in the base unit; why: there is none, as a clause."""
+    """A figure with the one beside it."""
 
     figure: HeadlineFigure
     case: Case | None = None
     metric: MetricResult | None = None
     beside: MetricResult | None = None
-    reference: float | None = None
-    why: str = ''
+    reference: float | None = None  # in the base unit
+    why: str = ''  # why there is no figure, as a clause
 
     @property
     def value(self) -> float | None:
-        """Of its mean, in the base unit."""
         return self.metric.summary.mean if self.metric and self.metric.summary else None
 
     def words(self, system: str) -> str:
-        """'1.23 GiB/s', 'p99 1.20 ms' behind it where there is one; a dash without a figure."""
+        """'1.23 GiB/s', followed by 'p99 1.20 ms' if there is one; a dash without a figure."""
         if self.value is None:
             return '-'
         said = brief(self.value, self.figure.unit, system)
@@ -76,7 +69,7 @@ class Headline:
         return ', '.join(filter(None, [counted(self.case.nodes, 'node'), *of_tasks, place, answered]))
 
     def changes(self, before: Figures) -> str:
-        """'+3.1 % on the last session, -2.0 % on the reference'; empty where there is neither."""
+        """'+3.1 % on the last session, -2.0 % on the reference'; empty if there is neither."""
         if self.case is None or self.metric is None or self.value is None:
             return ''
         last = before.get((self.case, self.metric.metric))
@@ -85,7 +78,7 @@ class Headline:
 
 
 def headline_of(result: SessionResult) -> tuple[Headline, ...]:
-    """Of every figure of HEADLINE the best valid one, or why there is none; nothing where none was measured."""
+    """The best valid figure for each of HEADLINE, or why there is none; empty if none was measured."""
     lines = tuple(_best(figure, result) for figure in HEADLINE)
     return lines if any(each.metric for each in lines) else ()
 
@@ -113,7 +106,7 @@ def _worth(metric: MetricResult) -> tuple[int, float]:
 
 
 def plain(lines: tuple[Headline, ...]) -> dict[str, Any]:
-    """For JSON: by the name of the figure its case, metric, value in the base unit, and what stands beside it."""
+    """The headline for JSON: case, metric, value in the base unit, and the metric beside it, by name."""
     return {each.figure.name: _plain(each) for each in lines}
 
 

@@ -1,8 +1,8 @@
-"""JUnit XML for continuous integration: one test case a planned case.
+"""JUnit XML for continuous integration: one test case for each planned case.
 
 FAIL is a failure. INVALID and INCOMPLETE are errors, so that an aborted or missing case never passes. INCONCLUSIVE is
-a failure of that type and not 'skipped', which every reader shows as green: what could not decide is no success. The
-test cases are all green if and only if the session is a PASS.
+a failure of that type and not 'skipped', which every reader shows as green: an undecided case is no success. The test
+cases are all green if and only if the session is a PASS.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ def junit(evidence: SessionEvidence) -> str:
 
 
 def junit_of_criteria(page: Protocol) -> str:
-    """The XML of an acceptance: one test case a criterion. A waiver turns none green."""
+    """The XML of an acceptance: one test case for each criterion. A waived failure is still a failure."""
     cases = []
     for row in page.rows:
         element = _testcase(f'{row.criterion.id}: {row.criterion.text}', row.criterion.milestone or 'contract', None)

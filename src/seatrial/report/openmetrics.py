@@ -1,5 +1,5 @@
-"""How a scheduled trial stands, for a monitoring system: silence must not mean dead. What was measured last, and how
-an acceptance stands.
+"""The state of a scheduled trial for a monitoring system (silence must not mean dead), its last figures, and the
+state of an acceptance.
 
 The text is OpenMetrics (openmetrics.io) and Prometheus' older format at once, without time stamps, so that
 node_exporter's textfile collector reads it. Names follow Prometheus' practices (prometheus.io/docs/practices/naming):
@@ -36,7 +36,7 @@ _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 
 
 def openmetrics(watch: TrialWatch) -> str:
-    """One family a fact; a fact that is not known, such as the time of a run that never was, is left out."""
+    """One family for each fact; unknown facts, such as the time of a run that never was, are left out."""
     return '\n'.join([*_lines(watch), '# EOF', ''])
 
 
@@ -96,8 +96,8 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
 
 
 def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
-    """The metrics of the last session: mean and interval of what is valid, the verdicts of all, when each case began.
-    Groups of a node sweep are left out: they are other nodes in every session."""
+    """The metrics of the last session: mean and interval if valid, all verdicts, and when each case began. Groups of
+    a node sweep are left out: they are other nodes in every session."""
     figures: dict[str, list[tuple[Mapping[str, str], float]]] = {}
     verdicts, times = [], {}
     for key, own in rows.group_by(*CASE, 'metric', maintain_order=True):
@@ -129,7 +129,7 @@ def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
 def _samples(
     name: str, says: str, samples: Sequence[tuple[Mapping[str, str], float | str]], unit: str = ''
 ) -> Iterator[str]:
-    """A family with each of its samples behind its labels; none without samples."""
+    """A family with its samples, each after its labels; empty without samples."""
     if not samples:
         return
     yield f'# HELP {PREFIX}_{name} {says}'

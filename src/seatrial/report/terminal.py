@@ -1,4 +1,4 @@
-"""How things look on a terminal, and in a log file where there is none."""
+"""Output on a terminal, or in a log file."""
 
 import contextlib
 import os
@@ -28,12 +28,12 @@ PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer tha
 
 
 def marked(verdict: Verdict) -> Text:
-    """A verdict behind its mark, in its colour."""
+    """The verdict after its sign, in its colour."""
     return Text(f'{SIGNS[verdict.value]} {verdict.value}', STYLES[verdict])
 
 
 def console() -> Console:
-    """The terminal, or plain lines of a fixed width where the output is not one. What cannot be written is lost."""
+    """The terminal, or plain lines of a fixed width if the output is none. Output that cannot be written is lost."""
     stream = sys.stdout
     if stream is None:  # the caller has closed it
         return Console(quiet=True)
@@ -52,7 +52,7 @@ def table_of(*headings: str) -> Table:
 
 
 def say_loudly(screen: Console, line: str) -> None:
-    """A line in red: somebody has to do something."""
+    """A line in red: somebody has to act."""
     screen.print(Text(clean(line), 'bold red'), soft_wrap=True)
 
 
@@ -73,7 +73,7 @@ def waiting(screen: Console, what: str) -> Iterator[None]:
 
 
 def drop_unwritten() -> None:
-    """Before the end: Python itself would end with 120 where its last lines cannot be written."""
+    """Drops unwritten output at the end: Python itself would exit with 120 if it cannot be written."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
@@ -83,7 +83,7 @@ def drop_unwritten() -> None:
 
 
 class _Console(Console):
-    """Shows what could steer a terminal in names that others chose, of cases, hosts and files, as an escape."""
+    """Escapes characters that could steer a terminal, in foreign names of cases, hosts and files."""
 
     def render_str(self, text: str, **how: Any) -> Text:
         return super().render_str(_cleaned(text), **how)  # before a table measures its cells
@@ -98,7 +98,7 @@ def _cleaned(text: str) -> str:
 
 
 class _Unfailing:
-    """A stream whose reader may be gone, its terminal closed or its disk full: output decides nothing."""
+    """A stream whose reader may be gone, its terminal closed or its disk full: errors are ignored."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream

@@ -50,16 +50,16 @@ _BIDIRECTIONAL = {'LRE', 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI'}
 
 
 def clean(text: str) -> str:
-    """The text with everything visible that could change how the rest is read, or that XML cannot hold.
+    """The text with escapes for characters that could change how the rest is read, or that XML cannot hold.
 
-    Control characters, lone surrogates, noncharacters and the overrides of the writing direction become \\xNN
-    and \\uNNNN.
+    Control characters, lone surrogates, noncharacters and the overrides of the writing direction become \\xNN and
+    \\uNNNN.
     """
     return text if text.isascii() and text.isprintable() else ''.join(map(_visible, text))
 
 
 def cut(said: Sequence[str], maximum: int, where: str = '') -> list[str]:
-    """All, or the first of them and how many more there are: 'and 4 more, in the table'. One more is no more."""
+    """All items, or the first ones and 'and 4 more, in the table'. A single further item is listed, not counted."""
     more = len(said) - maximum
     return list(said) if more < 2 else [*said[:maximum], f'and {more} more{where}']
 
@@ -83,7 +83,7 @@ def by_environment(cases: Sequence[str]) -> list[str]:
 
 
 def point_value(axis: Axis, point: Point) -> str:
-    """Where a point lies on the axis of its sweep: '64 KiB', '10 000'; the label of one that lies on none."""
+    """The position of a point on the axis of its sweep: '64 KiB', '10 000'; its label if the axis has no numbers."""
     if axis.named:
         return point.label
     return exact_size(int(point.at)) if axis.unit == 'B' else grouped(int(point.at))
@@ -98,32 +98,32 @@ def point_words(axis: Axis, point: Point) -> str:
 
 
 def metric_words(kind: str, metric: MetricResult, units: Mapping[str, Unit]) -> str:
-    """Its name, with its unit where the metrics beside it have several."""
+    """The name of a metric, with its unit if the table has several."""
     said = kind_of(kind).metric_words(metric.name)
     return f'{said}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else said
 
 
 def sentence(case: CaseEvidence) -> str:
-    """What a case does: 'Every task writes and reads a file of its own, over transfer sizes.'"""
+    """A sentence on a case: 'Every task writes and reads a file of its own, over transfer sizes.'"""
     axis, points = case.plan.axis, case.points
     over = axis.each or (f'over {axis.plural}' if axis.label and len(points) > 1 else '')
     return f'{kind_of(case.plan.kind).sentence(points)}{f", {over}" if over else ""}.'
 
 
 def share(case: CaseEvidence) -> str:
-    """What each task did: '64 MiB', '1000 files'."""
+    """The work of each task: '64 MiB', '1000 files'."""
     sized = case.records.sized
     return share_words(kind_of(case.plan.kind), sized.per_task) if sized else 'not decided'
 
 
 def totals(case: CaseEvidence) -> list[tuple[str, str]]:
-    """What is on disk at each point, with the point's label; once and without it where it is the same at all."""
+    """(label, data on disk) of each point; only once, without label, if all are the same."""
     found = [(point.label, kind_of(point.kind).totals(point)) for point in case.points]
     return found if len({said for _, said in found}) > 1 else [('', found[0][1])]
 
 
 def where(cases: Sequence[CaseEvidence]) -> tuple[str, dict[Case, str]]:
-    """What all cases have in common of their environments, and in what each differs: 'scratch (ext4)'."""
+    """The common environment of all cases, and the difference of each: 'scratch (ext4)'."""
     columns = list(zip(*map(_environment, cases), strict=True))
     common = [column[0] for column in columns if len(set(column)) == 1]
     differs = [column for column in columns if len(set(column)) > 1]
@@ -131,24 +131,24 @@ def where(cases: Sequence[CaseEvidence]) -> tuple[str, dict[Case, str]]:
 
 
 def file_system_type(case: CaseEvidence) -> str:
-    """The type that the site declares; where that is 'posix', the type that was seen to be mounted: 'ext4'."""
+    """The type that the site declares; for 'posix' the mounted type that was seen: 'ext4'."""
     start = case.records.start
     mounted = re.search(r' type (\S+) \(', start.mount) if start else None
     return mounted.group(1) if mounted and case.plan.target.type == 'posix' else case.plan.target.type
 
 
 def only_counts(plan: TrialPlan) -> bool:
-    """Whether its metrics have no unit: guarantees of POSIX are counted, and no figure is drawn or compared."""
+    """True if its metrics have no unit: guarantees of POSIX are counted, and no figure is drawn or compared."""
     return not any(each.unit for each in metrics_at(plan.points[0]))
 
 
 def held(facts: Sequence[Fact]) -> str:
-    """How many guarantees of POSIX hold: '32 of 33'."""
+    """The number of guarantees of POSIX that hold: '32 of 33'."""
     return f'{sum(fact.holds is True for fact in facts)} of {len(facts)}'
 
 
 def not_held(facts: Sequence[Fact], maximum: int = 8) -> str:
-    """Which do not, as what follows: '; flock does not; direct_io was not tried'."""
+    """The guarantees that do not hold, as an appendix: '; flock does not; direct_io was not tried'."""
     groups = ((False, 'does not', 'do not'), (None, 'was not tried', 'were not tried'))
     said = ''
     for holds, one, many in groups:
@@ -158,7 +158,7 @@ def not_held(facts: Sequence[Fact], maximum: int = 8) -> str:
 
 
 def verdict_sentence(session: SessionResult) -> str:
-    """What the verdict of a session means, for somebody who reads nothing else."""
+    """The meaning of a session's verdict, for somebody who reads nothing else."""
     total = len(session.cases)
     hit = sum(case.verdict is session.verdict for case in session.cases)
     every = {1: 'The only case', 2: 'Both cases'}.get(total, f'All {total} cases')
@@ -187,18 +187,17 @@ def verdict_sentence(session: SessionResult) -> str:
 
 
 def slow_places(session: SessionResult) -> list[str]:
-    """Which node or target is slow, or may be, with its figures: 'OST ost0002 (lustre-OST0002) is slow: ...'."""
+    """Slow or suspected nodes and targets, with their figures: 'OST ost0002 (lustre-OST0002) is slow: ...'."""
     every = [said for case in session.cases if case.isolation for said in case.isolation.sentences]
     return cut([sentence for verdict, sentence in every if verdict in (SLOW, SUSPECTED)], PLACES_SHOWN)
 
 
 def counts(session: SessionResult) -> str:
-    """'6 PASS, 1 FAIL, 1 INVALID'."""
     return ', '.join(f'{number} {verdict.value}' for verdict, number in session.counts.items()) or 'no cases'
 
 
 def chain_words(chain: str) -> str:
-    """What ties a printed report to the records of its session (rule R4)."""
+    """The words that tie a printed report to the records of its session (rule R4)."""
     return f'the chain of the records ends with {chain}'
 
 
@@ -209,13 +208,13 @@ def engine(case: CaseResult) -> str:
 
 
 def engines(session: SessionResult) -> list[tuple[str, str]]:
-    """Which engines measured, each with the number of its cases: ('fio 3.33', '8 cases')."""
+    """The engines that measured, with the number of cases: ('fio 3.33', '8 cases')."""
     names = [engine(case) for case in session.cases]
     return [(name, counted(names.count(name), 'case')) for name in dict.fromkeys(names)]
 
 
 def skipped(session: SessionResult) -> list[str]:
-    """Why engines that were preferred did not measure, an engine each: its first reason, and how many more it has."""
+    """The first reason why each preferred engine did not measure, and the number of others."""
     reasons = dict.fromkeys(reason for case in session.cases for reason in case.skipped)
     return [
         f'{own[0]}; and {counted(len(own) - 1, "reason")} more, in the cases' if len(own) > 1 else own[0]
@@ -224,7 +223,7 @@ def skipped(session: SessionResult) -> list[str]:
 
 
 def machines(evidence: SessionEvidence) -> str:
-    """How many hosts ran a job or a task, and which; the name alone where it is one; empty where none began."""
+    """Number and names of the hosts that ran a job or a task; only the name if it is one; empty if none began."""
     hosts = {start.host for start in _starts(evidence)}
     hosts |= {
         host
@@ -247,7 +246,7 @@ def memories(evidence: SessionEvidence) -> list[str]:
 
 
 def targets(evidence: SessionEvidence) -> list[tuple[str, str, str]]:
-    """Every file system under test, each once: ('scratch (ext4)', '/scratch', ''); last whether it is untried."""
+    """Every file system under test, once each: ('scratch (ext4)', '/scratch', 'note if it is untried')."""
     # A job that never began has not seen what is mounted.
     began = sorted(evidence.cases, key=lambda case: case.records.start is None)
     types = {case.plan.target.name: file_system_type(case) for case in reversed(began)}
@@ -259,19 +258,19 @@ def targets(evidence: SessionEvidence) -> list[tuple[str, str, str]]:
 
 
 def untried(target: Target) -> str:
-    """That figures of this type are the first ones of its driver, or nothing."""
+    """A note that figures of this type are the first ones of its driver, or empty."""
     return '' if target.tried else f'untried: nobody has measured a {target.type} with this driver yet'
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:
-    """From the start of the first job to the end of the last one; None where none has both."""
+    """The time from the start of the first job to the end of the last one; None without either."""
     begins = [start.started for start in _starts(evidence)]
     ends = [case.records.end.ended for case in evidence.cases if case.records.end]
     return timedelta(seconds=max(ends) - min(begins)) if begins and ends else None
 
 
 def facts(case: CaseEvidence) -> list[str]:
-    """What is asked first of its figures: transfers, files, layout, nodes and tasks, caches, engine."""
+    """The main facts of its figures: transfers, files, layout, nodes and tasks, caches, engine."""
     points = case.points
     transfers = {point.value('transfer_size') for point in points} - {0, None}
     sizes = {file.size for point in points for file in kind_of(point.kind).files(point)}
@@ -288,7 +287,7 @@ def facts(case: CaseEvidence) -> list[str]:
 
 
 def stopping(plan: TrialPlan) -> str:
-    """When the repetitions of a point end."""
+    """The rule that ends the repetitions of a point."""
     rule = plan.stopping
     if rule.fixed:
         return f'{rule.minimum} of each point, fewer where they take longer than {seconds(rule.budget_s)}'
@@ -300,14 +299,14 @@ def stopping(plan: TrialPlan) -> str:
 
 
 def repetitions(case: CaseEvidence) -> str:
-    """When the repetitions of a point were to end, and how many were done: '4 of each point; done: 1 to 4'."""
+    """The planned and the actual number of repetitions: '4 of each point; done: 1 to 4'."""
     end, done = case.records.end, [len(samples) for samples in case.samples.values()]
     short = f' ({STOPPED["budget"]})' if end and 'budget' in end.stopped.values() else ''
     return f'{stopping(case.plan)}; done: {span(done)}{short}' if done else stopping(case.plan)
 
 
 def bounds(reference: ReferenceResult, unit: Unit) -> str:
-    """What a reference allows: 'at least 900 MiB/s', '900 \u2013 1100 MiB/s'."""
+    """The range that a reference allows: 'at least 900 MiB/s', '900 \u2013 1100 MiB/s'."""
     low, high = reference.low, reference.high
     if low is not None and high is not None:
         return f'{unit.span(low, high)} {unit.name}'.rstrip()
@@ -325,13 +324,13 @@ def other_unit(reference: ReferenceResult) -> Unit | None:
 
 
 def confidence(session: SessionResult) -> str:
-    """Of the intervals, in per cent: '90'."""
+    """The confidence of the intervals, in per cent: '90'."""
     summaries = [metric.summary for case in session.cases for metric in case.metrics if metric.summary]
     return f'{100 * (summaries[0].interval.confidence if summaries else CONFIDENCE):g}'
 
 
 def unjudged(session: SessionResult) -> str:
-    """Why no case of the session was compared with anything, or empty where one was."""
+    """The reason why no case of the session was compared with anything, or empty if one was."""
     reasons = [case.unjudged for case in session.cases]
     if not reasons or not all(reasons):
         return ''
@@ -339,9 +338,8 @@ def unjudged(session: SessionResult) -> str:
 
 
 def caveats(session: SessionResult) -> list[tuple[str, Collection[str], int]]:
-    """What must be read beside the figures, each rule once: the sentence of most of its cases, the names of these,
-    and of how many others the rule says something else. Most cases first. Where cases differ in figures alone, the
-    sentence has their range."""
+    """The caveats, each rule once: the sentence of most of its cases, the names of these, and the number of cases
+    with other sentences. Most cases first. If sentences differ only in figures, they become one, with the range."""
     labels = [(case.case.name, label) for case in session.cases for label in case.labels]
     found = []
     for said in by_key((own[1].partition(':')[0], own) for own in labels).values():
@@ -363,7 +361,7 @@ def _starts(evidence: SessionEvidence) -> list[Start]:
 
 
 def _numbered(host: str) -> list[tuple[int, str]]:
-    """For an order in which n10 comes behind n9."""
+    """A sort key that puts n10 after n9."""
     return [(int(part), '') if part.isdecimal() else (-1, part) for part in re.split(r'(\d+)', host)]
 
 
@@ -397,7 +395,7 @@ def _compared(session: SessionResult) -> str:
 
 
 def glossary() -> dict[str, str]:
-    """The words of docs/glossary.md with what they mean here."""
+    """The words of docs/glossary.md with their meanings."""
     text = (files('seatrial.report') / 'templates' / 'glossary.md').read_text(encoding='utf-8').replace('`', '')
     rows = (line.strip('| ').partition(' | ') for line in text.partition('|---|---|\n')[2].splitlines())
     return {word: meaning for word, _, meaning in rows}

@@ -22,7 +22,7 @@ Opened = tuple[Session, Sequence[tuple[Declared, Case]]]
 
 
 def sides_of(written: Sequence[str]) -> dict[str, Path]:
-    """The folder of each side by its name, of texts such as 'striped=site-config/striped'. Raises UsageError."""
+    """The folder of each side by name, from texts such as 'striped=site-config/striped'. Raises UsageError."""
     found = {}
     for text in written:
         name, equals, folder = text.partition('=')
@@ -45,9 +45,9 @@ def in_turn(
     opened: Callable[[Path], Opened],
     carry_out: Callable[[Session, Sequence[tuple[Declared, Case]]], tuple[Verdict, bool]],
 ) -> Verdict:
-    """Measure and compare; the worst verdict of the sessions, INCOMPLETE where it was stopped, or a side has nothing.
-    opened: the session of a site's folder; carry_out: it, with its verdict and whether a stop was requested;
-    effect: the smallest share that matters"""
+    """Measures and compares; the worst verdict of the sessions, INCOMPLETE if it was stopped, or a side has none.
+    opened: opens the session of a site's folder; carry_out: gives its verdict and whether a stop was requested;
+    effect: the smallest relative change that matters"""
     screen, order = console(), list(sides)
     sessions: dict[str, dict[str, str]] = {name: {} for name in sides}
     verdicts = []

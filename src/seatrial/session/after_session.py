@@ -1,4 +1,4 @@
-"""What a session leaves once its verdict stands: results, report, history, and the page of the nights."""
+"""Writes results, report, history, and the page of the nights once the verdict of a session stands."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ T = TypeVar('T')
 def leave(
     screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult
 ) -> None:
-    """Write them and say where. What goes wrong here is said, and changes no verdict: that is in the records."""
+    """Writes the files and prints where they are. Errors are printed; they change no verdict."""
     results = tried(screen, session, 'the results were not written', lambda: write_results(session, result))
     if results is not None:
         screen.print(f'  results: {results}', soft_wrap=True)
@@ -63,7 +63,7 @@ def leave(
 
 
 def tried(screen: Console, session: Session, otherwise: str, act: Callable[[], T]) -> T | None:
-    """What `act` returns. Its fault is said after `otherwise`: nothing that follows a measurement may undo it."""
+    """The result of `act`, or None after an error, which is printed: nothing may undo a measurement."""
     try:
         return act()
     except Exception as error:
@@ -75,7 +75,6 @@ def tried(screen: Console, session: Session, otherwise: str, act: Callable[[], T
 
 
 def kept_of(plan: TrialPlan, records: Records, result: CaseResult) -> Kept:
-    """A case that was judged."""
     metrics = {each.metric: (each.verdict.value, each.why) for each in result.metrics}
     return Kept(plan, records, measured(plan, records), result.verdict.value, metrics)
 
@@ -83,7 +82,8 @@ def kept_of(plan: TrialPlan, records: Records, result: CaseResult) -> Kept:
 def remember(
     evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '', ended: datetime | None = None
 ) -> Path:
-    """Write a session, restricted to `only`, into the history of its site; returns the file. Raises OSError."""
+    """Writes a session into the history of its site; returns the file. Raises OSError. only: checks or families that
+    it was restricted to"""
     kept = [kept_of(case.plan, case.records, case.result) for case in evidence.cases]
     result = evidence.result
     rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only, label)
@@ -91,7 +91,7 @@ def remember(
 
 
 def report_files(evidence: SessionEvidence) -> dict[str, str]:
-    """What stands in each, by its name."""
+    """The texts of the report's files by name."""
     return {
         PAGE: page(evidence),
         'junit.xml': junit(evidence),
@@ -101,7 +101,7 @@ def report_files(evidence: SessionEvidence) -> dict[str, str]:
 
 
 def write_report(evidence: SessionEvidence, folder: Path) -> Path:
-    """Write the files, each whole, into the folder, which is made; returns the page. Raises OSError."""
+    """Writes each file whole into the folder, which it creates; returns the page. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in report_files(evidence).items():
         write_whole(folder / name, text)

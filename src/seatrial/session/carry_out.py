@@ -1,4 +1,4 @@
-"""One session carried out: many cases through ReFrame, one verdict, one folder of evidence."""
+"""Carries out one session: many cases through ReFrame, one verdict, one folder of evidence."""
 
 import errno
 import json
@@ -75,9 +75,9 @@ def carried_out(
     destructive: str,
     verbose: bool = False,
 ) -> tuple[SessionResult, bool]:
-    """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError.
+    """Runs, judges, prints and reports a session; its result, and whether a stop was requested. Raises SiteError.
 
-    destructive: the storage system whose actions may be started, as it was typed; verbose: as of `show`
+    destructive: the storage system whose actions may be started, as it was typed; verbose: as in `show`
     """
     profile = session.profile.name
     plans = [plan_of(session, declared, case) for declared, case in cases]
@@ -121,7 +121,7 @@ def carried_out(
 
 
 def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
-    """Make the session's folder with its plans, and keep its heartbeat. Raises SiteError."""
+    """Makes the session's folder with its plans, and starts its heartbeats. Raises SiteError."""
     state = session.site.state
     try:
         session.folder.mkdir(parents=True)
@@ -138,7 +138,7 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
 
 
 def _completed(screen: Console, session: Session, cases: Cases) -> list[tuple[TrialPlan, Records]]:
-    """All cases with their records, once what others know of their jobs lies beside these."""
+    """All cases with their records, after Slurm's states of their jobs are stored beside these."""
     known = cases.recorded()
     tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
     for each in known:
@@ -147,7 +147,7 @@ def _completed(screen: Console, session: Session, cases: Cases) -> list[tuple[Tr
 
 
 def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
-    """Where no job has begun, and no case says why, ReFrame's last words do so better than anything here can."""
+    """If no job has begun, and no case says why, prints ReFrame's last words."""
     output = session.folder / OUTPUT
     if not output.is_file() or any(each.start for _, each in cases):
         return
@@ -167,7 +167,7 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
 
 @contextmanager
 def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
-    """Hold every storage system of the session from before its first case to after its last."""
+    """Holds every storage system of the session from before its first case to after its last."""
     with ExitStack() as held:
         for storage_system in sorted({plan.target.storage_system for plan in plans}):
             held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
@@ -175,9 +175,9 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
 
 
 def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
-    """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing. Once a stop is
-    `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So it does for
-    whatever ends this function: ReFrame never outlives it."""
+    """Runs ReFrame over the checks and shows the cases while they run; its exit status decides nothing. Once a stop
+    is `requested`, or this function ends for any reason, ReFrame gets the signal and cancels its job, whose runner
+    ends the running launch: ReFrame never outlives this function."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS)}
     # ReFrame would wait without end for a lock of its results database; a session has a history of its own.
     environment = {**kept, ENVIRONMENT: str(session.folder / FILE), f'{OPTIONS}ENABLE_RESULTS_STORAGE': 'no'}
@@ -214,8 +214,8 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
 
 
 def _held_apart() -> list[str]:
-    """What is said of variables that would change ReFrame behind a session's back, as where it writes. One of them
-    ReFrame sets itself where it is imported."""
+    """A note on environment variables that are hidden from ReFrame because they would change a session, for example
+    where it writes. ReFrame sets one of them itself when it is imported."""
     names = sorted(name for name in os.environ if name.startswith(OPTIONS) and name != f'{OPTIONS}INSTALL_PREFIX')
     remedy = f'write what a session needs into {SETTINGS_FILE}'
     return [f'ReFrame does not see {", ".join(names)} of the environment; {remedy}'] if names else []
@@ -231,13 +231,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _patience(session: Session) -> str:
-    """What the end of a session that was requested to stop waits for, and how long at most."""
+    """Words on what a session that was asked to stop waits for, and how long at most."""
     of_slurm = f', Slurm {duration(LONGEST_S)} to let go of it' if submits_to_slurm(session.site) else ''
     return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
 
 
 def reframe_argv(session: Session, checks: Sequence[Path]) -> list[str]:
-    """ReFrame's command line for a session: one case at a time, everything that it writes in the session's folder."""
+    """ReFrame's command line for a session: one case at a time, everything it writes in the session's folder."""
     folder = session.folder / REFRAME
     return [
         sys.executable,

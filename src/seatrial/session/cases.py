@@ -1,4 +1,4 @@
-"""The cases of a session that is carried out: the record of each is read once, and its verdict computed once."""
+"""The cases of a running session: each record is read once, and each verdict computed once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from seatrial.model.record import NOTHING, Records
 
 
 class Cases:
-    """Progress, results, report and history are made of the same records and verdicts, which these are."""
+    """The records and verdicts from which progress, results, report and history are made."""
 
     def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
         self.plans, self.criteria = plans, criteria
@@ -20,8 +20,8 @@ class Cases:
         self._judged: dict[Case, tuple[Records, Criteria, CaseResult]] = {}
 
     def read(self, plan: TrialPlan) -> Records:
-        """All that is on record by now; while the state directory answers with an error, what was read before it. A
-        case that had not ended by then is INCOMPLETE if nothing more can be read; `fault` says why."""
+        """All records by now; if the state directory answers with an error, those read before. A case that had not
+        ended by then is INCOMPLETE if nothing more can be read; `fault` says why."""
         try:
             self._read[plan.case] = self.readers[plan.case].read()
         except OSError as error:
@@ -29,12 +29,11 @@ class Cases:
         return self._read.get(plan.case, NOTHING)
 
     def recorded(self) -> list[tuple[TrialPlan, Records]]:
-        """Each with all that is on record by now, as `read`."""
         self.fault = ''
         return [(plan, self.read(plan)) for plan in self.plans]
 
     def judge(self, plan: TrialPlan, records: Records, criteria: Criteria) -> CaseResult:
-        """As judge_case does, and again only where its records or criteria are others than last time."""
+        """As judge_case, computed again only if its records or criteria have changed."""
         known = self._judged.get(plan.case)
         if known is None or known[:2] != (records, criteria):
             known = self._judged[plan.case] = records, criteria, judge_case(plan, records, criteria)

@@ -1,4 +1,4 @@
-"""The sessions that a person means: by name, label, date, range of dates, or the newest."""
+"""Sessions chosen on a command line: by name, label, date, range of dates, or the newest."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _DAYS = re.compile(r'(\d{4}-\d\d-\d\d)(?:\.\.(\d{4}-\d\d-\d\d))?')
 
 
 def is_label(text: str) -> bool:
-    """Whether a session can be called so."""
+    """True if a session can have this label."""
     return text != LATEST and _LABEL.fullmatch(text) is not None
 
 
@@ -34,9 +34,9 @@ def chosen(
     kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
     columns: Sequence[str] | None = None,
 ) -> list[pl.DataFrame]:
-    """The rows of the history for each of the texts, of which one can name several sessions with commas.
+    """The rows of the history for each of the texts, which can name several sessions with commas.
 
-    What cannot be read is said. Raises UsageError for a text that names no session. kept, columns: as of `read`
+    Unreadable files are printed. Raises UsageError for a text that names no session. kept, columns: as in `read`
     """
     folder = folder_of(site.state)
     known = sessions_in(folder)
@@ -69,7 +69,7 @@ def chosen(
 
 
 def _named(known: Sequence[str], term: str) -> list[str]:
-    """The sessions that a term means; dates are of UTC, as in the names of sessions."""
+    """The sessions that a term names; dates are of UTC, as in the names of sessions."""
     days = _DAYS.fullmatch(term)
     if not term:
         raise click.UsageError(f'empty session name (a comma at the end?); give {WHICH}')

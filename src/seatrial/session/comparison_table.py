@@ -25,7 +25,7 @@ SHOWN = 20
 
 
 def show_comparison(found: BeforeAfter, screen: Console) -> None:
-    """As tables: what differs, families, metrics, what is not compared, and the counts."""
+    """Prints tables: differences in circumstances, families, metrics, what is not compared, and the counts."""
     for name, side in (('before', found.before), ('after', found.after)):
         screen.print(f'{name:<7} {side.words}', soft_wrap=True)
     if found.differing:
@@ -64,7 +64,7 @@ def _families(found: BeforeAfter) -> Table:
 
 
 def _metrics(found: BeforeAfter) -> Table:
-    """All but those that are the same."""
+    """The metrics that are not the same."""
     table = table_of('verdict', 'case', 'metric', '#before', '#after', 'after / before', '95 % interval', 'sessions')
     for verdict in found.counts:
         own = [row for row in found.metrics if row.change.verdict == verdict and verdict != SAME]

@@ -1,4 +1,4 @@
-"""From the folder of a session to what a report and the history are made from."""
+"""Reads the folder of a session into the evidence from which a report and the history are made."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -67,8 +67,7 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
 
 
 def session_folder(site: Site, wanted: str | None) -> Path:
-    """That of the session whose name is or begins with `wanted`, or whose folder it is, without it of the newest.
-    Raises UsageError."""
+    """The folder of the session with this name or beginning, or of this path; None: the newest. Raises UsageError."""
     known = sessions_of(site)
     if wanted and Path(wanted).resolve().parent == Path(site.state, SESSIONS).resolve():
         wanted = Path(wanted).name
@@ -80,8 +79,8 @@ def session_folder(site: Site, wanted: str | None) -> Path:
 
 
 def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
-    """A session from its plans and records, judged by the checks and references of today. A notice says where that
-    gives another verdict than the one in results.json. Raises as reopened does."""
+    """A session from its plans and records, judged by today's checks and references. A notice says if results.json
+    has another verdict. Raises as reopened does."""
     session, cases, result = reopened(site, checks, folder)
     gone = sorted({plan.case.check for plan, _ in cases} - set(checks))
     notices = [
@@ -94,8 +93,8 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
 def reopened(
     site: Site, checks: Mapping[str, Declared], folder: Path, never_planned: Sequence[str] = ()
 ) -> tuple[Session, list[tuple[TrialPlan, Records]], SessionResult]:
-    """A session of a folder with its plans and records, and what they come to today. never_planned: what it lacks
-    beside that which its folder tells. Raises NotReadable, SiteError, OSError."""
+    """The session in a folder with its plans and records, judged today. never_planned: cases it lacks in addition to
+    those its folder shows. Raises NotReadable, SiteError, OSError."""
     plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
     session = Session(
         folder.name,
@@ -130,7 +129,7 @@ def reopened(
 def criteria_of_the_day(
     site: Site, checks: Mapping[str, Declared], folder: Path, plans: Sequence[TrialPlan]
 ) -> dict[Case, Criteria]:
-    """What a session was judged by when it ended: its own references, and what trial.yaml enforces of the checks."""
+    """The criteria of a session when it ended: its own references, and what trial.yaml enforces of the checks."""
     profile, engines = PROFILES[plans[0].profile], plans[0].engines
     session = Session(folder.name, folder, site, profile, engines, references=saved_references(folder))
     return {plan.case: criteria_of(session, checks.get(plan.case.check), plan.case) for plan in plans}
@@ -142,7 +141,7 @@ def evidence_of(
     result: SessionResult,
     notices: Sequence[str] = (),
 ) -> SessionEvidence:
-    """A session that has been judged, with its records and raw output."""
+    """The evidence of a judged session, with its records and raw output."""
     said = {'site': session.site.name, 'label': session.profile.label, 'units': session.site.units}
     more = {'notices': notices, 'not_applicable': session.not_applicable}
     return evidence_in(session.folder, cases, result, **said, **more, before=figures_before(session))
@@ -151,7 +150,7 @@ def evidence_of(
 def evidence_in(
     folder: Path, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult, **said: Any
 ) -> SessionEvidence:
-    """The same of a folder. said: the fields of the evidence that neither records nor raw output say."""
+    """The same for a folder. said: the fields of the evidence that are neither in records nor raw output"""
     return SessionEvidence(
         result=result,
         began=began(folder.name),
@@ -165,7 +164,7 @@ LOOKED_BACK = 20  # sessions
 
 
 def figures_before(session: Session) -> dict[tuple[Case, str], float]:
-    """By case and metric the valid means of the newest session of this profile before it that has them, of a few."""
+    """Valid means by case and metric, from the newest of a few earlier sessions of this profile that has them."""
     found = dict[tuple[Case, str], float]()
     if session.contract or not session.profile.judges:  # one allocation, or too few repetitions to compare
         return found
@@ -181,7 +180,7 @@ def figures_before(session: Session) -> dict[tuple[Case, str], float]:
 
 
 def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]:
-    """What an acceptance by plain ReFrame lacks, which keeps no list and plans each case when it begins."""
+    """The cases that an acceptance by plain ReFrame, which plans each case when it begins, never began."""
     systems = {plan.case.partition.partition(':')[0] for plan in plans}
     begun = {plan.case for plan in plans}
     missing = [each.name for each in order if each not in begun and each.partition.partition(':')[0] in systems]
@@ -192,7 +191,6 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
 
 
 def plan_in(file: Path) -> TrialPlan:
-    """The plan of a case. Raises NotReadable, OSError."""
     try:
         plan = read_plan(str(file))
     except FormError as error:
@@ -206,11 +204,9 @@ def plan_in(file: Path) -> TrialPlan:
 
 
 class CaseRead(NamedTuple):
-    """A case of a session. proof: its records beside the raw output"""
-
     plan: TrialPlan
     records: Records
-    proof: Verified
+    proof: Verified  # its records compared with the raw output
 
 
 def read_case(file: Path) -> CaseRead:
@@ -227,7 +223,7 @@ UNREADABLE = (NotReadable, OSError)
 
 @contextmanager
 def judging(folder: Path) -> Iterator[None]:
-    """Make what arithmetic raises of values that no job writes together a NotReadable that names the session."""
+    """Turns arithmetic errors on values that no job writes into a NotReadable that names the session."""
     try:
         yield
     except NotReadable:
@@ -257,7 +253,7 @@ def _changed(folder: Path, result: SessionResult) -> list[str]:
 
 
 def case_folder(folder: Path, plan: TrialPlan) -> Path:
-    """In that of the session, wherever it lies now."""
+    """The folder of the case, wherever the session's folder lies now."""
     return folder / 'cases' / Path(plan.records).name
 
 
@@ -303,7 +299,8 @@ def _steps(
 
 
 def _texts(raw: Path, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Of those that are still there. A name that leads elsewhere would put any file of the reader into the report."""
+    """The texts of the files that still exist. Names that lead elsewhere are skipped: they would put any file of the
+    reader into the report."""
     for name in names:
         file = raw / name
         if name == file.name and not file.is_symlink():

@@ -1,4 +1,4 @@
-"""The session that a command line asks for: its site, its cases, and what of them cannot be there."""
+"""Opens the session that a command line asks for: its site, its cases, and those that are impossible."""
 
 import re
 import shutil
@@ -39,7 +39,7 @@ def open_session(
     asked: SessionOptions, declared: Mapping[str, Declared]
 ) -> tuple[Session, list[tuple[Declared, Case]]]:
     """The session that the options describe and its cases. Raises NoCases, SiteError or UsageError. declared: all
-    checks of its folder; to load them takes longer than all the rest here"""
+    checks of its folder; loading them takes longer than all the rest here"""
     site = answering(asked.site_folder)
     site.check_names({each.name: each.family for each in declared.values()})
     known = {*declared, *(each.family for each in declared.values())}
@@ -90,7 +90,7 @@ def check_destructive(site: Site, name: str) -> None:
 
 
 def installed(name: str) -> str:
-    """A program that was installed with this Python, else the one on the PATH. Raises UsageError."""
+    """The program installed with this Python, else the one on the PATH. Raises UsageError."""
     program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if program is None:
         raise click.UsageError(f'{name} is not installed; pip install Seatrial with its dependencies')
@@ -98,7 +98,7 @@ def installed(name: str) -> str:
 
 
 def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
-    """The remedy for a profile without cases, as what follows; empty where no other profile has any."""
+    """The remedy for a profile without cases, as an appendix; empty if no other profile has any."""
     if session.profile is ACCEPTANCE and (session.site.folder / CONTRACT_FILE).exists():
         return f'; seatrial accept measures what {CONTRACT_FILE} asks for'
     others = [replace(session, profile=each) for each in PROFILES.values() if each is not session.profile]
@@ -110,7 +110,7 @@ def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
 
 
 def state_fault(site: Site) -> str:
-    """Why ReFrame cannot start jobs below the site's state, or empty: it formats the path, and locally splits it."""
+    """The reason why ReFrame, which formats the path and locally splits it, cannot use the site's state, or empty."""
     partitions = partitions_in(site.folder / SETTINGS_FILE).values()
     spawned = any(partition.get('scheduler') == 'local' for partition in partitions)
     if '%' not in site.state and not (spawned and re.search(r'[\s\'"\\]', site.state)):
@@ -123,7 +123,7 @@ def state_fault(site: Site) -> str:
 
 
 def one_system(site: Site, profile: str, system: str | None) -> str | None:
-    """The one that is meant where a profile has several, else None. Raises UsageError."""
+    """The system to use if a profile has several, else None. Raises UsageError."""
     systems = _systems(site, profile)
     if system is not None and system not in systems:
         raise click.UsageError(f"'{system}' is no system of the profile {profile}; {choice(system, systems)}")
@@ -133,7 +133,7 @@ def one_system(site: Site, profile: str, system: str | None) -> str | None:
 
 
 def no_more_systems(site: Site, profile: str) -> None:
-    """Raises UsageError for a profile of several systems, of which one's night would speak for another's."""
+    """Raises UsageError for a profile with several systems: one's night would speak for another's."""
     systems = _systems(site, profile)
     if len(systems) > 1:
         raise click.UsageError(
@@ -147,7 +147,7 @@ def _systems(site: Site, profile: str) -> list[str]:
 
 
 def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collection[Case]) -> list[str]:
-    """Why these cases are not an acceptance of the whole system; nothing under other profiles."""
+    """The reasons why these cases are not an acceptance of the whole system; empty under other profiles."""
     checks = declared.values() if session.profile.name == ACCEPTANCE.name else ()
     whole = replace(session, only=())
     missing = [case for each in checks for case in cases_of(whole, each) if case not in chosen]
@@ -163,7 +163,7 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
 
 
 def say_not_applicable(screen: Console, session: Session, why: bool = False) -> None:
-    """How many cases cannot be there, and what an acceptance leaves out; `why`: which they are, a line a reason."""
+    """Prints the number of impossible cases, and what an acceptance leaves out. why: lists the cases by reason"""
     number = sum(map(len, session.not_applicable.values()))
     if number and not why:
         words = 'seatrial', 'list', '--why', '--profile', session.profile.name, '--site', str(session.site.folder)

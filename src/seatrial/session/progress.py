@@ -1,4 +1,4 @@
-"""What a running session shows: on a terminal one line that moves, else a line for each case that has ended."""
+"""The progress of a running session: a moving line on a terminal, else a line for each case that has ended."""
 
 import statistics
 import time
@@ -27,8 +27,7 @@ AFTER_LAST_S = 300.0
 
 
 class Progress:
-    """Follows the records of the cases. On a terminal only what is not well gets a line that stays. system: of the
-    units that the site shows"""
+    """Follows the records of the cases. A terminal keeps lines only of cases that are not well. system: of units"""
 
     def __init__(self, console: Console, cases: Cases, system: str = BINARY) -> None:
         self._console = console
@@ -48,8 +47,8 @@ class Progress:
             self._live.stop()
 
     def look(self, over: bool = False) -> bool:
-        """Print the cases that have ended, and where the running ones are; returns whether one is still waited for.
-        over: no job is waited for any more."""
+        """Prints ended cases and the progress of running ones; whether any case is still waited for. over: no job is
+        waited for any more"""
         cases = self._cases
         begun = [(plan, cases.read(plan)) for plan in self._waiting if cases.readers[plan.case].has_begun()]
         newest = max((records.start.started for _, records in begun if records.start), default=0.0)
@@ -76,7 +75,7 @@ class Progress:
         return bool(self._waiting)
 
     def _moving(self, running: list[str]) -> str:
-        """How many cases are done, what runs, and how long the others take if they are like those."""
+        """The number of ended cases, the running ones, and the time for the others if they are like those."""
         count = len(self._cases.plans)
         done = count - len(self._waiting)
         left_s = (time.monotonic() - self._began) / done * len(self._waiting) if done else 0.0
@@ -91,8 +90,8 @@ class Progress:
 
 
 def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
-    """Whether nothing is expected beside the end of a case: what was removed, what Darshan saw, why it was cut off.
-    One that began before the `newest` (s) is over."""
+    """True if nothing more than the end is expected of a case: removal, Darshan's log, the reason of a cut. A case
+    that began before `newest` (Unix time) is over."""
     start = records.start
     if start is None or start.started < newest:
         return True
@@ -103,8 +102,8 @@ def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
 
 
 def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:
-    """Where a running case is: point, repetition, the metric's interval so far, elapsed and expected seconds. system:
-    of the units that the site shows"""
+    """The position of a running case: point, repetition, the metric's interval so far, elapsed and expected seconds.
+    system: of the site's units"""
     assert records.start is not None
     samples = records.samples[-1:]
     silent_s = now - max([records.start.started, *(each.started + each.elapsed_s for each in samples)])
@@ -132,7 +131,7 @@ def _doing(plan: TrialPlan, records: Records, elapsed: float, system: str) -> st
 
 
 def expected_s(plan: TrialPlan, records: Records) -> float:
-    """Seconds that the case will take at the least if its launches go on as they have; inside its budget."""
+    """The least seconds that the case will take if its launches go on as before; within its budget."""
     assert records.start is not None
     done = [sample for sample in records.samples if sample.stage == 'measured']
     before = done[0].started - records.start.started

@@ -37,7 +37,7 @@ REASONS_SHOWN = 3
 
 
 def write_results(session: Session, result: SessionResult) -> Path:
-    """Write results.json into the session's folder, whole and then renamed; returns the file. Raises OSError."""
+    """Writes results.json into the session's folder, whole and then renamed; returns the file. Raises OSError."""
     file = session.folder / RESULTS
     data = {
         'session': result.session,
@@ -52,7 +52,7 @@ def write_results(session: Session, result: SessionResult) -> Path:
 
 
 def plain_results(result: SessionResult) -> dict[str, Any]:
-    """What results.json has that follows from the records and the criteria, ready for JSON."""
+    """The part of results.json that follows from the records and the criteria, ready for JSON."""
     data = {
         'profile': result.profile,
         'verdict': result.verdict.value,
@@ -75,8 +75,8 @@ def show(
     result: SessionResult,
     verbose: bool = False,
 ) -> None:
-    """Print the verdict, the headline, and of the cases that are not well the worst; the page has the rest. cases: as
-    they were judged; verbose: the table of all cases first, and every note"""
+    """Prints the verdict, the headline, and the worst of the cases that are not well; the page has the rest. cases:
+    as they were judged; verbose: the table of all cases first, and every note"""
     if verbose:
         _say_everything(console, session, result)
     mark = marked(result.verdict)
@@ -100,7 +100,6 @@ LINES_OF_WORST = 12
 
 
 def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult) -> list[str]:
-    """The figures under each other."""
     lines = headline_of(result)
     tasks = {(plan.case, point.label): point.tasks for plan, _ in cases for point in plan.points}
     before = figures_before(session)
@@ -113,7 +112,7 @@ def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]]
 
 
 def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
-    """Of the cases and relations that are not PASS or MEASURED the worst, a line or a few each, and how many more.
+    """The worst cases and relations that are not PASS or MEASURED, a line or a few each, and the number of others.
     left: what jobs have left behind"""
     missed = [each for each in result.relations if each.enforced and not of_relation(each.relation).unopposed]
     found = [(of_relation(each.relation), f'{each.words}: {each.relation.sentence}') for each in missed]
@@ -130,12 +129,12 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
 
 
 def _shortened(said: str, length: int) -> str:
-    """In one line, which a terminal may wrap: a file of the output can be searched for it."""
+    """The text in one line, which a terminal may wrap: the output can be searched for it."""
     return said if len(said) <= length else f'{said[: length - 4].rpartition(" ")[0]} ...'
 
 
 def _context(session: Session, result: SessionResult) -> list[str]:
-    """In a few lines: verdicts, references and criteria by what they came to, and how many notes the page has."""
+    """Verdicts, references and criteria as counts, and the number of notes on the page, in a few lines."""
     found = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
     references = [] if session.contract else [_references(session, result)]
     said = [score.sentence for score in result.scores]
@@ -149,7 +148,7 @@ def _context(session: Session, result: SessionResult) -> list[str]:
 
 
 def _say_everything(console: Console, session: Session, result: SessionResult) -> None:
-    """The table of all cases, every reason, label, expectation and score."""
+    """Prints the table of all cases, every reason, label, expectation and score."""
     console.print(_table(session, result))
     for case in result.worst_first:
         for reason in _reasons_shown(case):
@@ -182,7 +181,7 @@ FIGURES_SHOWN = 2
 
 
 def _share(case: CaseResult) -> str:
-    """What each task did, where that was decided: bytes, or files; of what has no rate, neither."""
+    """The work of each task, if it was decided: bytes, or files; '-' for cases without a rate."""
     units = [each.unit for each in case.metrics[:1]]
     if not case.per_task or units == ['']:
         return '-'
@@ -190,7 +189,7 @@ def _share(case: CaseResult) -> str:
 
 
 def _figures(case: CaseResult, system: str) -> str:
-    """The means over the points from the smallest to the largest, of the valid metrics, and what a cache answered."""
+    """The range of the valid means over the points for each metric, with cached ones marked."""
     found = by_key((each.name, each) for each in case.metrics if is_valid(each))
     shown = [f'{name} {_span(own, system)} {cache_words(own)}'.rstrip() for name, own in found.items()]
     hidden = list(found)[FIGURES_SHOWN:]
@@ -211,8 +210,8 @@ def _reasons_shown(case: CaseResult) -> list[str]:
 
 
 def _say_labels(console: Console, result: SessionResult) -> None:
-    """What must be said beside the figures. Cases that say the same share a line, and so do those of one rule. Where
-    a rule found other figures in each case, each stands with its own."""
+    """Prints the caveats. Cases with the same caveat share a line, and so do those of one rule; if its figures differ
+    by case, each case stands with its own."""
     by_label = by_key((label, case.case) for case in result.cases for label in case.labels)
     for kind, own in by_key((each[0].split(':')[0], each) for each in by_label.items()).items():
         labels = dict(own)
@@ -235,13 +234,13 @@ def _where(cases: list[Case], result: SessionResult) -> str:
 
 
 def _named(cases: list[Case], result: SessionResult) -> str:
-    """By the check, or in full where the session has several cases of it."""
+    """The checks of the cases; the full name where the session has several cases of a check."""
     of_check = Counter(each.case.check for each in result.cases)
     return listed([case.check if of_check[case.check] == 1 else case.name for case in cases])
 
 
 def _say_expectations(console: Console, result: SessionResult) -> None:
-    """A line for each that was enforced, unless it is among the reasons above; the others are only counted."""
+    """Prints a line for each enforced expectation, unless it is among the reasons above; others are counted."""
     of_cases = [(case, each) for case in result.cases for each in case.expectations]
     lines = [(case, f'{each.id}: {_line(each)}') for case, each in of_cases if each.enforced]
     said = [f'{case.case.name}: {line}' for case, line in lines if line not in _reasons_shown(case)]
@@ -265,7 +264,6 @@ def _line(expectation: ExpectationResult) -> str:
 
 
 def _references(session: Session, result: SessionResult) -> str:
-    """How many references are met, in one line."""
     counts = Counter(each.interval for case in result.cases for each in case.references)
     if not counts:
         return 'no references for these cases' if session.references else 'no references'
@@ -274,7 +272,7 @@ def _references(session: Session, result: SessionResult) -> str:
 
 
 def _finite(data: Any) -> Any:
-    """JSON has no infinity: the half width of an interval that too few samples give is null."""
+    """The data with null for infinity, which JSON lacks: an interval of too few samples has that half width."""
     if isinstance(data, dict):
         return {key: _finite(item) for key, item in data.items()}
     if isinstance(data, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The signals that ask a session to stop. Each is answered at once; none ends it before its verdict is left."""
+"""Signals that ask a session to stop: each is answered at once; none ends it before its verdict is written."""
 
 import queue
 import signal
@@ -11,8 +11,6 @@ from rich.console import Console
 
 
 class StopRequest:
-    """Whether a stop was requested. answer: what is said to each signal: what is waited for, how long."""
-
     def __init__(self, answer: str) -> None:
         self.answer = answer
         self.stop = False
@@ -20,7 +18,8 @@ class StopRequest:
 
 @contextmanager
 def stop_requests(screen: Console, answer: str) -> Iterator[StopRequest]:
-    """Take the signals while the `with` statement lasts. What the caller ignores stays ignored (nohup)."""
+    """Handles the signals inside the `with` statement; those that the caller ignores stay ignored (nohup). answer:
+    printed at each signal: what is waited for, and how long"""
     requested = StopRequest(answer)
     came: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # its put() may interrupt itself
 

@@ -1,4 +1,4 @@
-"""When a scheduled trial is due: a time of day on some days of the week, in this host's time zone."""
+"""The due times of a scheduled trial: a time of day on some days of the week, in this host's time zone."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -9,12 +9,12 @@ DAYS = ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
 
 
 class Calendar(NamedTuple):
-    """One time of day. days: of DAYS, at least one. A time that does not exist on the day on which the clock is put
-    forward is due an hour early; one that exists twice is due the first time."""
+    """One time of day. A time that is skipped when the clock is put forward is due an hour early; one that exists
+    twice is due the first time."""
 
     hour: int
     minute: int
-    days: tuple[str, ...] = DAYS
+    days: tuple[str, ...] = DAYS  # of DAYS, at least one
 
     @property
     def cron(self) -> str:
@@ -24,7 +24,7 @@ class Calendar(NamedTuple):
 
     @property
     def words(self) -> str:
-        """As people say it: 'every day at 02:00', 'mon, thu at 02:00'."""
+        """'every day at 02:00', 'mon, thu at 02:00'"""
         days = 'every day' if set(self.days) == set(DAYS) else ', '.join(day for day in DAYS if day in self.days)
         return f'{days} at {self.hour:02d}:{self.minute:02d}'
 

@@ -1,6 +1,6 @@
-"""contract.yaml: what a contract of acceptance asks for, in its own words and units. docs/contract.md describes it.
+"""contract.yaml: the criteria of a contract of acceptance, in its own words and units. docs/contract.md describes it.
 
-Whether a check measures what a criterion asks for is looked up in seatrial.check.contract; all else is checked here.
+seatrial.check.contract finds the check that measures a criterion; everything else is checked here.
 """
 
 import os
@@ -68,15 +68,10 @@ _BEST = re.compile(rf'{BEST} ([1-9][0-9]?)\Z', re.ASCII)
 
 
 class Bound(NamedTuple):
-    """What is asked for. written: as it stands in the contract; unit: the one that it was written in.
-
-    value: in the base unit of the unit; of a percentage the share; of: the criterion that it is a percentage of
-    """
-
-    written: str
-    value: float
-    unit: str
-    of: str = ''
+    written: str  # as in the contract
+    value: float  # in the base unit, or the share
+    unit: str  # in which it was written
+    of: str = ''  # criterion of which it is a percentage
 
 
 def _bound(value: Any) -> Bound:
@@ -145,7 +140,7 @@ Said = BeforeValidator(_said)
 
 
 class Workload(Entry):
-    """What tasks do, as far as a contract says it. Sizes in bytes."""
+    """The workload, as far as a contract defines it. Sizes in bytes."""
 
     access: Annotated[str | None, BeforeValidator(one_of('an access', tuple(ACCESSES)))] = None
     """how tasks share files"""
@@ -172,7 +167,7 @@ class Workload(Entry):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The parameters that a point must have, by their names there."""
+        """The parameters that a point must have, by their names in a point."""
         own = {field: getattr(self, key) for key, field in FIELDS.items()}
         return {name: value for name, value in own.items() if value is not None} | ACCESSES.get(self.access or '', {})
 
@@ -183,7 +178,8 @@ FIELDS |= {'directory': 'subtrees', 'file_size': 'bytes_per_file'}
 
 
 class Conditions(Entry):
-    """Under what an allocation counts. Times in seconds, fullness in percent, bytes in times of the memory."""
+    """The conditions for an allocation to count. Times in seconds, fullness in percent, bytes as factors of
+    memory."""
 
     seconds: Annotated[Seconds | None, Said] = None
     """the shortest timed region; an allocation with a shorter one does not count. Without it that of the profile
@@ -243,7 +239,7 @@ class CriterionEntry(Entry):
 
     @property
     def bound(self) -> Bound | None:
-        """What it asks for; None only in a contract that is wrong."""
+        """The bound asked for; None only in an invalid contract."""
         return self.at_least or self.at_most
 
 
@@ -269,16 +265,12 @@ class Contract(Entry):
 
 
 class ContractFile(NamedTuple):
-    """What contract.yaml says as far as it is well formed, so that all that is wrong with it can be said at once.
+    """The well-formed part of contract.yaml, so that all its faults can be reported at once."""
 
-    contract: with the criteria that are well formed, and what a percentage leaves out where the other one is
-    numbers:  of these criteria in the file, from 0
-    problems: by the number of the criterion; REST for what is no criterion
-    """
-
+    # well-formed criteria; a percentage has the values that it leaves out from its other criterion
     contract: Contract
-    numbers: Sequence[int]
-    problems: dict[int, list[str]]
+    numbers: Sequence[int]  # of these criteria in the file, from 0
+    problems: dict[int, list[str]]  # by number of the criterion; REST for other parts
 
     def said(self) -> list[str]:
         return [each for number in sorted(self.problems) for each in self.problems[number]]
@@ -290,7 +282,7 @@ REST = -1
 def load_contract(folder: Path) -> Contract | None:
     """The contract of the site in a folder, its criteria in full; None where it has none. Raises SiteError.
 
-    What a key that is missing could be, seatrial.check.contract knows; here it is only missing.
+    A missing key is only reported; seatrial.check.contract knows possible values.
     """
     file = read_contract(folder)
     if file is None:
@@ -306,7 +298,7 @@ def load_contract(folder: Path) -> Contract | None:
 
 
 def read_contract(folder: Path) -> ContractFile | None:
-    """The contract of the site in a folder; None where it has none. Raises SiteError for what is no YAML."""
+    """The contract of the site in a folder; None if it has none. Raises SiteError for invalid YAML."""
     path = folder / CONTRACT_FILE
     if not os.path.lexists(path):
         return None
@@ -348,7 +340,7 @@ def read_contract(folder: Path) -> ContractFile | None:
 
 
 def _id_in(data: Any, number: int) -> str:
-    """The number of a criterion that is not well formed, if it can be seen."""
+    """The id of a malformed criterion, if it can be read."""
     try:
         return str(data['criteria'][number]['id']) if number != REST else ''
     except (LookupError, TypeError):
@@ -356,14 +348,14 @@ def _id_in(data: Any, number: int) -> str:
 
 
 def place(number: int, *keys: str | int) -> list[str | int]:
-    """The keys of a value of the criterion with this number, from 0."""
+    """The keys of a value of criterion `number`, counted from 0."""
     return ['criteria', number, *keys]
 
 
 def _contradictions(
     each: CriterionEntry, first: Mapping[str, int], milestones: Mapping[str, str] | None
 ) -> Iterator[tuple[list[str], str]]:
-    """What is wrong between values that are each well formed. first: criteria before it, with their numbers."""
+    """Contradictions between values that are each well formed. first: earlier criteria, with their numbers"""
     if each.id in first:
         yield ['id'], f'{show(each.id)} is the number of criteria[{first[each.id]}] too; give it one of its own'
     if each.milestone is not None and milestones is not None and each.milestone not in milestones:
@@ -373,7 +365,7 @@ def _contradictions(
 
 
 def _fault_of_base(each: CriterionEntry, by_id: Mapping[str, CriterionEntry], unread: Collection[str]) -> str | None:
-    """Why it can be no percentage of another criterion; empty where the other one is wrong, None where it can."""
+    """The reason why it cannot be a percentage of another criterion; empty if that one is malformed, else None."""
     way, ahead = [each.id], each.bound.of if each.bound else ''
     while ahead:
         if ahead not in by_id:

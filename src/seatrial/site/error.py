@@ -1,4 +1,4 @@
-"""How problems in a site's files are said: one printable line each, with file, key, what is wrong, and the remedy."""
+"""Problems in a site's files: one printable line each, with file, key, fault, and remedy."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ SHOWN_PROBLEMS = 30
 
 
 class SiteError(Exception):
-    """A site that cannot be used. `problems` are printable lines, at most SHOWN_PROBLEMS of them."""
+    """A site that cannot be used."""
 
     problems: tuple[str, ...]
 
@@ -26,7 +26,6 @@ def problem(file: str, keys: Iterable[str | int], sentence: str) -> str:
 
 
 def raise_any(problems: Iterable[str]) -> None:
-    """Raise SiteError if any of them is not empty."""
     found = [each for each in problems if each]
     if found:
         raise SiteError(found)

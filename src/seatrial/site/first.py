@@ -1,4 +1,4 @@
-"""The first form of a site: its two files, from what was found on a machine."""
+"""Writes the two files of a first site from what was found on a machine."""
 
 import json
 import re
@@ -45,40 +45,39 @@ class {name}(Check):
 
 @dataclass(frozen=True)
 class FoundPartition:
-    """Where jobs run. slurm: its name in Slurm, empty for this machine alone; limit_s None: none. memory: in bytes;
-    None is unknown"""
+    """A partition, or this machine."""
 
     name: str
     nodes: int
     cpus: int
-    memory: int | None
-    slurm: str = ''
-    limit_s: float | None = None
+    memory: int | None  # bytes; None is unknown
+    slurm: str = ''  # its name in Slurm, empty for this machine alone
+    limit_s: float | None = None  # None: no limit
 
     @property
     def tasks(self) -> int:
-        """On a node."""
+        """Tasks on a node."""
         return max(1, min(self.cpus, MOST_TASKS))
 
 
 @dataclass(frozen=True)
 class FoundFileSystem:
-    """A directory of the user's on a mount. free: bytes; None is unknown. targets: how many there are, or which, by
-    the site's key; why: what is to be said of it"""
+    """A directory of the user's on a mount."""
 
     name: str
     type: str
     path: str
     mount: str = ''
-    free: int | None = None
+    free: int | None = None  # bytes; None is unknown
     free_inodes: int | None = None
+    # their number, or their numbers, by key of trial.yaml
     targets: Mapping[str, int | list[int]] = field(default_factory=dict)
     records_on_target: bool = False
-    why: str = ''
+    why: str = ''  # a note for the user
 
     @property
     def limit_bytes(self) -> int:
-        """A share of what is free, in whole MiB or GiB."""
+        """A share of the free space, in whole MiB or GiB."""
         share = (self.free if self.free is not None else FREE_SHARE * 4 * GIB) // FREE_SHARE
         unit = GIB if share >= 4 * GIB else MIB
         return max(unit, share // unit * unit)
@@ -90,20 +89,16 @@ class FoundFileSystem:
 
 @dataclass(frozen=True)
 class FoundMachine:
-    """What was found on a machine. missing: engines that are not there, each with how to get it; unused: what of its
-    mounts is no file system under test yet, a sentence each; proposed: its own disks, which could be tested;
-    no_slurm: why there are no partitions of Slurm, or empty"""
-
     name: str
     host: str
     system: str
     partitions: Sequence[FoundPartition]
     file_systems: Sequence[FoundFileSystem]
     engines: Sequence[str]
-    missing: Mapping[str, str] = field(default_factory=dict)
-    unused: Sequence[str] = ()
-    proposed: Sequence[FoundFileSystem] = ()
-    no_slurm: str = ''
+    missing: Mapping[str, str] = field(default_factory=dict)  # engines with how to get them
+    unused: Sequence[str] = ()  # mounts that are not tested yet, a sentence each
+    proposed: Sequence[FoundFileSystem] = ()  # local disks that could be tested
+    no_slurm: str = ''  # why there are no partitions of Slurm, or empty
     scheduler: str = 'slurm'
     modules_system: str = ''
     modules: Sequence[str] = ()
@@ -114,7 +109,7 @@ def settings_of(found: FoundMachine) -> str:
 
 
 def trial_of(found: FoundMachine) -> str:
-    """The text of trial.yaml, with sizes that have room where it was seen how much there is."""
+    """The text of trial.yaml, with sizes that fit if the free space is known."""
     first = found.partitions[0]
     nodes = sorted({1, min(MOST_NODES, first.nodes)})
     room = min(each.limit_bytes for each in found.file_systems)
@@ -127,7 +122,7 @@ def trial_of(found: FoundMachine) -> str:
 
 
 def as_name(text: str) -> str:
-    """The text as a name that trial.yaml and ReFrame take: letters, digits, _ and -."""
+    """The text as a name valid in trial.yaml and ReFrame: letters, digits, _ and -."""
     name = _NO_NAME.sub('-', text).strip('-_')[:32]
     return name if name[:1].isalpha() else f'x{name}'[:32]
 

@@ -1,4 +1,4 @@
-"""Reading a site's folder: everything that can be wrong with it is said before anything starts."""
+"""Reads a site's folder: all faults are reported before anything starts."""
 
 import os
 import runpy
@@ -44,8 +44,8 @@ _Found = tuple[list[str | int], str]
 
 def load(folder: str | os.PathLike[str]) -> Site:
     """The site in a folder that holds settings.py and trial.yaml. Raises SiteError with every problem found.
-    settings.py is executed to learn its partitions, unless this process has executed it already. So nobody else
-    may change it, nor trial.yaml, which names programs."""
+    settings.py is executed once in a process to learn its partitions; so nobody else may change it, nor trial.yaml,
+    which names programs."""
     home = _folder(folder)
     read = [str(home / each) for each in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
     raise_any([refusal_of_code(os.fspath(folder), read)])
@@ -57,22 +57,22 @@ def load(folder: str | os.PathLike[str]) -> Site:
 
 
 def answering(folder: str | os.PathLike[str]) -> Site:
-    """As load, for what reads or writes the state directory: SiteError too where Site.check_state has one."""
+    """As load, for commands that use the state directory: also raises SiteError as Site.check_state does."""
     site = load(folder)
     site.check_state()
     return site
 
 
 def shipped(name: str) -> Path:
-    """What came along with the library, by its name at the top of the repository. It lies there in a checkout, and of
-    an installed wheel in the package (ci/wheel.py)."""
+    """A file or folder shipped with the library, by its name at the top of the repository: there in a checkout, in
+    the package of an installed wheel (ci/wheel.py)."""
     installed = PACKAGE / 'shipped'
     return (installed if installed.is_dir() else PACKAGE.parents[1]) / name
 
 
 def check_folders(site: str | os.PathLike[str]) -> list[str]:
-    """The folders of the check files of a site: those that came along, and `checks` of its trial.yaml. settings.py
-    asks this too, so nothing but that key is judged here. Raises SiteError where others may change trial.yaml."""
+    """The folders of a site's check files: the shipped ones, and `checks` of its trial.yaml. settings.py calls this
+    too, so only that key is checked here. Raises SiteError if others may change trial.yaml."""
     home, along = Path(site).resolve(), str(shipped('checks'))
     file = home / TRIAL_FILE
     if not file.exists():
@@ -86,7 +86,7 @@ def check_folders(site: str | os.PathLike[str]) -> list[str]:
 
 
 def configuration_in(settings: Path) -> dict[Any, Any]:
-    """What settings.py says, as ReFrame has it. Raises SiteError."""
+    """ReFrame's configuration in settings.py. Raises SiteError."""
     configuration = _executed(settings).get('site_configuration')
     if not isinstance(configuration, dict):
         sentence = "there is no dictionary named site_configuration; write it as ReFrame's manual says"
@@ -107,7 +107,7 @@ _LISTS = {'access': "['--partition=compute']", 'environs': "['builtin']"}
 
 
 def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
-    """What settings.py says of each partition, by 'system:partition'. Raises SiteError."""
+    """The entry of each partition in settings.py, by 'system:partition'. Raises SiteError."""
     return {
         f'{system.get("name")}:{partition.get("name")}': partition
         for system in dictionaries(configuration_in(settings).get('systems'))
@@ -116,12 +116,12 @@ def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
 
 
 def dictionaries(value: Any) -> list[dict[Any, Any]]:
-    """The dictionaries in a list of settings.py; whatever else stands there is left to ReFrame, which refuses it."""
+    """The dictionaries in a list of settings.py; other items are left to ReFrame, which refuses them."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _given(data: Any, home: Path) -> tuple[str, ...] | None:
-    """What the key has; None too where it is wrong, which is said when the site is loaded."""
+    """The value of the key; also None if it is wrong, which is reported when the site is loaded."""
     field = TrialFile.model_fields['checks']
     reader: TypeAdapter[tuple[str, ...] | None] = TypeAdapter(field.rebuild_annotation())
     try:
@@ -153,7 +153,7 @@ def _trial_file(data: Any, home: Path) -> TrialFile:
 
 
 def said(detail: ErrorDetails, file: str, root: type[BaseModel], above: tuple[str, ...] = ()) -> str:
-    """What pydantic found, as a problem of a file; `root` is the model of the mapping at the keys `above`."""
+    """A finding of pydantic as a problem of a file; `root` is the model of the mapping at the keys `above`."""
     keys, kind, value = list(detail['loc']), detail['type'], detail['input']
     if kind == 'value_error':
         sentence = str(detail['ctx']['error'])
@@ -172,13 +172,13 @@ def said(detail: ErrorDetails, file: str, root: type[BaseModel], above: tuple[st
 
 
 def _form(model: type[BaseModel]) -> str:
-    """The mapping with the keys that it needs."""
+    """The mapping with its required keys."""
     shown = [(name, field.examples[0]) for name, field in model.model_fields.items() if field.examples]
     return '{' + ', '.join(f'{name}: {example}' for name, example in shown) + '}'
 
 
 def _owner(root: type[BaseModel], keys: list[str | int]) -> type[BaseModel]:
-    """The model of the mapping at a place."""
+    """The model of the mapping at these keys."""
     model = root
     rest = iter(keys)
     for key in rest:
@@ -207,8 +207,8 @@ def _executed(settings: Path) -> dict[str, Any]:
 
 @cache
 def _run(settings: str, content: bytes) -> dict[str, Any]:
-    """Once a content and process: a second time would register the site's own launchers and schedulers twice. Inside
-    ReFrame that is the time when ReFrame itself has read the file."""
+    """Executes settings.py once for each content in a process: a second time would register the site's own launchers
+    and schedulers twice. Inside ReFrame, ReFrame itself has executed it."""
     path = Path(settings).resolve()
     for module in list(sys.modules.values()):
         file = Path(getattr(module, '__dict__', {}).get('__file__') or '')
@@ -226,7 +226,7 @@ def _failure(error: BaseException, settings: Path) -> str:
 
 
 def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]:
-    """What is wrong between entries that are each well formed."""
+    """Contradictions between entries that are each well formed."""
     names = [engine.name for engine in file.engines]
     for i, engine in enumerate(names):
         if engine in names[:i]:

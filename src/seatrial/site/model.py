@@ -1,4 +1,4 @@
-"""What a site is: the typed form of trial.yaml, and the questions that the rest of Seatrial asks of it."""
+"""The typed form of trial.yaml, and the site that other rooms ask."""
 
 import grp
 import os
@@ -209,7 +209,7 @@ def _layout_name(value: Any) -> str:
 
 
 def _form(pattern: re.Pattern[str], word: str, what: str) -> Callable[[Any], str]:
-    """What reads a text of this form, for a key of a file of the site. word: for it in the documentation."""
+    """A reader of texts of this form, for a key of a site's file. word: names the form in the documentation"""
 
     def text(value: Any) -> str:
         if not isinstance(value, str) or not pattern.match(value):
@@ -231,7 +231,7 @@ _device = _form(_DEVICE, 'device', 'a device; write a path without colon, as in 
 
 
 def one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
-    """What reads one of these words, for a key of a file of the site."""
+    """A reader of one of these words, for a key of a site's file."""
 
     def chosen(value: Any) -> str:
         if not isinstance(value, str) or value not in known:
@@ -302,10 +302,10 @@ def _unexpanded(text: str) -> str:
 
 
 class Enforced(NamedTuple):
-    """An expectation that is a criterion. limit: the site's own; None: that of the check."""
+    """An expectation that is a criterion."""
 
     id: str
-    limit: float | None = None
+    limit: float | None = None  # the site's own; None: that of the check
 
 
 def _enforced(value: Any) -> tuple[Enforced, ...]:
@@ -485,7 +485,7 @@ class FileSystemEntry(Entry):
     @model_validator(mode='before')
     @classmethod
     def _own_place(cls, entry: Any) -> Any:
-        """Not a relative path, but beside the records: a path in a word processor's quotes became a folder here."""
+        """Only absolute paths, except beside the records: a path in typographic quotes once became a folder here."""
         path = entry.get('path') if isinstance(entry, dict) and entry.get('records_on_target') is not True else None
         if isinstance(path, str) and not path.startswith(('/', '~', '$')):
             remedy = 'write an absolute one without further quotes, or records_on_target: true beside it'
@@ -493,13 +493,13 @@ class FileSystemEntry(Entry):
         return entry
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
-        """Of the targets of a kind (TARGETS) that the site declares; None where it declares none."""
+        """The declared target numbers of a kind (TARGETS); None if the site declares none."""
         declared = getattr(self, f'{kind.lower()}s')
         return tuple(range(declared)) if isinstance(declared, int) else declared
 
 
 class LauncherEntry(Entry):
-    """How a launch reaches the nodes of a partition."""
+    """The way in which a launch reaches the nodes of a partition."""
 
     kind: LauncherKind = Field(examples=['srun'])
     """`local` reaches one node. A kind alone stands for such an entry"""
@@ -508,7 +508,7 @@ class LauncherEntry(Entry):
 
 
 class Partition(Entry):
-    """What Seatrial must know of one of ReFrame's partitions."""
+    """Seatrial's settings for one of ReFrame's partitions."""
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
     """how a launch reaches the nodes with so many tasks on each; ReFrame's own launchers know one geometry a job"""
@@ -597,7 +597,7 @@ class Combinations(Entry):
     """when the trial takes part"""
 
     def covers(self, check: str, family: str, profile: str) -> bool:
-        """Whether the trial asks for this check, by its name, its family or '*', under this profile."""
+        """True if the trial asks for this check under this profile, by its name, its family or '*'."""
         return profile in self.profiles and self.asks_for(check, family)
 
     def asks_for(self, check: str, family: str) -> bool:
@@ -613,7 +613,7 @@ class Combinations(Entry):
         )
 
     def cases(self, check: str) -> list[Case]:
-        """Every case of the check, in the order in which the lists name them."""
+        """Every case of the check, in the order of the lists."""
         return [
             Case(check, partition, file_system, layout, nodes)
             for partition in self.partitions
@@ -624,7 +624,7 @@ class Combinations(Entry):
 
 
 class Overrides(Entry):
-    """What a trial fixes for its cases, times in seconds; None leaves it to the check, profile or allocation."""
+    """The values a trial fixes for its cases, times in seconds; None leaves them to check, profile or allocation."""
 
     bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
     """fixes what a task moves, in every profile; of random I/O it is its share of the working set"""
@@ -648,12 +648,12 @@ class Overrides(Entry):
     """of every sweep at most, evenly spread; without it those of the profile. What says something as a whole stays"""
 
     def applied(self, template: Point) -> dict[str, Any]:
-        """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
+        """The parameters that it fixes, as far as a trial may fix them for this kind of workload."""
         fixed = {name: getattr(self, name) for name in kind_of(template.kind).of_trial}
         return {name: value for name, value in fixed.items() if value is not None}
 
     def share(self, template: Point) -> int | None:
-        """What it fixes for each task: bytes of data, files of metadata."""
+        """The amount it fixes for each task: bytes of data, files of metadata."""
         return self.bytes_per_task if kind_of(template.kind).moves_data else self.files_per_task
 
 
@@ -730,7 +730,7 @@ class TrialFile(Entry):
 
 @dataclass(frozen=True)
 class Site:
-    """A checked site. Names that are asked for come from its own cases; any other raises KeyError."""
+    """A checked site. Names must come from its own cases; others raise KeyError."""
 
     folder: Path
     trial_file: TrialFile
@@ -741,7 +741,6 @@ class Site:
 
     @property
     def state(self) -> str:
-        """Absolute path of the directory for sessions, records and locks."""
         return self.trial_file.state
 
     @property
@@ -750,11 +749,11 @@ class Site:
 
     @property
     def false_notifications(self) -> float:
-        """How many a month are allowed of each scheduled profile, which share what the site allows."""
+        """The number allowed a month for each scheduled profile: an equal share of the site's number."""
         return self.trial_file.false_notifications / max(1, len(self.trial_file.schedule))
 
     def session_folder(self, session: str) -> Path:
-        """The folder of a session in the state directory. Raises SiteError where others may change what is in it."""
+        """The folder of a session in the state directory. Raises SiteError if others may change its contents."""
         folder = Path(self.state) / 'sessions' / session
         self._refuse(self._unsafe([str(folder)]))
         return folder
@@ -763,23 +762,23 @@ class Site:
         return replace(self, trial_file=self.trial_file.model_copy(update={'trials': tuple(trials)}))
 
     def cases(self, check: str, family: str, profile: str) -> list[Case]:
-        """Every case that the trials ask of this check, each once, in the order of the file."""
+        """Every case that the trials ask of this check, once each, in the order of the file."""
         wanted = [case for trial in self._trials(check, family, profile) for case in trial.cases(check)]
         return list(dict.fromkeys(wanted))
 
     def overrides(self, case: Case, family: str, profile: str) -> Overrides:
-        """What the trials that give a case fix for it together; what contradicts itself, check_overrides refuses."""
+        """The parameters that all trials of a case fix together; check_overrides refuses contradictions."""
         fixed: dict[str, Any] = {}
         for trial in reversed(self._giving(case, family, profile)):
             fixed |= {key: value for key in Overrides.model_fields if (value := getattr(trial, key)) is not None}
         return Overrides.model_construct(**fixed)
 
     def enforced(self, case: Case, family: str, profile: str) -> dict[str, float | None]:
-        """The expectations that these trials make criteria, each with the limit of the site, or None."""
+        """The expectations that these trials make criteria, each with the site's limit, or None."""
         return {id: limit for trial in self._giving(case, family, profile) for id, limit in trial.enforce}
 
     def allocation(self, case: Case, overrides: Overrides | None = None) -> Allocation:
-        """The largest launch of a case: all its nodes with the partition's tasks, or those that its trial wants."""
+        """The largest launch of a case: all its nodes with the partition's tasks, or those its trial asks for."""
         wanted = overrides or Overrides()
         most = wanted.tasks_per_node or self.partition(case.partition).tasks_per_node
         return Allocation(case.nodes, min(most, (wanted.max_tasks or case.nodes * most) // case.nodes))
@@ -788,7 +787,6 @@ class Site:
         return self.trial_file.file_systems[name]
 
     def partition(self, name: str) -> Partition:
-        """The entry of a partition, by ReFrame's system:partition."""
         return self.trial_file.partitions[name]
 
     def target(self, file_system: str, layout: str) -> Target:
@@ -814,7 +812,7 @@ class Site:
         )
 
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
-        """Those that may hit a file system, in the order of the file; of a tunable one for each of its values."""
+        """The actions for a file system, in the order of the file; tunable ones once for each of their values."""
 
         def one(name: str, each: ActionEntry, value: str) -> Action:
             start, undo, check, count = (
@@ -831,7 +829,7 @@ class Site:
         )
 
     def schedule(self, profile: str) -> ScheduleEntry:
-        """How a profile is scheduled here; by default where the site does not say."""
+        """The schedule of a profile; the default if the site has none."""
         return self.trial_file.schedule.get(profile, ScheduleEntry())
 
     def launcher(self, partition: str) -> Launcher:
@@ -842,23 +840,23 @@ class Site:
         return tuple(NodeGroup(name, hosts) for name, hosts in self.partition(partition).groups.items())
 
     def darshan(self, partition: str) -> str:
-        """The Darshan library of a partition's nodes; empty where there is none."""
+        """The Darshan library of a partition's nodes; empty if there is none."""
         return self.partition(partition).darshan or ''
 
     def engine_choices(self, only: str | None = None) -> tuple[EngineChoice, ...]:
-        """The engines in the site's order of preference; of one that is named, it alone with the site's program."""
+        """The engines in the site's order of preference; with `only` that one alone, with the site's program."""
         choices = tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
         if only is None:
             return choices
         return tuple(each for each in choices if each.name == only) or (EngineChoice(only, only),)
 
     def on_partition(self, partition: str, choices: Iterable[EngineChoice]) -> tuple[EngineChoice, ...]:
-        """Engines with the programs of a partition, where its nodes have their own."""
+        """The engines with the partition's own programs, if it has any."""
         programs = self.partition(partition).programs
         return tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in choices)
 
     def check_names(self, known: Mapping[str, str]) -> None:
-        """Raise SiteError for names in trials[].checks that are no check and no family in `known` (check: family)."""
+        """Raises SiteError for names in trials[].checks that are neither check nor family. known: family by check"""
         names = sorted({*known, *known.values()})
         problems = [
             problem(
@@ -873,7 +871,7 @@ class Site:
         raise_any(problems)
 
     def check_overrides(self, known: Mapping[str, str]) -> None:
-        """Raise SiteError for trials that give the same case (of `known`, check: family) and fix it differently."""
+        """Raises SiteError for trials that give the same case (of `known`, check: family) and fix it differently."""
         trials = list(enumerate(self.trial_file.trials))
         problems: dict[str, None] = {}
         for (check, family), profile in product(known.items(), PROFILES):
@@ -900,11 +898,11 @@ class Site:
         guarantees: Collection[str] = (),
         limited: Collection[str] = (),
     ) -> None:
-        """Raise SiteError for ids in trials[].enforce that no check of the trial has, or that decide nothing there.
+        """Raises SiteError for ids in trials[].enforce that no check of the trial has, or that decide nothing there.
 
-        known: by the name of every check its family and the ids of its expectations
-        guarantees: the ids that every profile judges; the others are not judged in a smoke test
-        limited: those whose limit a site can choose
+        known: family and ids of the expectations, by check
+        guarantees: the ids that every profile judges; others are not judged in a smoke test
+        limited: ids whose limit a site can choose
         """
         problems = []
         for i, trial in enumerate(self.trial_file.trials):
@@ -924,13 +922,14 @@ class Site:
         raise_any(problems)
 
     def check_state(self, inside: Iterable[str] = ()) -> None:
-        """Raise SiteError if the state directory, or a path inside it, does not answer, or others may change it."""
+        """Raises SiteError if the state directory, or a path inside it, does not answer, or others may change it."""
         self._refuse(next(filter(None, map(unresponsive, (self.state, *inside))), None) or self.unsafe())
 
     def unsafe(self) -> str:
-        """Who else may change what lies in the state directory, with the remedy, or empty: it has programs to run.
+        """Who else may change the contents of the state directory, with the remedy, or empty: it holds programs to
+        run.
 
-        Of its folders only the first level is looked at; nobody else can put anything below that.
+        Only the first level of its folders is checked; nobody else can put anything below that.
         """
         trials = {entry.path for entry in self.trial_file.file_systems.values()}
         try:
@@ -958,9 +957,9 @@ class Site:
             raise SiteError([problem(TRIAL_FILE, ['state'], fault)])
 
     def make_directories(self) -> None:
-        """Make the state directory, and the paths for trials that lie inside it; raises SiteError.
+        """Makes the state directory, and the paths for trials that lie inside it; raises SiteError.
 
-        Whatever this process makes afterwards is for others no more than the state directory is.
+        Files made by this process afterwards get no wider permissions than the state directory has.
 
         Any other path must exist: a missing directory on a mount point is most often a missing mount. For the same
         reason the parent of the state directory must exist.
@@ -979,7 +978,7 @@ class Site:
             raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
     def _let_group_read(self) -> None:
-        """Give the state directory, and by its setgid bit all that will be made in it, to the group of the site."""
+        """Gives the state directory, and by its setgid bit all that will be made in it, to the group of the site."""
         group, status = self.trial_file.state_group, Path(self.state).stat()
         if group is not None and (wanted := grp.getgrnam(group).gr_gid) != status.st_gid:
             os.chown(self.state, -1, wanted)
@@ -993,5 +992,5 @@ class Site:
 
 
 def lies_in(path: str, directory: str) -> bool:
-    """Whether an absolute, normalised path is the directory or something below it, by its name alone."""
+    """True if an absolute, normalised path is the directory or below it, judged by its name alone."""
     return os.path.commonpath([path, directory]) == directory

@@ -12,17 +12,13 @@ NO_MODULES = 'nomod'
 
 
 class Module(NamedTuple):
-    """path: the folder in which ReFrame looks for this one, and for no other, before those of MODULEPATH."""
-
     name: str
-    path: str = ''
+    path: str = ''  # the only folder in which ReFrame looks for it, before those of MODULEPATH
 
 
 class Modules(NamedTuple):
-    """system: ReFrame's modules_system. wanted: in the order in which they are loaded."""
-
-    system: str = NO_MODULES
-    wanted: tuple[Module, ...] = ()
+    system: str = NO_MODULES  # ReFrame's modules_system
+    wanted: tuple[Module, ...] = ()  # in the order of loading
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,8 +26,8 @@ class Modules(NamedTuple):
 
 
 def modules_in(settings: Path) -> dict[str, Modules]:
-    """Of each partition, by 'system:partition': those of the system, of itself and of its environment. Of several
-    environments the first counts; a trial runs in each. Raises SiteError."""
+    """The modules of each partition, by 'system:partition': those of the system, of itself and of its environment. Of
+    several environments the first counts; a trial runs in each. Raises SiteError."""
     configuration = configuration_in(settings)
     found = {}
     for system in dictionaries(configuration.get('systems')):
@@ -55,7 +51,7 @@ def _environment(environments: list[dict[Any, Any]], name: str, partition: str) 
 
 
 def _wanted(owner: dict[Any, Any]) -> Iterator[Module]:
-    """ReFrame takes a text, or a dictionary with a name. Raises SiteError."""
+    """The modules of an entry: texts, or dictionaries with a name, as in ReFrame. Raises SiteError."""
     entries = owner.get('modules') or ()
     for entry in entries if isinstance(entries, (list, tuple)) else [None]:
         name, path = (entry.get('name'), entry.get('path')) if isinstance(entry, dict) else (entry, None)

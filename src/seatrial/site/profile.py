@@ -1,4 +1,4 @@
-"""Profiles: how much is measured, and what the numbers are good for afterwards."""
+"""Profiles: how much is measured, and what the figures may be used for."""
 
 from dataclasses import dataclass
 
@@ -16,35 +16,24 @@ MIN_S = 0.5
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile of trials. Times in seconds.
-
-    points:       of every sweep, evenly spread; 0 is all of them
-    label:        one sentence for the head of a report: what the numbers may be used for
-    budget_s:     time after which a case starts no new launch, where the site sets none
-    effort:       how much each launch does
-    repetitions:  fixed number of repetitions; 0: the stopping rule decides
-    between:      by which share its sessions are taken to differ until the history shows it; 0: they are not nights
-    disturbs:     whether it may have actions: what runs by itself, or is only to show that all works, has none
-    introduces:   whether it has only the checks that declare themselves `first`
-    """
-
     name: str
-    label: str
-    points: int
-    budget_s: float
-    effort: Effort
-    repetitions: int = 0
+    label: str  # one sentence for the head of a report: what the numbers may be used for
+    points: int  # of every sweep, evenly spread; 0 is all of them
+    budget_s: float  # seconds after which a case starts no new launch, if the site sets none
+    effort: Effort  # how much each launch does
+    repetitions: int = 0  # fixed number of repetitions; 0: the stopping rule decides
+    # assumed noise between its sessions (a share) until the history shows it; 0: they are not nights
     between: float = 0.0
-    disturbs: bool = False
-    introduces: bool = False
+    disturbs: bool = False  # whether it may have actions: scheduled and smoke profiles may not
+    introduces: bool = False  # whether it has only the checks that declare themselves `first`
 
     @property
     def judges(self) -> bool:
-        """Whether its figures are compared with anything: a smoke test has too few repetitions."""
+        """True if its figures are compared with anything: a smoke test has too few repetitions."""
         return not self.repetitions
 
     def stopping(self, max_relative_error: float, budget_s: float | None = None) -> StoppingRule:
-        """The stopping rule of a case; budget_s (seconds) is the site's own, None takes the profile's."""
+        """The stopping rule of a case. budget_s: the site's own, in seconds; None takes the profile's"""
         budget = self.budget_s if budget_s is None else budget_s
         if self.repetitions:
             fixed = self.repetitions
@@ -52,7 +41,7 @@ class Profile:
         return StoppingRule(max_relative_error, budget_s=budget)
 
     def effort_for(self, axis: Axis) -> Effort:
-        """How much a launch of a sweep over this axis does."""
+        """The effort of a launch in a sweep over this axis."""
         if not axis.equals:
             return self.effort
         target_s = min(self.effort.target_s, ISOLATION_S)

@@ -1,8 +1,8 @@
-"""references.yaml: what this system has shown, in ReFrame's own form, with when that was under `$seatrial`.
+"""references.yaml: expected figures of this system, in ReFrame's own form; their dates stand under `$seatrial`.
 
-ReFrame skips a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a
-part too many. Here each is a problem with its place and its remedy, before ReFrame starts. docs/references.md
-describes the file.
+ReFrame skips a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a part too
+many. Here each is a problem with its place and its remedy, before ReFrame starts. docs/references.md describes the
+file.
 """
 
 import datetime
@@ -45,8 +45,7 @@ _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
 
 
 class Measured(NamedTuple):
-    """A metric that some trial of the site measures, in a profile that judges. unit: the base unit; better: 'higher'
-    or 'lower'; tasks: the most in its case"""
+    """A metric that a trial of the site measures, in a profile that judges."""
 
     profile: str
     partition: str
@@ -54,9 +53,9 @@ class Measured(NamedTuple):
     layout: str
     nodes: int
     metric: str
-    unit: str = 'B/s'
-    better: str = HIGHER
-    tasks: int = 1
+    unit: str = 'B/s'  # base unit
+    better: str = HIGHER  # 'higher' or 'lower'
+    tasks: int = 1  # the most in its case
 
 
 def _origin(value: Any) -> str:
@@ -93,26 +92,25 @@ Date = Annotated[str, BeforeValidator(_date)]
 
 
 class Origin(Entry):
-    """Where the references of a check under a profile come from, the engine and tasks, and what of the samples.
-    sessions: those that a baseline is of; `seatrial history prune` keeps them"""
+    """The origin of the references of a check under a profile."""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=[BASELINE])
     date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
     tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
     statistic: Annotated[str, BeforeValidator(_statistic)] = 'mean'
-    sessions: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()  # of a baseline; `seatrial history prune` keeps them
 
 
 def references_file(folder: Path) -> Path | None:
-    """The file of the site in this folder, if it has one; a link that leads nowhere is one."""
+    """The references file in this folder, or None; a dangling link counts as a file."""
     file = folder / REFERENCES_FILE
     return file if os.path.lexists(file) else None
 
 
 def load_references(file: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True) -> References:
     """The references in a file. Raises SiteError with every problem found. measured: by the class name of each check;
-    complete: whether it has every check that there is. If not, checks that it does not have are skipped."""
+    complete: whether these are all checks; if not, references of others are skipped"""
     reading = _ReferencesReading(measured, complete)
     found = reading.document(_as_reframe_reads(file))
     raise_any(reading.problems)
@@ -120,7 +118,7 @@ def load_references(file: Path, measured: Mapping[str, Collection[Measured]], co
 
 
 class _ReferencesReading:
-    """One walk over the file: the references, and the problems met on the way."""
+    """One walk over the file, which collects the references and the problems."""
 
     def __init__(self, measured: Mapping[str, Collection[Measured]], complete: bool) -> None:
         self.measured = measured
@@ -142,7 +140,7 @@ class _ReferencesReading:
         return found
 
     def origins(self, data: dict[Any, Any]) -> dict[tuple[str, str], Origin | None]:
-        """By check and profile; None for one that has problems of its own."""
+        """The origin by check and profile; None for one with problems."""
         found: dict[tuple[str, str], Origin | None] = {}
         if SEATRIAL not in data:
             return found
@@ -198,7 +196,7 @@ class _ReferencesReading:
                 yield (path[0], case), Reference(path[5], value, low, high, unit, *by)
 
     def same_tasks(self, check: str, profile: str, origin: Origin, case: Case, rows: Sequence[Measured]) -> None:
-        """Note where the references are for another number of tasks than the case has now."""
+        """Reports references for another number of tasks than the case has now."""
         place = (profile, *case[1:])
         now = next(row.tasks for row in rows if row[: len(place)] == place)
         if origin.tasks not in (None, now):
@@ -209,7 +207,7 @@ class _ReferencesReading:
     def leaves(
         self, check: str, path: tuple[Any, ...], rows: Sequence[Measured], value: Any
     ) -> Iterator[tuple[Any, Any]]:
-        """Every path that a trial measures, with what stands there; the others are problems."""
+        """Every path that a trial measures, with its value; other paths are problems."""
         depth = len(path)
         if depth == len(_LEVELS):
             yield path, value
@@ -276,8 +274,8 @@ class _ReferencesReading:
 
 
 def _as_reframe_reads(file: Path) -> Any:
-    """The plain values of the file by the rules of YAML 1.1, as ReFrame has them. Raises SiteError. What those rules
-    turn into something that does not stand there (010 is 8, 1:30 is 90) is a problem."""
+    """The plain values of the file by the rules of YAML 1.1, as ReFrame has them. Raises SiteError, also for text
+    that those rules turn into something else (010 is 8, 1:30 is 90)."""
     text = yaml_file.read_text(file)
     yaml_file.parse(text, file.name)
     problems = [
@@ -302,7 +300,7 @@ def _scalars(node: yaml.Node | None, seen: set[int], is_key: bool = False) -> It
 
 
 def _misread(kind: str, text: str, is_key: bool) -> str:
-    """Why a scalar does not mean what it looks like, or nothing."""
+    """The reason why a scalar does not mean what it looks like, or empty."""
     if kind == 'str' or (kind == 'int' and _WHOLE.match(text)):
         return ''
     if is_key:

@@ -1,4 +1,4 @@
-"""The benchmark programs as Spack has them: what spack.yaml asks for, what a lock fixes, what is installed.
+"""The benchmark programs in Spack: requested by spack.yaml, pinned by a lock, and installed.
 
 The files are Spack's own: spack.yaml and spack.lock of an environment (lockfile version 6), index.json of an
 installation database (version 8), lib/spack/spack/__init__.py of its core and repo.yaml of a package repository.
@@ -27,16 +27,15 @@ Version = tuple[int, int]
 
 
 class Asked(NamedTuple):
-    """A program that spack.yaml asks for: its exact version, and the variants that it fixes."""
+    """A program that spack.yaml asks for."""
 
     name: str
-    version: str
-    variants: Mapping[str, bool | str]
+    version: str  # exact
+    variants: Mapping[str, bool | str]  # that spack.yaml fixes
 
 
 def asked(environment: Mapping[str, Any]) -> list[Asked]:
-    """The programs of a spack.yaml, with what `require` says of each. Raises ValueError for one whose version is not
-    exact, or is another one in `require`."""
+    """The programs of a spack.yaml. Raises ValueError if a version is not exact, or `require` has another one."""
     settings = environment['spack']
     found = []
     for spec in settings['specs']:
@@ -56,13 +55,13 @@ def asked(environment: Mapping[str, Any]) -> list[Asked]:
 
 
 def pinned(lock: Mapping[str, Any], package: str) -> tuple[str, str]:
-    """Version and hash of a program that a lock pins; empty where it does not."""
+    """Version and hash of a program in a lock; both empty if it is not pinned."""
     found = ((each['version'], hash_) for hash_, each in lock['concrete_specs'].items() if each['name'] == package)
     return next(found, ('', ''))
 
 
 def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], system: str = '') -> list[str]:
-    """Where a lock is not what spack.yaml asks for, a sentence each. system: the host's, as in 'debian12'."""
+    """Sentences on where a lock differs from spack.yaml. system: the host's, as in 'debian12'"""
     specs = lock['concrete_specs']
     roots = {specs[root['hash']]['name']: specs[root['hash']] for root in lock['roots']}
     wanted = asked(environment)
@@ -86,9 +85,9 @@ def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], syst
 def faults_of_installation(
     lock: Mapping[str, Any], database: Mapping[str, Any], programs: Sequence[str] = ()
 ) -> list[str]:
-    """Where what is installed is not what the lock fixes, a sentence each. programs: only these; empty: all. Looked
-    at are the programs and what they need when they run: version, variants and the hash of the package with its
-    source's checksum. What was needed for building need not be there."""
+    """Sentences on where the installation differs from the lock, in version, variants or the hash of the package with
+    its source's checksum. Only programs and their run-time dependencies are checked; build dependencies may be
+    missing. programs: only these; empty: all"""
     specs, installs = lock['concrete_specs'], database['database']['installs']
     roots = {specs[root['hash']]['name']: root['hash'] for root in lock['roots']}
     faults = [
@@ -106,9 +105,9 @@ def faults_of_installation(
 
 
 def built_without_mpi(lock: Mapping[str, Any], database: Mapping[str, Any]) -> list[str]:
-    """The fault of a darshan-runtime that the lock wants with MPI and that was built without, or nothing. Its
-    configure takes the compiler that Spack gives it, and goes on without MPI where that finds no mpi.h. Such a
-    library sees nothing of an MPI program: what it preloads into never calls it."""
+    """The fault of a darshan-runtime built without MPI although the lock wants it. Its configure takes Spack's
+    compiler, and goes on without MPI if that finds no mpi.h. Such a library sees nothing of an MPI program: what it
+    preloads into never calls it."""
     for hash_, spec in lock['concrete_specs'].items():
         record = database['database']['installs'].get(hash_)
         if spec['name'] != 'darshan-runtime' or not spec['parameters'].get('mpi') or not record:
@@ -123,9 +122,9 @@ def built_without_mpi(lock: Mapping[str, Any], database: Mapping[str, Any]) -> l
 
 
 def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[[str], str]) -> list[str]:
-    """A fault for each program or library that is linked with another MPI than the one of the lock. A system's own
-    compiler wrapper can be another one's than the external that the lock names, where two are there. told: the MPI
-    that a program loads, as 'MPICH 4.0.2', or empty where that is not known"""
+    """A fault for each program or library linked with another MPI than the lock's. If two are installed, the system's
+    compiler wrapper can belong to another one than the external in the lock. told: the MPI that a program loads, as
+    'MPICH 4.0.2', or empty if unknown"""
     found = []
     for hash_, spec in lock['concrete_specs'].items():
         record = database['database']['installs'].get(hash_)
@@ -143,8 +142,8 @@ def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], told: Call
 
 
 def unable(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[[str, str], str]) -> list[str]:
-    """A fault for each program that was built without an interface which checks ask for: its configure omits, and
-    does not say so, what it finds no headers of. told: what a program lists with an option, or empty"""
+    """A fault for each program built without an interface that checks ask for: its configure silently omits
+    interfaces without headers. told: the output of a program with an option, or empty"""
     found = []
     for hash_, spec in lock['concrete_specs'].items():
         record = database['database']['installs'].get(hash_)
@@ -157,8 +156,8 @@ def unable(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[
 
 
 def core_fault(core: str, repository: str, least: Version) -> str:
-    """Why this Spack cannot be used, or empty. core: the text of its lib/spack/spack/__init__.py; repository: of
-    repo.yaml; least: the core's least version"""
+    """The reason why this Spack cannot be used, or empty. core: text of its lib/spack/spack/__init__.py; repository:
+    text of repo.yaml; least: oldest usable core"""
     version, api, wanted = (
         _numbers(each, text) for each, text in ((_CORE, core), (_API, core), (_REPOSITORY_API, repository))
     )
@@ -202,7 +201,7 @@ def _program_faults(wanted: Asked, spec: Mapping[str, Any] | None) -> Iterator[s
 
 
 def _provided(specs: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The virtual packages, such as mpi, that each spec stands for."""
+    """The virtual packages, such as mpi, that each spec provides."""
     found: dict[str, set[str]] = {}
     for spec in specs.values():
         for each in spec.get('dependencies', ()):
@@ -211,7 +210,7 @@ def _provided(specs: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 def _needed(specs: Mapping[str, Any], roots: Sequence[str]) -> list[str]:
-    """The hashes of roots and all that they are linked with or run, each once."""
+    """The hashes of roots and of their link and run dependencies, once each."""
     found, rest = dict.fromkeys(roots), list(roots)
     while rest:
         for each in specs[rest.pop()].get('dependencies', ()):

@@ -1,6 +1,6 @@
-"""YAML as a site may write it: text, whole numbers, true, false and nothing, in lists and mappings.
+"""Reads the YAML that a site may write: text, whole numbers, true, false and nothing, in lists and mappings.
 
-with_value puts one value in its place, and leaves every other character as it is.
+with_value changes one value, and leaves every other character as it is.
 
 PyYAML by itself keeps the last of two equal keys, reads 20:00 as 1200, 010 as 8, `no` as false and 2026-11-20 as a
 date, and grows nine lines of aliases to a billion values. Here each of these is plain text or a problem with its
@@ -61,7 +61,7 @@ def read_text(file: Path) -> str:
 
 
 def regular_file(file: Path) -> None:
-    """Raise SiteError unless the path leads to a regular file; a pipe would be waited for without end."""
+    """Raises SiteError unless the path leads to a regular file; reading a pipe could wait forever."""
     try:
         reason = '' if stat.S_ISREG(file.stat().st_mode) else 'not a regular file'
     except OSError as error:
@@ -113,7 +113,7 @@ _Loader.add_implicit_resolver(_TAG + 'int', _INTEGER, list('-+0123456789'))
 
 
 class _Reading:
-    """One walk over the composed nodes: the values, and the problems met on the way."""
+    """One walk over the composed nodes, which collects the values and the problems."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -208,10 +208,10 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
 
 
 def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = '') -> str:
-    """The text of a file whose value at these keys is this one; keys that are not there come after those that are.
+    """The text of a file with this value at these keys; new keys come after the existing ones.
 
-    comment: stands behind the value where a line ends there, in place of one that begins alike up to its first colon
-    Raises ValueError, with the place, where something else than a mapping stands on the way.
+    comment: stands behind the value at the end of its line, in place of one that begins alike up to its first colon
+    Raises ValueError, with the place, if something other than a mapping stands on the way.
     """
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     if node is None:
@@ -233,7 +233,7 @@ def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = 
 
 
 def _inserted(text: str, node: yaml.MappingNode, keys: Sequence[str | int], value: Any, comment: str) -> str:
-    """After the last value of this mapping, in its own style."""
+    """The text with the value inserted after the last one of this mapping, in its own style."""
     if not node.value:
         place = node.start_mark.index + 1
         return text[:place] + _flow(keys, value) + text[place:]
@@ -247,7 +247,7 @@ def _inserted(text: str, node: yaml.MappingNode, keys: Sequence[str | int], valu
 
 
 def _end(node: yaml.Node) -> int:
-    """Behind the last character of a value: the end mark of a block is where the next token begins."""
+    """The index behind the last character of a value: the end mark of a block is where the next token begins."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(node, yaml.MappingNode) else last)
@@ -268,5 +268,5 @@ def _flow(keys: Sequence[str | int], value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """In one line."""
+    """The value in one line."""
     return yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False).removesuffix('...\n').strip()

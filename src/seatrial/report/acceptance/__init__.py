@@ -1,1 +1,1 @@
-"""The protocol of an acceptance, and what a bundle has for people and programs."""
+"""The protocol of an acceptance, and the files of its bundle for people and programs."""

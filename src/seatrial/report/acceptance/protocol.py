@@ -1,6 +1,6 @@
-"""The protocol of an acceptance: what the parties of a contract sign. One HTML file that prints on A4.
+"""The protocol of an acceptance, which the parties of a contract sign: one HTML file that prints on A4.
 
-And the first page of a bundle, with how its criteria stand, the sessions that measured them, and where all lies.
+Also the first page of a bundle: the state of the criteria, the sessions that measured them, and links to all files.
 """
 
 import math
@@ -23,7 +23,7 @@ MANY = 9.0
 
 @dataclass(frozen=True)
 class Remark:
-    """What somebody has said; a waiver changes no verdict."""
+    """A remark of a person; a waiver changes no verdict."""
 
     waives: bool
     text: str
@@ -33,34 +33,33 @@ class Remark:
 
 @dataclass(frozen=True)
 class ProtocolRow:
-    """One criterion of the contract, and what became of it. unit: in which figures are shown; base: its base unit"""
+    """One criterion of the contract with its outcome."""
 
     criterion: Criterion
     outcome: CriterionOutcome
-    unit: str
-    base: str
+    unit: str  # in which figures are shown
+    base: str  # its base unit
     setup: Sequence[tuple[str, str]] = ()  # how it is measured, in pairs of a word and a value
     attempts: Sequence[Attempt] = ()  # all of them, oldest first
     remarks: Sequence[Remark] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """Of the criterion alone; a waiver changes nothing."""
+        """The verdict of the criterion; a waiver does not change it."""
         return VERDICTS[self.outcome.verdict]
 
     @property
     def waived(self) -> bool:
-        """Whether the customer does without it."""
         return any(each.waives for each in self.remarks)
 
     @property
     def bound(self) -> float | None:
-        """In the base unit; None of a percentage of what is not known."""
+        """The bound in the base unit; None if it is a percentage of an unknown figure."""
         return self.outcome.bound if self.criterion.of else self.criterion.bound
 
     @property
     def wanted_in_full(self) -> str:
-        """The bound as it was written, and what it comes to in the other system of units or of the percentage."""
+        """The bound as it was written, and converted to the other system of units, or from the percentage."""
         wanted, bound = self.criterion.wanted, self.bound
         if self.criterion.of:
             return f'{wanted}, which is {self.shown(bound)}' if bound is not None else wanted
@@ -69,7 +68,7 @@ class ProtocolRow:
 
     @property
     def allocations(self) -> str:
-        """'2 of 3' valid; '4 (3 needed)'; 'observed' of what no check measures."""
+        """'2 of 3' valid; '4 (3 needed)'; 'observed' for a criterion that no check measures."""
         if self.criterion.observed:
             return 'observed'
         valid, needed = len(self.outcome.counted), self.criterion.allocations
@@ -77,13 +76,12 @@ class ProtocolRow:
 
     @property
     def measured(self) -> str:
-        """'497.2 GB/s', or a dash."""
         return self.shown(self.outcome.figure)
 
     @property
     def margin(self) -> str:
-        """'+3.1 %': above is on the right side of the bound; '21 times' the bound from ten on. A dash of what is
-        undecided: however far a figure is from the bound, it decides nothing."""
+        """'+3.1 %': positive is on the right side of the bound; '21 times' the bound from ten on. A dash if
+        undecided: then the distance from the bound decides nothing."""
         found = self.outcome
         if found.margin is None or found.verdict == UNDECIDED:
             return '\u2013'
@@ -91,8 +89,8 @@ class ProtocolRow:
 
     @property
     def interval(self) -> str:
-        """The interval of the figure, with its confidence if that is not the usual one; or a dash. No figure is below
-        0, where the interval of a few that scatter can reach."""
+        """The interval of the figure, or a dash; its confidence only if that is not the usual one. Cut at 0, which
+        the interval of a few scattered figures can cross."""
         low, high, confidence = self.outcome.low, self.outcome.high, self.outcome.confidence
         if low is None or high is None:
             return '\u2013'
@@ -100,7 +98,7 @@ class ProtocolRow:
         return f'{self.shown(max(0.0, low))} to {self.shown(high)}{other}'
 
     def shown(self, value: float | None) -> str:
-        """In the unit of the contract, with as many digits as it takes to tell a figure from the bound."""
+        """The value in the unit of the contract, with enough digits to distinguish a figure from the bound."""
         if value is None or not math.isfinite(value):
             return '\u2013'
         bound = self.outcome.bound or self.criterion.bound
@@ -114,12 +112,12 @@ class ProtocolRow:
         return f'{figure:.0f}' if abs(figure) >= 10**digits else f'{figure:.{digits}g}'
 
     def figure_of(self, attempt: Attempt) -> str:
-        """What an allocation gave that decides; a dash for another."""
+        """The figure of an allocation that decides; a dash for others."""
         counted = dict(zip(self.outcome.counted, self.outcome.figures, strict=True))
         return self.shown(counted.get(attempt))
 
     def standing(self, attempt: Attempt) -> str:
-        """Why an allocation does not decide, or can only miss the criterion; empty where it decides."""
+        """The reason why an allocation does not decide, or can only miss the criterion; empty if it decides."""
         if attempt in self.outcome.counted:
             return attempt.unproved
         return attempt.why_not or attempt.unproved or 'valid, but by the rule of the contract another one counts'
@@ -127,29 +125,26 @@ class ProtocolRow:
 
 @dataclass(frozen=True)
 class Protocol:
-    """The whole. verdict: of all criteria; rule: which allocations count, in words; parties: by role."""
-
     title: str
     date: str
-    parties: Mapping[str, str]
-    rule: str
+    parties: Mapping[str, str]  # by role
+    rule: str  # which allocations count, in words
     site: str
     seatrial: str
     made: datetime
-    verdict: Verdict
+    verdict: Verdict  # of all criteria
     rows: Sequence[ProtocolRow]
     milestones: Mapping[str, str]
 
     @property
     def caveats(self) -> list[tuple[str, list[str]]]:
-        """What must be read beside the figures that decide, with its criteria; that of the most criteria first. Those
-        that differ in figures alone, such as seconds, are one, with their range."""
+        """The caveats of the figures that decide, each with its criteria; that of the most criteria first. Caveats
+        that differ only in figures, such as seconds, become one, with the range."""
         counted = [(row.criterion.id, each.caveat) for row in self.rows for each in row.outcome.counted]
         said = [(criterion, caveat) for criterion, caveat in counted if caveat]
         return sorted(ranged(said).items(), key=lambda own: -len(own[1]))
 
     def counts(self) -> str:
-        """'2 met, 1 missed (1 waived), 1 undecided'."""
         return counts(self.rows)
 
 
@@ -164,13 +159,13 @@ def counts(rows: Sequence[ProtocolRow]) -> str:
 
 
 def protocol(what: Protocol) -> str:
-    """The page. Every text in it is escaped, whatever it holds."""
+    """The page as HTML; all text in it is escaped."""
     return jinja().get_template('protocol.html').render(protocol=what, confidence=f'{100 * CONFIDENCE:g}')
 
 
 def front(protocol: Protocol, sessions: Sequence[Mapping[str, Any]], files: Mapping[str, str], page: str) -> str:
-    """The first page of a bundle. files: what each of the others is; page: where the protocol lies. sessions: of each
-    the session, when it began, its verdict and why, what it measured, the state of the system, the criteria that
-    it is for, and its report, from the first page, or empty"""
+    """The first page of a bundle. files: descriptions of the other files; page: path of the protocol; sessions: for
+    each its name, begin, verdict with reason, measurements, state of the system, criteria, and path of its report or
+    empty"""
     template = jinja().get_template('bundle.html')
     return template.render(protocol=protocol, sessions=sessions, files=files, page=page)

@@ -1,4 +1,4 @@
-"""An acceptance for programs, results.json in the form of docs/results.schema.json, and a summary in Markdown."""
+"""An acceptance for programs: results.json in the form of docs/results.schema.json; and a summary in Markdown."""
 
 import json
 import math
@@ -60,7 +60,7 @@ class CriterionJson(_Strict):
 
 
 class Results(_Strict):
-    """What all allocations of an acceptance come to: results.json of a bundle."""
+    """The outcome of an acceptance over all its allocations: results.json of a bundle."""
 
     schema_: int = Field(alias='schema', json_schema_extra={'const': SCHEMA})
     seatrial: str = Field(description='Version that judged.')
@@ -76,7 +76,7 @@ class Results(_Strict):
 
 
 def results(page: Protocol) -> str:
-    """The text of results.json: what the protocol has, in base units."""
+    """The text of results.json: the contents of the protocol, in base units."""
     same = {name: getattr(page, name) for name in ('seatrial', 'site', 'made', 'title', 'date')}
     found = Results(
         **same,
@@ -91,12 +91,11 @@ def results(page: Protocol) -> str:
 
 
 def results_schema() -> str:
-    """The JSON Schema of results.json (draft 2020-12)."""
     return json.dumps(Results.model_json_schema(), indent=1) + '\n'
 
 
 def summary(page: Protocol) -> str:
-    """The criteria in Markdown; what comes from elsewhere is escaped."""
+    """The criteria in Markdown; foreign text is escaped."""
     lines = [
         f'# {page.verdict.value}: {escaped(page.title)}',
         '',

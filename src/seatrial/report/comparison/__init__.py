@@ -1,1 +1,1 @@
-"""Sessions beside each other: before and after, or configurations of which one is chosen."""
+"""Comparisons of sessions: before and after, or several configurations to choose from."""

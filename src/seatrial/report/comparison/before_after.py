@@ -1,6 +1,6 @@
-"""Sessions before and after, side by side: what they did not have in common, families, metrics, what is left out.
+"""Sessions before and after, side by side: differences in circumstances, families, metrics, and what is left out.
 
-The comparison is judge/compare.py's; here the rows of the history become its series, and its changes a table, a page
+judge/compare.py compares; this file turns rows of the history into its series, and its changes into a table, a page
 and JSON.
 """
 
@@ -38,63 +38,52 @@ GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison. asked: what the person named; sessions: oldest first; labels: that they have."""
-
-    asked: str
-    sessions: tuple[str, ...]
-    labels: tuple[str, ...]
+    asked: str  # the user's name for it
+    sessions: tuple[str, ...]  # oldest first
+    labels: tuple[str, ...]  # of its sessions
 
     @property
     def words(self) -> str:
-        """'before: 3 sessions, 20261121T020638-9f3a1c to 20261123T020638-9f3a1c'."""
         ends = ' to '.join(dict.fromkeys((self.sessions[0], self.sessions[-1])))
         return f'{self.asked}: {counted(len(self.sessions), "session")}, {ends}'
 
 
 @dataclass(frozen=True)
 class FamilyRow:
-    """A family of one file system. metrics: how many of its metrics have each verdict, by the verdict."""
-
     file_system: str
     family: str
     change: MetricChange | None
-    metrics: Mapping[str, int]
+    metrics: Mapping[str, int]  # number of metrics by verdict
 
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """A metric. before, after: means of the means of its sessions, in the base unit; better: 'higher' or 'lower'."""
-
     case: str
     metric: str
     family: str
     file_system: str
     unit: str
-    better: str
-    before: float
-    after: float
+    better: str  # 'higher' or 'lower'
+    before: float  # mean over sessions of their means, in the base unit
+    after: float  # likewise
     change: MetricChange
 
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """Everything about two sides. effect: the smallest share that matters. differing: what they were not measured
-    with alike, the most important first; circumstances: nodes and fullness; metrics: the most important first;
-    left_out: what is not compared, with the reason, in words"""
-
     before: Side
     after: Side
-    effect: float
-    differing: Sequence[str]
-    circumstances: Sequence[str]
+    effect: float  # smallest relative change that matters
+    differing: Sequence[str]  # measured with different software or settings, the most important first
+    circumstances: Sequence[str]  # nodes and fullness
     families: Sequence[FamilyRow]
-    metrics: Sequence[ComparedMetric]
-    left_out: Sequence[str]
+    metrics: Sequence[ComparedMetric]  # the most important first
+    left_out: Sequence[str]  # what is not compared, with the reason
     units: str = BINARY
 
     @property
     def notice(self) -> str:
-        """What the intervals do not contain, or which drift explains a difference; or empty."""
+        """A notice on spread missing in the intervals, or on a drift that explains a difference; or empty."""
         drifts = [f'{each.file_system}: {each.family}' for each in self.families if each.change and each.change.drift]
         drifts = drifts or [f'{each.case} {each.metric}' for each in self.metrics if each.change.drift]
         if drifts:
@@ -130,9 +119,9 @@ def comparison(
     rounds: Mapping[str, str] | None = None,
     drifts: bool = True,
 ) -> BeforeAfter:
-    """Of the rows of the history of two sides, neither of which is empty, or what `compact` keeps of them. rounds: of
-    sides that were measured in turn, the round of each session; drifts: whether a difference that a drift over the
-    sessions explains is undecided"""
+    """Compares two sides by their rows of the history, or by the result of `compact`; neither may be empty. rounds:
+    for sides measured in turn, the round of each session; drifts: a difference explained by a drift over the sessions
+    is undecided"""
     before, after = compact(before), compact(after)
     series, shown, left_out = _series(before, after, rounds)
     families, changes = compared(series, effect, paired=rounds is not None, drifts=drifts)
@@ -175,8 +164,8 @@ COMPARED = tuple(dict.fromkeys((*NEEDED, *_OF_VALUES, *_ALIKE, 'valid', 'value',
 
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
-    """What of the rows of the history a comparison needs: a row a metric of each session, with its valid values. So a
-    side of many sessions takes a tenth of the memory. What is compact already is returned as it is."""
+    """The columns a comparison needs: one row for each metric and session, with its valid values. So a side of many
+    sessions takes a tenth of the memory. Compact rows are returned as they are."""
     if rows.schema['value'] == pl.List(pl.Float64):
         return rows
     usable = pl.col('valid') & pl.col('value').is_finite()
@@ -187,8 +176,8 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
-    """The round of each session of two sides that were measured in turn, by its name. Raises ValueError where the
-    sessions, in the order of time, are not one of each side and again one of each side."""
+    """The round of each session of two sides that were measured in turn, by session. Raises ValueError if the
+    sessions, in order of time, are not always one of each side."""
     sides = [set(rows['session']) for rows in (before, after)]
     names = sorted(sides[0] | sides[1])
     pairs = list(zip(names[::2], names[1::2], strict=False))
@@ -198,7 +187,7 @@ def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
 
 
 def to_json(found: BeforeAfter) -> dict[str, Any]:
-    """All of it as plain values; figures in base units."""
+    """The comparison as plain values; figures in base units."""
     return {
         **dataclasses.asdict(found),
         'confidence': CONFIDENCE,
@@ -208,30 +197,27 @@ def to_json(found: BeforeAfter) -> dict[str, Any]:
 
 
 def ratio_words(change: MetricChange) -> str:
-    """'0.947'."""
     return figure(change.ratio)
 
 
 def interval_words(change: MetricChange) -> str:
-    """'0.93 to 0.97', with a mark where the spread between sessions is not in it."""
+    """'0.93 to 0.97', with a mark if it does not contain the spread between sessions."""
     if change.low is None or change.high is None:
         return '-'
     return f'{figure(change.low)} to {figure(change.high)}{"" if change.between else " *"}'
 
 
 def means_words(row: ComparedMetric, units: str) -> tuple[str, str]:
-    """Both means in one unit, the second one with it: ('812', '770 MiB/s')."""
     unit = common_unit((row.before, row.after), row.unit, units) if row.unit else Unit()
     return unit.figure(row.before), unit.words(row.after)
 
 
 def sessions_words(change: MetricChange) -> str:
-    """'3, 3'."""
     return ', '.join(map(str, change.sessions))
 
 
 def comparison_page(found: BeforeAfter, site: str) -> str:
-    """The same as one HTML file that needs no script, no network and no other file."""
+    """The comparison as one HTML file that needs no script, no network and no other file."""
     ends = [abs(math.log(end)) for row in found.metrics for end in (row.change.low, row.change.high) if end]
     span = min(max([LEAST_DRAWN * math.log1p(found.effect), *ends]), MOST_DRAWN)
 
@@ -259,7 +245,7 @@ def _side(rows: pl.DataFrame, asked: str) -> Side:
 
 
 def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange]) -> list[FamilyRow]:
-    """By file system, in the order of FAMILIES."""
+    """The families of each file system, in the order of FAMILIES."""
     own = by_key(((row.file_system, row.family), row.change.verdict) for row in rows)
     return [
         FamilyRow(
@@ -275,7 +261,7 @@ def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange
 def _series(
     before: pl.DataFrame, after: pl.DataFrame, rounds: Mapping[str, str] | None
 ) -> tuple[list[Series], list[tuple[str, str, str, str, str, str]], list[str]]:
-    """What can be compared, with its case, metric, family, file system, unit and direction; what cannot, in words."""
+    """Comparable series, their (case, metric, family, file system, unit, direction), and sentences on the rest."""
     sides = [dict(_metrics(rows)) for rows in (before, after)]
     series, shown = [], []
     reasons: dict[tuple[str, str], list[str]] = {}
@@ -314,8 +300,7 @@ def _series(
 
 @dataclass(frozen=True)
 class _Metric:
-    """One metric of one side. without: why sessions of this side do not count. sessions: the values of each, or where
-    there are several sessions their mean alone; least: of all values"""
+    """One metric of one side."""
 
     family: str
     file_system: str
@@ -323,13 +308,14 @@ class _Metric:
     better: str
     steers: bool
     caches: frozenset[str]
+    # values of each session, or only their mean if there are several sessions
     sessions: Mapping[str, Sequence[float]]
-    least: float
-    without: Sequence[str]
+    least: float  # smallest of all values
+    without: Sequence[str]  # why sessions of this side do not count
 
 
 def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
-    """Why the two sides of a metric are not compared, or nothing."""
+    """The reason for not comparing the two sides of a metric, or empty."""
     if one is None or other is None:
         return f'only {"after" if one is None else "before"}'
     if not (one.sessions and other.sessions):
@@ -347,7 +333,7 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
 
 
 def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
-    """Of one side, by case and name, without the groups of node sweeps."""
+    """The metrics of one side by case and name, without the groups of node sweeps."""
     # At once: of a thousand metrics and a month of sessions a question for each would take minutes.
     metric = (*CASE, 'metric')
     table = (
@@ -395,7 +381,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
 
 
 def family_of(row: Mapping[str, Any]) -> str:
-    """Of a metric, by the columns axis, kind, unit and operation of the history."""
+    """The family of a metric, by the columns axis, kind, unit and operation of the history."""
     axis, kind = AXES.get(row['axis'] or ''), KINDS.get(row['kind'] or '')
     if axis is not None and axis.equals:
         return NODE if axis.equals == 'node' else TARGET

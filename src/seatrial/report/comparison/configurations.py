@@ -28,30 +28,27 @@ _CONFIGURED = ('file_system', 'layout')
 
 
 class Configurations(NamedTuple):
-    """All of them with their figures. metrics: by column how many metrics its figure is the mean of"""
-
     figures: Mapping[str, Figures]
-    metrics: Mapping[str, int]
+    metrics: Mapping[str, int]  # by column the number of metrics whose mean it is
     full: Mapping[str, tuple[int, ...]]  # by configuration, percent_full of its rows: nothing wins by it
 
     @property
     def spreads(self) -> list[tuple[FigureColumn, Spread | None]]:
-        """By column."""
         return [(column, spread(column, self.figures)) for column in COLUMNS]
 
     @property
     def front(self) -> list[str]:
-        """Those that no other beats in every column that all of them have, if there is one."""
+        """The configurations that no other beats in every column known for all; empty without such a column."""
         common = [each for each in COLUMNS if all(own.get(each.name) is not None for own in self.figures.values())]
         return front(common, self.figures) if common else []
 
 
 def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, float]) -> Configurations:
-    """Of the rows of the sessions of each. capacities: in bytes, of those of which somebody knows it
+    """The configurations from the rows of their sessions. capacities: in bytes, where known
 
     duration: from the first launch to the end of the last, the median of the sessions
-    read, write: the geometric mean of the metrics that are there on all sides which have any
-    Sides with one layout each, or one file system, are compared whatever these are called.
+    read, write: the geometric mean of the metrics that exist for all configurations which have any If all
+    configurations have one layout each, or one file system, its name does not matter.
     """
     alone = [each for each in _CONFIGURED if all(rows[each].n_unique() == 1 for rows in sides.values())]
     sides = {name: rows.with_columns(pl.lit('').alias(each) for each in alone) for name, rows in sides.items()}
@@ -80,7 +77,7 @@ def _duration_s(rows: pl.DataFrame) -> float | None:
 
 
 def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
-    """Of each metric of a family the mean of the means of its sessions."""
+    """The mean over sessions of the session means, for each metric of a family."""
     usable = rows.filter(
         ~OF_ONE_SESSION
         & pl.col('valid')
@@ -104,7 +101,7 @@ def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
 
 
 def unit_of(column: FigureColumn, figures: Mapping[str, Figures], system: str = BINARY) -> Unit:
-    """In which a column is shown. Sizes have the units of bandwidths, without the second."""
+    """The unit in which a column is shown. Sizes have the units of bandwidths, without the second."""
     known = [value for own in figures.values() if (value := own.get(column.name)) is not None]
     return common_unit(known, 'B/s' if column.unit == 'B' else column.unit, system)
 
@@ -118,7 +115,7 @@ def words(column: FigureColumn, value: float | None, unit: Unit) -> str:
 
 
 def sentences(found: Configurations, chosen: Winner | None, column: FigureColumn | None, system: str) -> list[str]:
-    """What the table comes to: per column its ends, their difference and its winner; then the choice."""
+    """The table in sentences: for each column its ends, their difference and its winner; then the choice."""
     said = []
     for each, own in found.spreads:
         unit = unit_of(each, found.figures, system)
@@ -146,7 +143,7 @@ def sentences(found: Configurations, chosen: Winner | None, column: FigureColumn
 
 
 def to_json(found: Configurations, chosen: Winner | None, column: FigureColumn | None) -> Mapping[str, Any]:
-    """All of it as plain values, in base units."""
+    """The table and the choice as plain values, in base units."""
     return {
         'configurations': found.figures,
         'metrics': found.metrics,
@@ -161,7 +158,7 @@ def to_json(found: Configurations, chosen: Winner | None, column: FigureColumn |
 
 
 def table(found: Configurations, system: str) -> Sequence[tuple[str, ...]]:
-    """A row a configuration: its name, its figures in words, and how full it was."""
+    """A row for each configuration: name, figures in words, and fullness."""
     units = {each: unit_of(each, found.figures, system) for each in COLUMNS}
     return [
         (name, *(words(each, own.get(each.name), units[each]) for each in COLUMNS), percent_words(found.full[name]))

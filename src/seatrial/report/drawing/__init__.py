@@ -1,1 +1,1 @@
-"""What draws: what all drawings are made of, and the curves, dots, maps and time lines that are made of it."""
+"""Drawings: their parts, and the curves, dots, maps and time lines made of them."""

@@ -1,7 +1,6 @@
-"""Maps: one metric of a case whose points differ in two things, one the row and the other the column, in colour.
+"""Maps: one metric of a case in colour, over two parameters, one in the rows and one in the columns.
 
-Layouts that ask for two things each are drawn so, and files of many sizes by transfers of many sizes or by numbers of
-tasks.
+They show layouts with two settings each, and file sizes by transfer sizes or by numbers of tasks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,22 +25,20 @@ SHADES = 5
 
 @dataclass(frozen=True)
 class Field:
-    """One point on a map. summary: None where it was not measured or is invalid; shade: from 0 to SHADES - 1."""
+    """One point on a map."""
 
-    summary: SampleSummary | None
-    shade: int = 0
+    summary: SampleSummary | None  # None if not measured or invalid
+    shade: int = 0  # 0 to SHADES - 1
     best: bool = False
     alike: bool = False
 
 
 @dataclass(frozen=True)
 class Map:
-    """name: of the metric; by: what the fields differ in, under the name; corner: what the rows are."""
-
-    name: str
+    name: str  # of the metric
     unit: Unit
-    by: str
-    corner: str
+    by: str  # parameter of the columns, under the name
+    corner: str  # parameter of the rows
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Field, ...]], ...]
     notes: tuple[str, ...] = ()  # what the map shows beside its figures, a sentence each
@@ -50,8 +47,8 @@ class Map:
 def fields(
     places: Mapping[tuple[str, str], str], metrics: Sequence[MetricResult], best: str = '', alike: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Field, ...]], ...]]:
-    """The columns, and each row with its fields. places: the label of the point of a row and a column. metrics: one
-    figure at each point; best, alike: labels of points"""
+    """The columns, and each row with its fields. places: labels of points by (row, column); metrics: one figure for
+    each point; best, alike: labels of points"""
     rows, columns = (tuple(dict.fromkeys(place[each] for place in places)) for each in (0, 1))
     known = {each.point: each.summary for each in metrics if is_valid(each)}
     largest = max((summary.mean for summary in known.values() if summary is not None), default=0.0)
@@ -67,7 +64,7 @@ def fields(
 
 
 def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
-    """The maps of every case over file sizes and transfer sizes or numbers of tasks, with what it does."""
+    """The maps of every case over file sizes and transfer sizes or numbers of tasks, with a sentence on the case."""
     drawn = ((each, _maps(each, system)) for each in cases)
     return [
         {'case': each.plan.case, 'sentence': words.sentence(each), 'maps': maps}
@@ -103,7 +100,7 @@ _COLUMNS: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
 def _grid(
     plan: TrialPlan, field: str, by: str, more: str, shown: Callable[[int], str]
 ) -> tuple[str, str, dict[tuple[str, str], str]] | None:
-    """The label of each point by its file size and this; None where not both of them, and they alone, vary."""
+    """The labels of the points by file size and the given field; None unless exactly these two vary."""
     own = sorted((point.value('bytes_per_task'), point.value(field), point.label) for point in plan.points)
     varied = [len({each[place] for each in own}) for place in (0, 1)]
     if plan.axis.name != 'variant' or min(varied) < 2 or len({each[:2] for each in own}) < len(own):
@@ -117,7 +114,7 @@ def _falls(
     columns: Sequence[str],
     rows: Sequence[tuple[str, Sequence[Field]]],
 ) -> tuple[str, ...]:
-    """Where more of what the columns are is slower, by intervals that do not overlap; else that it never is."""
+    """Sentences on where a larger column value is slower, by separate intervals; or that it is nowhere."""
     found = []
     for row, own in rows:
         there = [

@@ -1,7 +1,7 @@
-"""The metrics of a case: a curve over its points, or dots below each other where they lie on no axis of numbers.
+"""The metrics of a case: a curve over its points, or dots below each other if the points are not numbers.
 
-Two kinds of case have a curve: those whose points are numbers, with a line a metric, and a directory that is listed
-again and again, with a line a point: the curve of the client's cache.
+Two kinds of case have a curve: those whose points are numbers, with a line for each metric, and a directory that is
+listed again and again, with a line for each point: the curve of the client's cache.
 """
 
 import math
@@ -45,29 +45,29 @@ _FORMS = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLET
 
 
 def is_repeated_listing(plan: TrialPlan) -> bool:
-    """Whether one directory is listed again and again, with pauses: the cache of the client over time."""
+    """True if one directory is listed again and again, with pauses: the cache of the client over time."""
     return any(point.pauses_s for point in plan.points)
 
 
 def has_curve(plan: TrialPlan) -> bool:
-    """Whether the points of a case make one; those that differ by more than a number do not."""
+    """True if the points of a case make a curve: they differ by one number only, or are repeated listings."""
     return is_repeated_listing(plan) or (not plan.axis.named and len(plan.points) > 1)
 
 
 def styled_by(plan: TrialPlan, metric: MetricResult) -> str:
-    """What of a metric has one style in the drawing of its case."""
+    """The name that decides the style of a metric in the drawing of its case."""
     return metric.name if has_metric_lines(plan) else metric.point
 
 
 def has_metric_lines(plan: TrialPlan) -> bool:
-    """Whether the metrics of a case have a line and a style each, and not its points."""
+    """True if lines and styles belong to the metrics of a case, not to its points."""
     return has_curve(plan) and not is_repeated_listing(plan)
 
 
 @cache
 def _usual_signs() -> dict[str, str]:
-    """The style of the columns and metrics of all kinds of workload: no two of one kind share one, as far as there
-    are enough; reads are blue circles, and writes orange squares."""
+    """The styles of all columns and metrics of workload kinds: different within a kind as far as styles suffice;
+    reads are blue circles, and writes orange squares."""
     given = dict(zip(('read', 'write'), STYLES, strict=False))
     for kind in KINDS.values():
         metrics = (metric.name for phase in kind.phases for metric in phase.metrics)
@@ -83,7 +83,7 @@ def _usual_signs() -> dict[str, str]:
 
 
 def signs(kind: str, metrics: Iterable[str]) -> dict[str, str]:
-    """The style of each of these metrics or columns of one drawing: that of its column, wherever it is drawn."""
+    """The style of each of these metrics or columns: that of its column, in every drawing."""
     column = {metric: name for name, own in kind_of(kind).columns for metric in own}
     given: dict[str, str] = {}
     for name in dict.fromkeys(metrics):
@@ -94,7 +94,7 @@ def signs(kind: str, metrics: Iterable[str]) -> dict[str, str]:
 
 
 def styles_of(plan: TrialPlan, metrics: Iterable[MetricResult]) -> dict[str, str]:
-    """The style of each line of a drawing. Points have other ones than metrics, as far as there are enough."""
+    """The style of each line of a drawing. Points and metrics use different styles as far as these suffice."""
     names = [styled_by(plan, each) for each in metrics]
     if has_metric_lines(plan):
         return signs(plan.kind, names)
@@ -113,18 +113,18 @@ def sheets(plan: TrialPlan, metrics: Sequence[MetricResult]) -> list[list[Metric
 
 
 def charts(plan: TrialPlan, case: CaseResult, units: Mapping[str, Unit]) -> list[Chart]:
-    """Those of a case, of all that was measured. units: by the base unit."""
+    """The charts of everything measured in a case. units: by the base unit"""
     draw = _curve if has_curve(plan) else _dots
     drawn = [sheet for sheet in sheets(plan, case.metrics) if any(each.summary for each in sheet)]
     return [draw(plan, case, sheet, units[sheet[0].unit]) for sheet in drawn]
 
 
 class _Points(NamedTuple):
-    """An axis of points, with the place of each by its key. breaks: where what lies on both sides is of two kinds."""
+    """An axis of points."""
 
     axis: Scale
-    places: Mapping[str, float]
-    breaks: Sequence[float] = ()
+    places: Mapping[str, float]  # by key
+    breaks: Sequence[float] = ()  # places between two kinds of points
 
 
 def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Chart:
@@ -157,7 +157,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
 
 
 def _sweep(plan: TrialPlan) -> _Points:
-    """The values of a sweep double, or nearly so, or grow tenfold: the axis is logarithmic."""
+    """The logarithmic axis of a sweep, whose values double, or nearly so, or grow tenfold."""
     values = {point.label: point.at for point in plan.points}
     low, high = min(values.values()), max(values.values())
     is_long = high >= 1e4 and not plan.axis.unit
@@ -171,7 +171,7 @@ def _sweep(plan: TrialPlan) -> _Points:
 
 
 def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
-    """Listings in their order, those that follow a pause apart from those that follow each other."""
+    """The axis of listings in their order; those after a pause stand apart."""
     names = list(dict.fromkeys(metric.name for metric in case.metrics))
     pauses = [pause_of(name) for name in names]
     places = {name: float(i + (pause is not None)) for i, (name, pause) in enumerate(zip(names, pauses, strict=True))}
@@ -192,7 +192,7 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
 
 
 def _listing_times(plan: TrialPlan, figures: Scale) -> Scale | None:
-    """How long one listing takes at the places of the upright axis; none where directories differ in size."""
+    """A second axis with the time of one listing; None if the directories differ in size."""
     sizes = {point.tree.files_per_directory for point in plan.points}
     if len(sizes) != 1:
         return None
@@ -207,7 +207,7 @@ def _listing_times(plan: TrialPlan, figures: Scale) -> Scale | None:
 
 
 def _strokes(points: _Points, marks: Mapping[str, Mark]) -> list[list[tuple[float, float]]]:
-    """The marks in their order, without those that are invalid, and not over a break."""
+    """Lines through the valid marks in their order, interrupted at breaks."""
     strokes: list[list[tuple[float, float]]] = [[]]
     breaks = list(points.breaks)
     for key, at in points.places.items():
@@ -260,7 +260,7 @@ def _interval(metrics: Sequence[MetricResult]) -> str:
 
 
 def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Scale:
-    """The axis of the figures. It need not hold all of an interval of three samples, nor a reference far above."""
+    """The axis of the figures. It may cut an interval of three samples, or a reference far above."""
     summaries = [metric.summary for metric in metrics if metric.summary]
     greatest = max(each.maximum for each in summaries)
     bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case.references)]

@@ -1,8 +1,8 @@
-"""What every drawing is made of: axes, and in them lines, marks with their interval, boxes and rules.
+"""The parts of drawings: axes, and in them lines, marks with their interval, boxes and guides.
 
-A Chart has all of it in figures, and knows nothing of paper; `drawn` finds the places. The page has each chart twice:
-on wide paper and on that of a telephone (templates/macros.html). Colour is never the only difference: each style has
-its own marker and dashes, and what is invalid or cannot decide has its own form.
+A Chart has all of it in figures, without sizes in px; `drawn` places it on a Paper. The page has each chart twice:
+for a wide screen and for a telephone (templates/macros.html). Colour is never the only difference: each style has its
+own marker and dashes, and invalid or undecided marks have their own form.
 """
 
 import math
@@ -40,25 +40,23 @@ Stroke = Sequence[tuple[float, float]]
 
 
 class Tick(NamedTuple):
-    """A value on an axis with its label; heads: whether it heads those below it."""
-
     value: float
     label: str
-    heads: bool = False
+    heads: bool = False  # whether it is the first of a group of ticks below
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """From `low` at its beginning to `high` at its end. label: what it measures, with the unit."""
+    """An axis from `low` to `high`."""
 
     low: float
     high: float
     ticks: Sequence[Tick] = ()
-    label: str = ''
+    label: str = ''  # quantity with unit
     logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """How far along a value lies, from 0 to 1; one outside lies at the end that it is beyond."""
+        """The position of a value, from 0 to 1; values outside lie at the nearer end."""
         if not self.logarithmic:
             found = (value - self.low) / (self.high - self.low)
         else:
@@ -68,51 +66,47 @@ class Scale:
 
 @dataclass(frozen=True)
 class Curve:
-    """strokes: each a run of points without a hole; label: in the legend, as of all parts; aside: as of a Mark."""
-
     style: str
-    strokes: Sequence[Stroke]
-    label: str = ''
+    strokes: Sequence[Stroke]  # each a run of points without a hole
+    label: str = ''  # in the legend
     kind: str = 'line'
-    aside: float = 0.0
+    aside: float = 0.0  # as in Mark
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A figure at a place of the axis of points. low, high: the ends of its interval, None where it has none;
-    samples: in the order in which they were taken, in which they stand beside each other: a drift is seen; bounds:
-    of its reference, each with the side that is allowed: 1 above, -1 below"""
+    """A figure at a place of the axis of points."""
 
     at: float
     figure: float
     style: str
     form: str = FULL  # FULL, OPEN (it cannot decide), STRUCK (it is invalid), or DOT: one of many
     words: str = ''
-    low: float | None = None
+    low: float | None = None  # interval, None without one
     high: float | None = None
-    samples: Sequence[float] = ()
-    bounds: Sequence[tuple[float, int]] = ()
+    samples: Sequence[float] = ()  # in the order taken, drawn beside each other, so that a drift shows
+    bounds: Sequence[tuple[float, int]] = ()  # of its reference, each with the allowed side: 1 above, -1 below
     aside: float = 0.0  # px that it stands beside its place
     label: str = ''
 
 
 @dataclass(frozen=True)
 class Box:
-    """From one place of the lying axis to another, over the whole height or in a lane below. number: above it."""
+    """A part of the horizontal axis, over the whole height or in a lane below."""
 
     start: float
     end: float
     kind: str
     style: str = ''
     lane: int | None = None
-    number: str = ''
+    number: str = ''  # shown above it
     words: str = ''
     label: str = ''
 
 
 @dataclass(frozen=True)
 class Guide:
-    """A straight line at a figure, or upright at a place."""
+    """A straight line at a figure, or an upright one at a place."""
 
     at: float
     kind: str
@@ -123,14 +117,11 @@ class Guide:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A drawing. parts: what comes later lies above; words: all of it. height: px between the axes; lying: the
-    figures are along x, and the points along y"""
-
     x: Scale
     y: Scale
-    parts: Sequence[Curve | Mark | Box | Guide]
-    height: float
-    words: str = ''
+    parts: Sequence[Curve | Mark | Box | Guide]  # later ones lie above
+    height: float  # px between the axes
+    words: str = ''  # describe the drawing
     again: Scale | None = None  # a second upright axis at the right, where the figures have another reading
     lanes: Sequence[str] = ()  # the labels of those below the lying axis
     lying: bool = False
@@ -138,7 +129,7 @@ class Chart:
 
     @property
     def legend(self) -> list['Sign']:
-        """What each of its parts that has a label means, each once; those of marks come last."""
+        """The entries of the legend, each once; those of marks come last."""
         marks = [part for part in self.parts if isinstance(part, Mark)]
         marked = {mark.style for mark in marks}
         found: dict[str, Sign] = {}
@@ -160,11 +151,11 @@ _DOTS = 'M4 10h0M12 5h0M20 8h0'
 
 @dataclass(frozen=True)
 class Paper:
-    """px of the width and of the font; share: of the height of a chart."""
+    """Sizes in px."""
 
     width: float
     font: float
-    share: float
+    share: float  # of the height of a chart
 
 
 PAPERS = {'wide': Paper(820.0, 13.0, 1.0), 'narrow': Paper(330.0, 12.0, 0.8)}
@@ -172,27 +163,21 @@ PAPERS = {'wide': Paper(820.0, 13.0, 1.0), 'narrow': Paper(330.0, 12.0, 0.8)}
 
 
 class Glyph(NamedTuple):
-    """Something drawn, by its name in style.css. paths: a class and the path itself each."""
-
-    style: str
-    paths: Sequence[tuple[str, str]]
+    style: str  # class in style.css
+    paths: Sequence[tuple[str, str]]  # each with its class
     words: str = ''
 
 
 class Text(NamedTuple):
-    """anchor: which part of it lies at (x, y); upright: it reads from below."""
-
     x: float
     y: float
     said: str
-    anchor: str = 'middle'
+    anchor: str = 'middle'  # the part of it that lies at (x, y)
     kind: str = ''
-    upright: bool = False
+    upright: bool = False  # it reads from below
 
 
 class Sign(NamedTuple):
-    """An entry of a legend: a glyph of this width, and what it means."""
-
     width: int
     glyph: Glyph
     label: str
@@ -200,7 +185,7 @@ class Sign(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart on paper, all in px."""
+    """A chart on paper, in px."""
 
     height: float
     glyphs: Sequence[Glyph]
@@ -208,7 +193,7 @@ class Drawing:
 
 
 def styles(names: Iterable[str]) -> dict[str, str]:
-    """A style for each: reads and writes have the same everywhere, anything else is given one in turn."""
+    """A style for each name: reads and writes have fixed ones, others get one in turn."""
     given = list(dict.fromkeys(names))
     if set(given) <= set(STYLES[:2]):
         return {name: name for name in given}
@@ -225,7 +210,7 @@ def round_scale(
     logarithmic: bool = False,
     count: int = 5,
 ) -> Scale:
-    """With ticks at about `count` round values in the unit. low, high: in the base unit."""
+    """An axis with ticks at about `count` round values in the unit. low, high: in the base unit"""
     ends = unit.of(low), unit.of(high)
     values = log_ticks(*ends) if logarithmic else nice_ticks(*ends, count)
     ticks = [Tick(value * unit.size, said(value)) for value in values]
@@ -239,7 +224,7 @@ def figures_scale(
     notes: Sequence[str] = (),
     said: Callable[[float], str] = figure,
 ) -> Scale:
-    """The axis that shows all these values: linear from zero, unless that would press one of the means flat."""
+    """The axis for these values: linear from zero, or logarithmic if a mean would be too small to see."""
     values = [value for value in (*means, *others) if value > 0]
     logarithmic = bool(values) and min(means) > 0 and max(means) / min(means) > LOG_BEYOND
     notes = [*(['log scale'] if logarithmic else []), *notes]
@@ -254,7 +239,7 @@ def figures_scale(
 
 
 def time_scale(begin: float, end: float, since: str) -> Scale:
-    """Between two times in seconds; its ticks count from the first."""
+    """An axis between two times in seconds; its ticks count from the first."""
     lasted = end - begin
     each_s, name = next((each_s, name) for least_s, each_s, name in _TIMES if lasted >= least_s)
     ticks = [Tick(begin + each_s * value, f'{value:g}') for value in nice_ticks(0.0, lasted / each_s, 6)]
@@ -266,7 +251,7 @@ _TIMES = ((3 * 3600.0, 3600.0, 'hours'), (300.0, 60.0, 'minutes'), (0.0, 1.0, 's
 
 
 def nice_ticks(low: float, high: float, count: int) -> list[float]:
-    """The multiples between the two of 1, 2 or 5 x 10^k, at most count + 1 values; count is at least 3."""
+    """Multiples of 1, 2 or 5 x 10^k from low to high, at most count + 1 values; count is at least 3."""
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
@@ -274,20 +259,20 @@ def nice_ticks(low: float, high: float, count: int) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """The 1, 2 and 5 x 10^k between the two; only the 10^k where those are many."""
+    """The values 1, 2 and 5 x 10^k from low to high; only 10^k if there are too many."""
     inside = round_values(low, high)
     return inside if len(inside) <= 8 else round_values(low, high, (1,))
 
 
 def round_values(low: float, high: float, factors: Sequence[int] = (1, 2, 5)) -> list[float]:
-    """Such multiples of 10^k between the two, however many."""
+    """All multiples of 10^k by the factors from low to high."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [factor * 10.0**power for power in powers for factor in factors]
     return [value for value in values if low <= value <= high]
 
 
 def steps_line(steps: Sequence[tuple[float, float, float]]) -> Sequence[Stroke]:
-    """Of the beginning, the end and the figure of each: one stroke for all that follow each other."""
+    """Strokes from (begin, end, figure) of each step; adjacent steps form one stroke."""
     strokes: list[list[tuple[float, float]]] = []
     for (_, before, _), (start, end, value) in pairwise([(0.0, -math.inf, 0.0), *steps]):
         if start > before + 1e-3:
@@ -297,7 +282,7 @@ def steps_line(steps: Sequence[tuple[float, float, float]]) -> Sequence[Stroke]:
 
 
 def clear_labels(ticks: Sequence[tuple[float, str]], font: float, width: float) -> list[tuple[float, str]]:
-    """The labels below a lying axis, inside the paper: all, or every second or third, so that none touch."""
+    """Labels below a horizontal axis, within the paper: all, or every second or third, so that none touch."""
     halves = [font * CHARACTER_WIDTH * len(label) / 2 for _, label in ticks]
     placed = [
         (min(max(at, half), width - half), label, half) for (at, label), half in zip(ticks, halves, strict=True)
@@ -310,7 +295,7 @@ def clear_labels(ticks: Sequence[tuple[float, str]], font: float, width: float) 
 
 
 def drawn(chart: Chart, paper: Paper) -> Drawing:
-    """The chart on this paper: as high as it asks for, and at its left the room that its labels need."""
+    """The chart on this paper, at the height it asks for, with room on the left for its labels."""
     font = paper.font
     numbered = any(isinstance(part, Box) and part.number for part in chart.parts)
     top = 12.0 + (font if numbered else 0.0)
@@ -325,7 +310,7 @@ def drawn(chart: Chart, paper: Paper) -> Drawing:
 
 
 class _Places(NamedTuple):
-    """Where the axes of a chart lie, in px."""
+    """The places of a chart's axes, in px."""
 
     chart: Chart
     left: float
@@ -346,12 +331,12 @@ class _Places(NamedTuple):
 
 
 def _room(labels: Sequence[str], font: float, named: bool) -> float:
-    """px that the labels of an upright axis need beside it, and its name."""
+    """px needed beside an upright axis for its labels and its name."""
     return font * (CHARACTER_WIDTH * max(map(len, labels), default=0) + (1.9 if named else 0.2)) + 8.0
 
 
 def _frame(places: _Places) -> Glyph:
-    """The grid of the figures, the lying axis, and its ticks and those of the second upright one."""
+    """The grid of the figures, the horizontal axis, and its ticks and those of the second upright one."""
     chart, left, right, top, bottom = places.chart, places.left, places.right, places.top, places.bottom
     xs, ys = ([places.x(tick.value) for tick in chart.x.ticks], [places.y(tick.value) for tick in chart.y.ticks])
     grid = [[(x, top), (x, bottom)] for x in xs] if chart.lying else [[(left, y), (right, y)] for y in ys]
@@ -380,7 +365,7 @@ def _glyph(part: Curve | Mark | Box | Guide, places: _Places) -> Glyph:
 
 
 def _mark(mark: Mark, places: _Places) -> Glyph:
-    """One mark. On a chart that lies, its interval, samples and bounds do so too; its marker stands upright."""
+    """One mark. In a horizontal chart its interval, samples and bounds are turned; its marker stands upright."""
     lying = places.chart.lying
     axis, along = (places.chart.x, places.x) if lying else (places.chart.y, places.y)
     at = (places.y(mark.at) if lying else places.x(mark.at)) + mark.aside
@@ -408,12 +393,12 @@ def _mark(mark: Mark, places: _Places) -> Glyph:
 
 
 def _hook(at: float, bound: float, side: float) -> Stroke:
-    """A bound, open to the side that is allowed."""
+    """A bound, open to the allowed side."""
     return [(at - 6, bound + side), (at - 6, bound), (at + 6, bound), (at + 6, bound + side)]
 
 
 def _end(at: float, end: float, outward: int, is_cut: bool) -> Stroke:
-    """The end of an interval: a bar, or an arrow where it goes on beyond the axis."""
+    """The end of an interval: a bar, or an arrow if it continues beyond the axis."""
     if is_cut:
         return [(at - 4, end - 6 * outward), (at, end), (at + 4, end - 6 * outward)]
     return [(at - 5, end), (at + 5, end)]
@@ -474,7 +459,7 @@ def px(value: float) -> str:
 
 
 def path(strokes: Iterable[Stroke]) -> str:
-    """The path of these strokes; a point alone is a dot."""
+    """The SVG path of these strokes; a single point becomes a dot."""
     lines = ['L'.join(f'{px(x)} {px(y)}' for x, y in stroke) for stroke in strokes]
     return ''.join(f'M{line}' if 'L' in line else f'M{line}h0' for line in lines)
 

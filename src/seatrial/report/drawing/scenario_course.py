@@ -1,4 +1,4 @@
-"""The course of a scenario: its throughput over time, with the actions and what failed in them."""
+"""The course of a scenario: its throughput over time, with its actions and their failures."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +11,7 @@ from seatrial.workload.words import counted
 
 
 def courses(evidence: CaseEvidence, system: str) -> list[dict[str, Any]]:
-    """Those of the launches that were measured, in the order of the plan: of the last launch at a point, with its
-    actions in words."""
+    """The course of the last measured launch at each point, in the order of the plan, with its actions in words."""
     found: dict[str, dict[int, Course]] = {}
     for sample in (sample for own in evidence.samples.values() for sample in own):
         if sample.measurement and sample.measurement.course and sample.valid:
@@ -27,7 +26,7 @@ def courses(evidence: CaseEvidence, system: str) -> list[dict[str, Any]]:
 
 
 def _action_words(launches: Sequence[Window]) -> str:
-    """An action in the last launch; its count in each of them."""
+    """An action in the last launch; its count in each launch."""
     window = launches[-1]
     length = seconds(window.end_s - window.start_s)
     said = f'{window.name}: {length}, from {seconds(window.start_s)} on'

@@ -1,4 +1,4 @@
-"""Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses."""
+"""Throughput over the time of a case by the node's counters: lines, the launches below them, pauses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +17,12 @@ MAX_STEPS = 360
 
 
 def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
-    """What was counted in the case, as templates/timeline.html shows it; None where nothing was.
+    """The counters of a case, as templates/timeline.html shows them; None if there are none.
 
-    host:     the one node that counted, whatever others the launches ran on; what: whose traffic
-    step_s:   seconds of one step of the lines, where readings are taken together, or 0
-    flows:    a row for each metric that moves bytes; pauses: every one in words, in order
-    sizes:    of the requests; own: what servers count of the job; servers: what the site's command said, and when
+    host: the one node that counted, whatever others the launches ran on; what: whose traffic
+    step_s: seconds of one step of the lines, if readings are combined, or 0
+    flows: a row for each metric that moves bytes; pauses: every one in words, in order
+    sizes: of the requests; own: servers' counts of the job; servers: output of the site's command, and when
     """
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
@@ -53,7 +53,7 @@ def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
 
 
 def why_none(evidence: CaseEvidence) -> str:
-    """Why there is no timeline, in words; empty where there is one."""
+    """The reason why there is no timeline; empty if there is one."""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return 'none: the job kept no telemetry'
@@ -63,7 +63,7 @@ def why_none(evidence: CaseEvidence) -> str:
 
 
 def _together(found: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
-    """The pieces, or where they are too many to be drawn, steps of one length, each the mean of its pieces."""
+    """The pieces; if they are too many to be drawn, the means of steps of equal length."""
     if len(found) <= MAX_STEPS:
         return found
     start, length = found[0].start, (found[-1].end - found[0].start) / MAX_STEPS

@@ -1,1 +1,1 @@
-"""The nights of a scheduled trial: how they stand, news, changes of level, and their page."""
+"""The nights of a scheduled trial: their state, news, changes of level, and their page."""

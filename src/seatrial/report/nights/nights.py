@@ -1,11 +1,10 @@
-"""The nights of a scheduled trial: what each session decided, what fails since when, and which runs were missed.
+"""The nights of a scheduled trial: the verdicts of each session, failures with their first night, and missed runs.
 
-A criterion that failed stays among the failing until a night passes it, or compares it with nothing any more: a night
-that could not decide has fixed nothing. What was invalid, or did not run, leaves them as soon as it has been measured
-again.
+A criterion that failed stays among the failing until a night passes it, or no longer judges it: a night that could
+not decide has fixed nothing. INVALID and INCOMPLETE ones leave as soon as they have been measured again.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
@@ -28,20 +27,19 @@ EARLY = timedelta(minutes=2)
 
 
 class VerdictKey(NamedTuple):
-    """What a verdict stands beside. name: of a metric, or of an enforced expectation; empty for what else the case
-    (the session) was judged by"""
+    """The subject of a verdict."""
 
     case: str  # its name, or empty for what belongs to the session
-    name: str
+    name: str  # metric or enforced expectation; empty for everything else that the case (the session) was judged by
 
     @property
     def words(self) -> str:
-        """In one line: 'Check/partition/file system/layout/2n write@64KiB'."""
+        """'Check/partition/file system/layout/2n write@64KiB'"""
         return ' '.join(part for part in (self.case or 'the session', self.name) if part)
 
 
 class Judged(NamedTuple):
-    """What became of a criterion in one night."""
+    """The verdict of a criterion in one night."""
 
     verdict: Verdict
     why: str = ''
@@ -49,15 +47,14 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Night:
-    """One session that ended. began, ended: with a time zone; ended is the end of its last launch. cases: the verdict
-    of each by its name; criteria: everything that was judged, also what passed"""
+    """One session that ended. Times have a time zone."""
 
     session: str
     began: datetime
-    ended: datetime
+    ended: datetime  # end of its last launch
     verdict: Verdict
-    cases: Mapping[str, Verdict]
-    criteria: Mapping[VerdictKey, Judged]
+    cases: Mapping[str, Verdict]  # by name
+    criteria: Mapping[VerdictKey, Judged]  # all that were judged, passed ones too
     unlike: Sequence[str] = ()  # what it did not measure with the same as the night before, each in words
 
     @property
@@ -66,31 +63,28 @@ class Night:
 
 
 class Standing(NamedTuple):
-    """A criterion that does not stand as it should: FAIL, INVALID or INCOMPLETE. since: the night from which on it
-    has been so; seen: whether the last night itself found it so"""
+    """A criterion that is FAIL, INVALID or INCOMPLETE."""
 
     verdict: Verdict
     why: str
-    since: datetime
-    seen: bool = True
+    since: datetime  # the first night of that
+    seen: bool = True  # whether the last night itself found it so
 
 
 Standings = Mapping[VerdictKey, Standing]
 
 
 class Unfinished(NamedTuple):
-    """A session that began and has left no row in the history. alive: whether it has a heartbeat."""
+    """A session that began and has left no row in the history."""
 
     session: str
     began: datetime
-    alive: bool
+    alive: bool  # whether it has a heartbeat
 
 
 class DueRun(NamedTuple):
-    """A run that was due, and what became of it: 'done', 'running', 'waited for' or 'missed'."""
-
     due: datetime
-    state: str
+    state: str  # 'done', 'running', 'waited for' or 'missed'
 
 
 DONE, RUNNING, AWAITED, MISSED = 'done', 'running', 'waited for', 'missed'
@@ -103,12 +97,11 @@ def nights(
     enforced: Callable[[str], Mapping[VerdictKey, Judged]] = lambda session: {},
     system: str | None = None,
 ) -> list[Night]:
-    """The sessions of a site and profile, oldest first.
+    """The sessions of a site and profile, oldest first; not those restricted to named checks, which omit the others.
 
-    One that was restricted to named checks is none: it says nothing of the others.
     tables: rows of the history, those of earlier sessions first; none is kept
     enforced: the expectations that were criteria of a session (enforced_in); the history does not have them
-    system: only its rows, where a site has several
+    system: only its rows, if a site has several
     """
     of_system = pl.lit(True) if system is None else pl.col('partition').str.starts_with(f'{system}:')
     found: list[Night] = []
@@ -134,8 +127,8 @@ def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:
 
 
 def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
-    """The expectations that were criteria of a session, from what its results.json holds. Raises KeyError or
-    TypeError where that is not the results of a session."""
+    """The expectations that were criteria of a session, by its results.json. Raises KeyError or TypeError if that is
+    not the results of a session."""
     owned = [('', results['relations']), *((each['case']['name'], each['expectations']) for each in results['cases'])]
     return {
         VerdictKey(case, f'{each["id"]} {each["subject"]}'): Judged(
@@ -149,8 +142,8 @@ def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
 
 
 def criteria_in(results: Mapping[str, Any]) -> int:
-    """How many criteria a session had: references, expectations, and sweeps whose places are compared. Raises
-    KeyError or TypeError where that is not the results of a session."""
+    """The number of criteria of a session: references, expectations, and sweeps whose places are compared. Raises
+    KeyError or TypeError if that is not the results of a session."""
     judged = sum(
         len(each['references']) + (each['isolation'] is not None and not each['unjudged'])
         for each in results['cases']
@@ -159,7 +152,7 @@ def criteria_in(results: Mapping[str, Any]) -> int:
 
 
 def standings(past: Iterable[Night]) -> list[dict[VerdictKey, Standing]]:
-    """What did not stand as it should after each of the nights."""
+    """The criteria that are not well after each of the nights."""
     found: list[dict[VerdictKey, Standing]] = []
     before: dict[VerdictKey, Standing] = {}
     for night in past:
@@ -170,7 +163,7 @@ def standings(past: Iterable[Night]) -> list[dict[VerdictKey, Standing]]:
 
 
 def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[VerdictKey, Standing]:
-    """What people hear of after the last of the nights: what is INVALID only once it was for `patience` in a row."""
+    """The standings to notify people of after the last night: INVALID only after `patience` nights in a row."""
     return {
         key: standing
         for key, standing in found.items()
@@ -179,13 +172,13 @@ def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[Verd
 
 
 def difference(before: Standings, after: Standings) -> tuple[list[VerdictKey], list[VerdictKey]]:
-    """What stands worse or differently now, and what stands well again or is not tested any more."""
+    """The criteria that are new or have another verdict now, and those that are well again or no longer tested."""
     new = [key for key, standing in after.items() if key not in before or before[key].verdict != standing.verdict]
     return new, [key for key in before if key not in after]
 
 
 def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
-    """How many of the last nights fit, without one between them that does not."""
+    """The number of the last nights in a row that fit."""
     return len(list(takewhile(fits, reversed(past))))
 
 
@@ -194,7 +187,7 @@ def passed(night: Night) -> bool:
 
 
 def without_result(night: Night) -> bool:
-    """Whether it is neither valid throughout nor a FAIL."""
+    """True if it is neither valid throughout nor a FAIL."""
     return not (night.verdict.unopposed or night.verdict is Verdict.FAIL)
 
 
@@ -205,9 +198,9 @@ def runs(
     ended: Collection[datetime],
     begun: Iterable[Unfinished],
 ) -> list[DueRun]:
-    """What became of the runs that were due, in their order. due: in their order, all of them past; following: the
-    next one; ended: when those that ended began A session belongs to the run that was due last when it began,
-    whoever started it. While any session runs, the last run is not missed yet."""
+    """The state of each due run. due: ascending, all past; following: the next one; ended: begin of sessions that
+    ended. A session belongs to the run that was due last when it began, whoever started it. While any session runs,
+    the last run is not missed yet."""
     alive = [each.began for each in begun if each.alive]
     found = []
     for this, after in pairwise([*due, following]):
@@ -234,7 +227,8 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
         if before is None or worst([before.verdict, one.verdict]) is not before.verdict:
             criteria[key] = one
     criteria.update(enforced)
-    criteria.update(_besides(cases, criteria))
+    by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
+    criteria.update((VerdictKey(name, ''), _rest(of_case, by_case[name])) for name, of_case in cases.items())
     criteria[VerdictKey('', '')] = _rest(
         verdict, [*cases.values(), *(each.verdict for key, each in enforced.items() if not key.case)]
     )
@@ -244,8 +238,8 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
 
 
 def _judged(rows: pl.DataFrame) -> pl.DataFrame:
-    """What was judged once each, with its verdict and why: case, the case's verdict, criterion, verdict, why. The
-    groups of a node sweep are other nodes every night: only all of them together are one criterion."""
+    """Everything judged, once each: case, the case's verdict, criterion, verdict, why. The groups of a node sweep are
+    other nodes every night: only all of them together are one criterion."""
     why = pl.col('metric_why').fill_null('')
     return rows.select(
         'check',
@@ -260,24 +254,15 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     ).unique(maintain_order=True)
 
 
-def _besides(
-    cases: Mapping[str, Verdict], criteria: Mapping[VerdictKey, Judged]
-) -> Iterator[tuple[VerdictKey, Judged]]:
-    """What else each case was judged by, beside its metrics and expectations."""
-    by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
-    for name, verdict in cases.items():
-        yield VerdictKey(name, ''), _rest(verdict, by_case[name])
-
-
 def _rest(whole: Verdict, parts: Sequence[Verdict]) -> Judged:
-    """What made a verdict besides its parts; where they explain it, that is undecided."""
+    """The verdict apart from its parts; INCONCLUSIVE if they explain it."""
     if whole.unopposed:
         return Judged(whole)
     return Judged(Verdict.INCONCLUSIVE if worst(parts) is whole else whole)
 
 
 def _standing(judged: Judged, night: datetime, before: Standing | None) -> Standing | None:
-    """How a criterion stands after a night; None if it stands well."""
+    """The standing of a criterion after a night; None if it is well."""
     if judged.verdict.unopposed:
         return None
     if before is not None and before.verdict is Verdict.FAIL and judged.verdict is not Verdict.FAIL:

@@ -1,4 +1,4 @@
-"""Notifications of a scheduled trial: one screen of how it stands, and news only where there are any."""
+"""Notifications of a scheduled trial: its state on one screen, and news only if there are any."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,33 +42,25 @@ SHOWN = 12
 
 @dataclass(frozen=True)
 class TrialWatch:
-    """What is known of the scheduled trials of a site and profile at a moment.
-
-    nights: the sessions that ended, oldest first; runs: the last ones that were due
-    calendar: when it runs, in words, or empty where it is not scheduled; following: when next
-    queue:  what Slurm says of it; report: the last session's page; either may be empty
-    criteria: how many the last session had; None where nobody knows any more
-    unread: files of the history from after the last session that cannot be read, with the reasons
-    rows:   of the last session; None where nobody wants its figures
-    """
+    """The state of the scheduled trials of a site and profile at a moment."""
 
     site: str
     profile: str
     now: datetime
-    nights: Sequence[Night]
-    runs: Sequence[DueRun] = ()
-    calendar: str = ''
-    following: datetime | None = None
-    queue: str = ''
-    report: str = ''
-    criteria: int | None = None
+    nights: Sequence[Night]  # ended sessions, oldest first
+    runs: Sequence[DueRun] = ()  # the last ones that were due
+    calendar: str = ''  # when it runs, in words; empty if not scheduled
+    following: datetime | None = None  # when it runs next
+    queue: str = ''  # Slurm's state of it, or empty
+    report: str = ''  # page of the last session, or empty
+    criteria: int | None = None  # number in the last session; None if unknown
     chain: str = ''  # with what the chain of its records ends, or empty
-    unread: Sequence[str] = ()
+    unread: Sequence[str] = ()  # unreadable files of the history since the last session, with the reasons
+    # of the last session; None if its figures are not wanted
     rows: pl.DataFrame | None = field(default=None, compare=False)
 
     @cached_property
     def standings(self) -> Sequence[Standings]:
-        """What did not stand as it should after each of the nights."""
         return standings(self.nights)
 
     @property
@@ -77,7 +69,6 @@ class TrialWatch:
 
     @property
     def standing(self) -> Standings:
-        """What does not stand as it should now."""
         return self.standings[-1] if self.nights else {}
 
     @property
@@ -86,33 +77,29 @@ class TrialWatch:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the last run; INCOMPLETE where it was missed, or none has ended yet."""
+        """The verdict of the last run; INCOMPLETE if it was missed, or none has ended yet."""
         overdue = bool(self.runs) and self.runs[-1].state == MISSED
         return Verdict.INCOMPLETE if overdue or self.unread or self.last is None else self.last.verdict
 
 
 class ToldChange(NamedTuple):
-    """A change of a family of which people were notified. began: of the first night on the new level; told: when."""
+    """A change of a family of which people were notified."""
 
-    began: datetime
-    told: datetime
+    began: datetime  # of the first night on the new level
+    told: datetime  # when they were notified
     file_system: str
     family: str
     verdict: str
 
 
 class Notified(NamedTuple):
-    """Of what people have been notified: all up to a session, the misses up to a time, and changes of families."""
-
-    session: str = ''
-    missed: datetime | None = None
+    session: str = ''  # all up to this one
+    missed: datetime | None = None  # all misses up to this time
     changes: Sequence[ToldChange] = ()
 
 
 class News(NamedTuple):
-    """A notification. events: 'changed', 'trend', 'undecided', 'missed', 'died'; changes: of which it tells."""
-
-    events: tuple[str, ...]
+    events: tuple[str, ...]  # 'changed', 'trend', 'undecided', 'missed', 'died'
     subject: str
     text: str
     changes: Sequence[ToldChange] = ()
@@ -121,11 +108,11 @@ class News(NamedTuple):
 def news(
     watch: TrialWatch, notified: Notified, patience: int, faults: Sequence[str] = (), turns: Sequence[Turn] = ()
 ) -> News | None:
-    """What is new since the last notification, or None. What goes on is told once.
+    """The news since the last notification, or None. Lasting conditions are told once.
 
-    patience: how many nights in a row may have no valid result, or a criterion be INVALID, until people are notified
-    faults:   sentences on what went wrong around the last run itself
-    turns:    the changes of families that the history shows now
+    patience: nights in a row without valid result, or with a criterion INVALID, after which people are notified
+    faults: sentences on problems around the last run itself
+    turns: the changes of families that the history shows now
     """
     known = [night.session for night in watch.nights]
     index = known.index(notified.session) if notified.session in known else -1
@@ -161,9 +148,8 @@ def news(
 
 
 def _is_told(turn: Turn, told: Sequence[ToldChange]) -> bool:
-    """Whether people know of it: with each night more, the night from which on it is seen to be moves. A small change
-    moves by weeks, but never to after the night on which it was told. One that follows upon a change to the other
-    side is another one."""
+    """True if people know of this change. Each further night may move its apparent first night; for a small change by
+    weeks, but never beyond the night on which it was told. After a change to the other side it is a new one."""
     own = [each for each in told if (each.file_system, each.family) == (turn.file_system, turn.family)]
     return any(
         each.verdict == turn.change.verdict
@@ -174,7 +160,7 @@ def _is_told(turn: Turn, told: Sequence[ToldChange]) -> bool:
 
 
 def _silence(runs: Sequence[DueRun], told: datetime | None) -> list[datetime]:
-    """The runs that were missed since people were notified of misses; one silence is told once."""
+    """The runs missed since the last notification of misses; one silence is told once."""
     found, known = [], False
     for run in runs:
         known = run.state == MISSED and (known or (told is not None and run.due <= told))
@@ -184,8 +170,8 @@ def _silence(runs: Sequence[DueRun], told: datetime | None) -> list[datetime]:
 
 
 def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str, str]]:
-    """How it stands: lines of a word and what is to be said; the word is empty where the line before goes on. before:
-    what changes are compared with; None takes the night before the last one."""
+    """The state as lines of (word, text); the word is empty if the previous line continues. before: standings to
+    compare with; None: those of the night before the last one"""
     night = watch.last
     lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
     lines += [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
@@ -220,13 +206,12 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
 
 
 def aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
-    """The lines of a screen as plain text."""
     width = max(len(word) for word, _ in lines)
     return [f'{word:<{width}}  {said}' for word, said in lines]
 
 
 def _moment(moment: datetime) -> str:
-    """In this host's time zone."""
+    """The moment in this host's time zone."""
     return f'{moment.astimezone():%Y-%m-%d %H:%M}'
 
 
@@ -251,7 +236,7 @@ def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> li
 
 
 def _by_case(found: Standings) -> list[tuple[str, Sequence[VerdictKey], Standing]]:
-    """What stands alike in a case since the same night, together: its criteria, and how the first of them stands."""
+    """Criteria of one case with the same standing since the same night, with the standing of the first."""
     groups = by_key(((key.case, own.verdict, own.since, own.seen), key) for key, own in found.items())
     return [(case, keys, found[keys[0]]) for (case, *_), keys in groups.items()]
 

@@ -1,4 +1,4 @@
-"""The page of a site's nights: how last night went, a calendar, when families changed, and what was missed.
+"""The page of a site's nights: last night, a calendar, changes of families, and missed runs.
 
 One HTML file that needs no script, no network and no other file; it links to the reports of the sessions.
 """
@@ -49,14 +49,13 @@ WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE
 
 @dataclass(frozen=True)
 class Cell:
-    """A day of the calendar. state: the verdict of its last session, or MISSED; session: its name, or empty."""
+    """A day of the calendar."""
 
-    state: str
-    session: str = ''
+    state: str  # verdict of its last session, or MISSED
+    session: str = ''  # its name, or empty
 
     @property
     def sign(self) -> str:
-        """One letter."""
         return SIGNS.get(self.state, '0')
 
 
@@ -69,8 +68,8 @@ def year_page(
     reported: Collection[str] = (),
     units: str = BINARY,
 ) -> str:
-    """The page of a profile of a site. history: all its sessions; found: the trend of these; missed: all runs that
-    were; reported: the sessions that have a report, which lies where the page's links lead, beside its folder"""
+    """The page of a profile of a site. history: all its sessions; found: their trend; missed: all missed runs;
+    reported: sessions that have a report beside the page's folder, where its links lead"""
     nights = history.began
     days = {began.astimezone().date(): Cell(verdict, session) for session, began, verdict in nights.iter_rows()}
     missed_days = [due.astimezone().date() for due in missed]
@@ -113,8 +112,8 @@ def year_page(
 
 
 def _turning(nights: pl.DataFrame) -> list[tuple[str, str, str]]:
-    """Where the last night is bad, the first bad one of those in a row with it, and the last good one before: what it
-    is, what is to be said of it, its session. Nothing where the last night is good. nights: as of Nights.began"""
+    """If the last night is bad: the first bad night in a row with it, and the last good one before; for each a word,
+    a text, its session. Empty if the last night is good. nights: as in Nights.began"""
     rows = [
         (session, f'{began.astimezone():%Y-%m-%d}', Verdict(verdict)) for session, began, verdict in nights.rows()
     ]
@@ -143,7 +142,7 @@ def _months(days: Mapping[date, Cell]) -> list[tuple[str, list[Cell | None]]]:
 
 
 def _spells(days: Collection[date], apart: int, what: str) -> list[str]:
-    """Days that follow each other within `apart` as one: '14 runs, 2026-09-08 to 2026-09-21'; the newest first."""
+    """Days within `apart` of each other as one spell: '14 runs, 2026-09-08 to 2026-09-21'; the newest first."""
     ordered = sorted(days)
     if not ordered:
         return []
@@ -156,7 +155,7 @@ def _spells(days: Collection[date], apart: int, what: str) -> list[str]:
 
 
 def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation]) -> dict[str, Chart]:
-    """The nights of each family, as ratios to the mean of all nights, with the levels that they make."""
+    """The nights of each family, as ratios to the mean of all nights, with their levels."""
     began = {name: moment.timestamp() for name, moment in nights.select('session', 'session_started').iter_rows()}
     zone = nights['session_started'][0].tzinfo
     noon = {each: datetime(each.day.year, each.day.month, each.day.day, 12, tzinfo=zone) for each in annotations}
@@ -199,7 +198,7 @@ def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
 
 
 def _days(first: float, last: float) -> list[Tick]:
-    """The first of each month between two times; each day of a history that has less than two of them."""
+    """Ticks at the first of each month between two times; at each day if there are fewer than two."""
     days = [date.fromtimestamp(first) + timedelta(days=n) for n in range(round((last - first) / 86400))]
     months = [Tick(_midnight(day), f'{day:%Y-%m}') for day in days if day.day == 1]
     return months if len(months) > 1 else [Tick(_midnight(day), f'{day}') for day in days]
@@ -210,7 +209,7 @@ def _midnight(day: date) -> float:
 
 
 def _worst(history: Nights, units: str) -> BeforeAfter | None:
-    """The last nights compared with those a year ago, or with the first ones; None of too few."""
+    """The last nights compared with those a year ago, or with the first ones; None for too few."""
     recent = pl.col('session_started') >= pl.col('session_started').max() - YEAR
     names = history.began.filter(recent)['session'].to_list()
     side = min(NEAR, len(names) // 2)

@@ -1,4 +1,4 @@
-"""The nights of a site in a row: when which family changed its level, by how much, and what changed beside it."""
+"""The trend over the nights of a site: when a family changed its level, by how much, and what changed beside it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,27 +51,25 @@ GATHERED = (
 
 @dataclass(frozen=True)
 class Turn:
-    """One change of one family. began: of the first night that has the new level; session: its name. found: the
-    nights near it, before and after, compared; change: the family's part of that; suspects: what the nights around
-    it were not measured with alike, each with the night from which on, nearest first"""
+    """One change of one family."""
 
-    began: datetime
-    session: str
+    began: datetime  # of the first night on the new level
+    session: str  # of that night
     file_system: str
     family: str
-    change: MetricChange
-    found: BeforeAfter
+    change: MetricChange  # of the family
+    found: BeforeAfter  # comparison of the nights before and after
+    # differences in software and settings around it, each with its first night, nearest first
     suspects: Sequence[str]
     annotations: Sequence[Annotation] = ()  # what people have written down for those nights
 
     @property
     def subject(self) -> str:
-        """'scratch: data write  0.851 (0.84 to 0.862)'."""
         return f'{self.file_system}: {self.family}  {ratio_words(self.change)} ({interval_words(self.change)})'
 
     @property
     def beside(self) -> list[str]:
-        """In lines: the metrics that changed most, the suspects, what was annotated, and what may explain it."""
+        """Lines with the metrics that changed most, the suspects, the annotations, and possible explanations."""
         metrics = [row for row in self.found.metrics if row.family == self.family and row.change.verdict != SAME]
         return [
             *(
@@ -86,11 +84,12 @@ class Turn:
 
 @dataclass(frozen=True)
 class Trend:
-    """A history. levels: by file system and family each session with how good it was, as a logarithm, 0 on average;
-    places: the numbers of the first sessions of each new level of these, also where that is within the effect"""
+    """The changes in a history."""
 
     sessions: Sequence[str]
+    # by file system and family: how good each session was, as a logarithm, 0 on average
     levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
+    # numbers of the first sessions of each new level, also within the effect
     places: Mapping[tuple[str, str], Sequence[int]]
     level: float  # the chance that it shows a change without there being any
     rate: float  # of notifications of a change that is none, how many are expected a month, at most
@@ -99,16 +98,15 @@ class Trend:
 
 @dataclass(frozen=True)
 class Nights:
-    """A history, in the part that fits into memory however long it is. began: the sessions in their order: name,
-    beginning, verdict; means: the logarithm of each metric of each session"""
+    """A history, reduced to what fits into memory however long it is."""
 
-    began: pl.DataFrame
-    means: pl.DataFrame
+    began: pl.DataFrame  # name, begin and verdict of each session, in their order
+    means: pl.DataFrame  # logarithm of each metric of each session
     rows_of: Callable[[Sequence[str]], pl.DataFrame]  # all rows of the sessions that are named
 
 
 def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
-    """Of the summaries of sessions, of one or of several at a time."""
+    """The history from summaries of sessions, of one or several at a time."""
     parts = [
         (rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first()), _means(rows))
         for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)
@@ -125,10 +123,10 @@ def trend(
     units: str = BINARY,
     annotations: Sequence[Annotation] = (),
 ) -> Trend:
-    """Of the sessions of one profile: changes by families, the newest first, but those within `effect`.
+    """The changes by family over the sessions of one profile, the newest first, without those within `effect`.
 
-    budget: how many false notifications a month people bear. Each session is an occasion for one, so the level is the
-    budget over the sessions of a month (Boole's inequality), MAX_LEVEL at most. The rate that follows is an upper
+    budget: false notifications a month that people accept. Each session is an occasion for one, so the level is the
+    budget over the sessions of a month (Boole's inequality), MAX_LEVEL at most. The resulting rate is an upper
     bound: most of what a history shows by chance it has shown the night before.
     """
     nights = _levels(history.means)
@@ -175,7 +173,7 @@ def trend(
 
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:
-    """How good each metric of each session was, as a logarithm; key: of what is the same metric in every session."""
+    """The logarithm of each metric's mean in each session; more is better. key: the same in all sessions"""
     means = (
         rows.lazy()
         .filter(
@@ -204,8 +202,8 @@ def _means(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
-    """By file system and family each session with how good it was: the mean over the metrics. Each metric is centred
-    over all sessions, so that a session without one of them still counts."""
+    """The level of each session, by file system and family: the mean over the metrics. Each metric is centred over
+    all sessions, so that a session without one of them still counts."""
     nights = (
         means.with_columns(good=pl.col('good') - pl.col('good').mean().over('key'))
         .group_by('file_system', 'family', 'session')
@@ -218,7 +216,7 @@ def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]
 
 
 def _suspects(nights: pl.DataFrame, names: Sequence[str], place: int) -> list[str]:
-    """What was not the same in two nights in a row, with the night from which on; the nearest to the place first."""
+    """Differences between successive nights, each with its first night; the nearest to the place first."""
     tables = [facts_of(nights.filter(pl.col('session') == name)) for name in names]
     found = [
         (abs(number - place), f'{said} (from {names[number]} on)')

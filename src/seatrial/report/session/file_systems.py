@@ -1,4 +1,4 @@
-"""The file systems under test as the nodes saw them: settings and what changed, the targets with their room."""
+"""The file systems under test as the nodes saw them: settings and their changes, targets with their free space."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ FULL_SHARE = 0.8
 
 
 def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
-    """Of every file system that a node has seen, in the order of the cases, as templates/state.html shows it.
+    """Every file system that a node has seen, in the order of the cases, as templates/state.html shows it.
 
-    settings: at the first start, with where run directories lay
-    changed:  until the last end, and between cases: each key once, first and last value
-    targets:  at the first start; missing: how many that the site has are not among them, in words, or empty
+    settings: at the first start, with the places of run directories
+    changed: until the last end, and between cases: each key once, first and last value
+    targets: at the first start; missing: how many of the site's targets are absent, in words, or empty
     """
     found = []
     for name in dict.fromkeys(case.plan.target.name for case in cases):
@@ -43,7 +43,7 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
 
 
 def changed_words(state: Mapping[str, Any]) -> str:
-    """What a console says of what changed: 'default layout: c1.S4M, then c4.S4M'; empty where nothing did."""
+    """Changes for a console: 'default layout: c1.S4M, then c4.S4M'; empty if there are none."""
     said = [f'{each.key}: {each.before or "none"}, then {each.after or "none"}' for each in state['changed']]
     if not said:
         return ''
@@ -61,7 +61,7 @@ def _placed(cases: Sequence[CaseEvidence]) -> dict[str, str]:
 
 
 def _changed(seen: Sequence[dict[str, str]]) -> list[Change]:
-    """Every key that had several values, with the first and the first other one."""
+    """Every key with several values: the first and the first different one."""
     found: dict[str, Change] = {}
     for later in seen[1:]:
         for change in changes(seen[0], later):
@@ -70,7 +70,7 @@ def _changed(seen: Sequence[dict[str, str]]) -> list[Change]:
 
 
 def _filled(row: TargetRow) -> dict[str, Any]:
-    """share: of its bytes that are used, None where it did not tell; note: in words."""
+    """A target. share: used part of its bytes, None if unknown; note: in words"""
     share = None
     if row.bytes_total and row.bytes_free is not None:
         share = 1 - row.bytes_free / row.bytes_total

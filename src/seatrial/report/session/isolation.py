@@ -1,7 +1,7 @@
 """The places of an isolation sweep (nodes, OSTs, MDTs): a sorted drawing, and a table of those that matter.
 
-Every way of comparing is a curve from its slowest place to its fastest, as a share of its median, so that writes and
-reads, together and in groups, lie on one scale. Of many places only quantiles are drawn, and beside them the slowest.
+Each comparison is a curve from its slowest place to its fastest, as a share of its median, so that writes and reads,
+together and in groups, lie on one scale. If there are many places, only quantiles and the slowest are drawn.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ _SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUA
 
 @dataclass(frozen=True)
 class ComparedColumn:
-    """One way of comparing, with its style in the drawing and the unit of its figures."""
+    """A comparison, with its style in the drawing and the unit of its figures."""
 
     label: str
     style: str
@@ -54,8 +54,8 @@ class ComparedColumn:
 
 
 def view(isolation: Isolation | None, system: str) -> dict[str, Any] | None:
-    """What templates/isolation.html shows of a sweep; None where there is none, or nothing was measured. shown: the
-    places that have a row; said: their verdicts in words"""
+    """A sweep for templates/isolation.html; None if there is none, or nothing was measured. shown: the places that
+    have a row; said: their verdicts in words"""
     if isolation is None or not isolation.places:
         return None
     style = styles(column.label for column in isolation.columns)
@@ -89,7 +89,7 @@ def summary(isolation: Isolation) -> str:
 
 
 def _unit(base: str, isolation: Isolation, system: str) -> Unit:
-    """One for all columns of a dimension."""
+    """One unit for all columns of a dimension."""
     labels = {column.label for column in isolation.columns if column.unit == base}
     figures = [score.figure for place in isolation.places for label, score in place.scores.items() if label in labels]
     return common_unit(figures, base, system)
@@ -129,7 +129,7 @@ def _shares(isolation: Isolation, label: str) -> list[tuple[float, PlaceVerdict]
 
 
 def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]]) -> list[Curve | Mark]:
-    """From the slowest to the fastest place, with the marks upon it: of those that are named above the others."""
+    """The curve from the slowest to the fastest place with its marks; those of named places on top."""
     ordered = [share for share, _ in own]
     last = max(1, len(own) - 1)
     stroke = [(part, quantile(ordered, part)) for part in _QUANTILES]

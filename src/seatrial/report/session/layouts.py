@@ -1,8 +1,8 @@
-"""Which layout to take: of every case that sweeps layouts the best one for each metric, as far as it is decided.
+"""Recommends layouts: for every case that sweeps them the best one for each metric, as far as it is decided.
 
-Layouts whose interval overlaps that of the one with the best mean are not told apart from it; what the file system's
-default loses is the ratio of the two means, with its interval. Nothing here decides anything. What is returned has
-the names that templates/layouts.html reads.
+Layouts whose interval overlaps that of the one with the best mean count as equal to it; the loss of the file system's
+default is the ratio of the two means, with its interval. Nothing here decides a verdict. The result has the names
+that templates/layouts.html reads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,17 +27,15 @@ from seatrial.workload.words import by_key
 
 @dataclass(frozen=True)
 class LayoutOption:
-    """One layout as it did. words: with what it asks for, 'wide (c-1.S4M)'; 'default'."""
-
     label: str
-    words: str
+    words: str  # with its settings: 'wide (c-1.S4M)'; 'default'
     metric: MetricResult
     summary: SampleSummary
 
 
 def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
-    """Of every case that sweeps layouts and has something to choose from, in their order. choices: of each metric;
-    maps: of those that have one; unjudged: why nothing is recommended, or empty"""
+    """Every case that sweeps layouts and has a choice, in their order. choices: for each metric; maps: of metrics
+    that have one; unjudged: why nothing is recommended, or empty"""
     recommended = []
     for each in cases:
         swept = not each.plan.axis.equals and any(point.layout is not None for point in each.plan.points)
@@ -56,8 +54,8 @@ def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str
 
 
 def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, Any]]:
-    """The best layout for each metric of a case of which at least two layouts are valid. alike: those that are not
-    told apart from it, the best first; default_words: what the default loses"""
+    """The best layout for each metric of a case with at least two valid layouts. alike: layouts equal to it, the best
+    first; default_words: the loss of the default"""
     points = {point.label: point for point in plan.points}
     default = next((label for label, point in points.items() if _layout(point).is_default), None)
     units = units_of(result.metrics, system)
@@ -123,7 +121,7 @@ def _said(unit: Unit, best: LayoutOption, alike: Sequence[LayoutOption], default
 
 
 def _loss(kept: Ratio) -> str:
-    """Of the mean of the default over that of the best: '34 % less (31 % - 37 %)'."""
+    """The loss of the default against the best: '34 % less (31 % - 37 %)'."""
     if kept.estimate is None:
         return 'a figure that cannot be compared'
     ends = [abs(1 - end) for end in (kept.low, kept.high) if end is not None]
@@ -132,7 +130,7 @@ def _loss(kept: Ratio) -> str:
 
 
 def _map(plan: TrialPlan, result: CaseResult, choice: Mapping[str, Any]) -> Map | None:
-    """The map of a case whose layouts, but for the default, ask for two things each; None of any other."""
+    """The map of a case whose layouts, except the default, have two settings each; None for others."""
     layouts = [layout for layout in map(_layout, plan.points) if not layout.is_default]
     plain = {layout.asks: layout.name for layout in layouts if len(layout.asks) == 2}
     rows, columns = (tuple(dict.fromkeys(asks[place] for asks in plain)) for place in (0, 1))

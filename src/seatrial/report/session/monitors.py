@@ -1,4 +1,4 @@
-"""What the servers did while a case ran: a line of each one's busiest disk over time, and its figures in a table."""
+"""The load of the servers while a case ran: each one's busiest disk over time, and its figures in a table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ SATURATED = 0.95
 
 
 def monitored(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
-    """What was seen of the servers, the busiest first; None where the site names none. unit: of their rates"""
+    """The servers, the busiest first; None if the site names none. unit: of their rates"""
     telemetry = evidence.telemetry
     if telemetry is None or not (telemetry.server_looks or telemetry.server_gaps):
         return None
@@ -80,7 +80,7 @@ def _row(server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], la
 
 
 def _steps(looks: Sequence[ServerLook]) -> Sequence[Stroke]:
-    """Each from the end of the one before, where no sample is missing between them."""
+    """The steps of a server's curve; interrupted where a sample is missing."""
     steps: list[tuple[float, float, float]] = []
     for look in looks:
         start = look.time - look.length_s

@@ -1,4 +1,4 @@
-"""The cases of a session in tables: those of one kind of workload together, in columns by which they are compared.
+"""Tables of a session's cases: one for each kind of workload, with the columns by which these are compared.
 
 Beside the figures stand lanes, from the smallest to the largest mean of a case, all on one scale.
 """
@@ -21,47 +21,47 @@ TICK_FONT = 12.0
 
 @dataclass(frozen=True)
 class Role:
-    """A column. metrics: those that can stand in it; of a case the first that it has. style: that of its marks."""
+    """A column."""
 
     name: str
-    metrics: tuple[str, ...]
-    style: str
+    metrics: tuple[str, ...]  # a case shows the first of these that it has
+    style: str  # of its marks
     unit: Unit
 
     def of(self, case: CaseResult) -> list[MetricResult]:
-        """The metrics of a case that stand in this column, one a point."""
+        """The metrics of a case in this column, one for each point."""
         names = {metric.name for metric in case.metrics}
         wanted = next((name for name in self.metrics if name in names), None)
         return [metric for metric in case.metrics if metric.name == wanted]
 
     def means(self, case: CaseResult) -> list[float]:
-        """The means at the points of a case, of those that are valid."""
+        """The valid means at the points of a case."""
         return [metric.summary.mean for metric in self.of(case) if metric.summary and is_valid(metric)]
 
     def range(self, case: CaseResult) -> str:
-        """The smallest and the largest of the means, in the column's unit; empty where there is none."""
+        """The smallest and the largest of the means, in the column's unit; empty if there is none."""
         means = self.means(case)
         return self.unit.span(min(means), max(means)) if means else ''
 
     def cache(self, case: CaseResult) -> str:
-        """Where they came from, where that is not the servers: 'cached'."""
+        """The origin of the figures if it is not the servers: 'cached'."""
         return cache_words(metric for metric in self.of(case) if metric.summary and is_valid(metric))
 
 
 @dataclass(frozen=True)
 class Overview:
-    """One table. first: whether each case is the first of its check; lanes: of the roles in the first one's unit."""
+    """One table."""
 
     title: str
     roles: tuple[Role, ...]
     cases: tuple[CaseEvidence, ...]
-    first: tuple[bool, ...]
-    lanes: dict[str, Any] | None
+    first: tuple[bool, ...]  # whether each case is the first of its check
+    lanes: dict[str, Any] | None  # of the roles in the first one's unit
     hint: str  # which metric stands in a column, where there are several
 
 
 def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:
-    """Every table, in the order of the kinds; their cases in that in which they are given."""
+    """All tables, in the order of the kinds; cases keep their order."""
     by_title: dict[str, list[CaseEvidence]] = {kind.title: [] for kind in KINDS.values()}
     for case in cases:
         by_title[kind_of(case.plan.kind).title].append(case)
@@ -101,8 +101,8 @@ def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
 
 
 def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> dict[str, Any] | None:
-    """A row a case, with a lane for each role from its smallest to its largest mean; of nothing valid, empty. None
-    where nothing is valid in any, or the figures are counts. logarithmic: whether the common axis is"""
+    """A row for each case, with a lane for each role from its smallest to its largest mean; empty without valid ones.
+    None if nothing is valid, or the figures are counts. logarithmic: of the common axis"""
     drawn = [role for role in roles if role.unit == roles[0].unit and role.unit.name]
     means = [mean for case in cases for role in drawn for mean in role.means(case)]
     if not means:

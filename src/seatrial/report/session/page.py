@@ -92,7 +92,7 @@ def _alike(cases: Sequence[Rows], engines: Sequence[str]) -> Rows:
 
 
 def _apart(result: CaseResult, caveats: Sequence[tuple[str, Collection[str], int]]) -> tuple[list[str], list[str]]:
-    """The caveats of a case: those that stand in no other words at the top, and the rules of those that do."""
+    """The caveats of a case without those at the top of the page in the same words, and the rules of the latter."""
     rules = [label.partition(':')[0] for label in result.labels]
     found = [label.partition(':')[0] for label, cases, _ in caveats if result.case.name in cases]
     above = [rule for rule in found if rules.count(rule) == 1]
@@ -100,7 +100,7 @@ def _apart(result: CaseResult, caveats: Sequence[tuple[str, Collection[str], int
 
 
 def _rows(evidence: CaseEvidence) -> Rows:
-    """Of a case that began: how much was done, and on what."""
+    """Rows of a case that began: how much was done, and on what."""
     plan, result, records = evidence.plan, evidence.result, evidence.records
     sized, start, removal = records.sized, records.start, records.removal
     took = figures.seconds(result.duration_s) if result.duration_s is not None else 'unknown: the job was cut off'
@@ -148,7 +148,7 @@ def _rows(evidence: CaseEvidence) -> Rows:
 
 
 def _literature(evidence: SessionEvidence) -> list[dict[str, Any]]:
-    """What sources found that is no criterion here. where: the case, or what is compared"""
+    """Expectations that are no criteria here. where: the case, or the compared checks"""
     found = [(case.plan.case.check, each) for case in evidence.cases for each in case.result.expectations]
     guaranteed = {case.plan.case.check for case in evidence.cases if _is_of_guarantees(case)}
     found = [(where, each) for where, each in found if where not in guaranteed]
@@ -161,14 +161,13 @@ def _literature(evidence: SessionEvidence) -> list[dict[str, Any]]:
 
 
 def _is_of_guarantees(case: CaseEvidence) -> bool:
-    """Whether it has a table of what holds, in which expectations of each stand too."""
+    """True if it has a table of guarantees, which shows their expectations too."""
     return bool(case.result.facts) or words.only_counts(case.plan)
 
 
 def _criteria(session: SessionResult) -> list[dict[str, Any]]:
-    """References and enforced expectations of all cases and between them: what is not met first, then by the margin.
-    case: None of what is between checks; margin: how far the figure is on the right side of its bound, as a share
-    of that; None of what is undecided"""
+    """References and enforced expectations of all cases and between them: missed ones first, then by the margin.
+    case: None between checks; margin: distance on the right side of the bound, as a share of it; None if undecided"""
     rows: list[tuple[Any, ...]] = []
     for own, each in ((case.case, each) for case in session.cases for each in case.references):
         unit, mark = Unit(each.unit), {INSIDE: HOLDS, OUTSIDE: FAILS}.get(each.interval, UNDECIDED)
@@ -217,7 +216,7 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
 
 
 def _histograms(evidence: CaseEvidence) -> list[tuple[str, Histogram]]:
-    """What an ageing has filled in, in the last valid launch at each point: every launch fills in the same."""
+    """Histograms of an ageing's files, from the last valid launch at each point: every launch creates the same."""
     last = {
         sample.point.label: sample.measurement.histograms
         for own in evidence.samples.values()
@@ -228,7 +227,7 @@ def _histograms(evidence: CaseEvidence) -> list[tuple[str, Histogram]]:
 
 
 def _worst_first(cases: Sequence[CaseEvidence]) -> list[CaseEvidence]:
-    """Those of one check together."""
+    """The cases by verdict, the worst first; those of one check stay together."""
     ranks: dict[str, int] = {}
     for case in cases:
         check, rank = case.plan.case.check, _outranking(case.result.verdict)
@@ -243,7 +242,6 @@ def _worst_first(cases: Sequence[CaseEvidence]) -> list[CaseEvidence]:
 
 
 def _outranking(verdict: Verdict) -> int:
-    """How many verdicts outrank this one."""
     return sum(worst([verdict, other]) is not verdict for other in Verdict)
 
 
@@ -300,7 +298,7 @@ def _groups(
 
 
 def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, ExpectationResult | None]]:
-    """What was found of each and what the check says of it: what does not hold, what was not tried, what holds."""
+    """Each guarantee with its fact and its expectation: first those that do not hold, then untried ones."""
     found = {fact.name: fact for fact in evidence.result.facts}
     expected = {each.subject: each for each in evidence.result.expectations}
     rows = [(name, found.get(name), expected.get(name)) for name in dict.fromkeys([*found, *expected])]
@@ -309,7 +307,7 @@ def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, Expectat
 
 @cache
 def jinja() -> Jinja:
-    """The templates. Every text in them is escaped, whatever it holds."""
+    """The templates; all text in them is escaped."""
     environment = Jinja(
         loader=PackageLoader('seatrial.report'),
         autoescape=True,

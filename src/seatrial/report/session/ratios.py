@@ -1,7 +1,7 @@
-"""Ratios that a reader of metadata figures looks for first: private over shared directories, warm over cold listings.
+"""The main ratios of metadata figures: private over shared directories, warm over cold listings.
 
-A ratio is the judge's, with its interval, of valid samples. Below the number of samples that the judge asks for it is
-one of means without an interval. Nothing here decides anything.
+A ratio is the judge's, with its interval, of valid samples. With fewer samples than the judge asks for it is the
+ratio of the means, without an interval. Nothing here decides a verdict.
 """
 
 import math
@@ -23,15 +23,15 @@ FIRST, FOURTH = f'ls_{PASSES[0]}', f'ls_{PASSES[3]}'
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of two means. low, high: its interval, or None; all are None where one of the two is invalid."""
+    """The ratio of two means; all None if one of the two is invalid."""
 
     estimate: float | None
-    low: float | None = None
+    low: float | None = None  # interval, or None
     high: float | None = None
 
     @property
     def words(self) -> str:
-        """With its interval, if it has one: '1.49 (1.31 - 1.67)'."""
+        """'1.49 (1.31 - 1.67)'; without interval the ratio alone."""
         if self.estimate is None:
             return 'undecided'
         if self.low is None or self.high is None:
@@ -41,40 +41,34 @@ class Ratio:
 
 @dataclass(frozen=True)
 class ContentionRatios:
-    """The rates of a point where every task has a directory of its own over those where all share one. over, under:
-    the labels of the two, whose trees are otherwise the same; ratios: by metric"""
+    """The rates with a directory for each task over those with one shared directory."""
 
-    over: str
-    under: str
-    ratios: dict[str, Ratio]
+    over: str  # label of the one point
+    under: str  # label of the other, whose tree is otherwise the same
+    ratios: dict[str, Ratio]  # by metric
     unlike: tuple[str, ...]  # metrics of which one point was cold and the other was not: they have no ratio
 
 
 @dataclass(frozen=True)
 class ListingTime:
-    """How long one listing of a directory takes at the mean rate. faster: that rate over the first one's, or None."""
-
-    seconds: float
-    faster: Ratio | None
+    seconds: float  # of one listing of a directory at the mean rate
+    faster: Ratio | None  # that rate over the first one's, or None
 
 
 @dataclass(frozen=True)
 class Cached:
-    """What repeated listings say of a client's cache. entries: of the directory; cache: of the first listing.
+    """The client's cache by repeated listings."""
 
-    first_s, fourth_s: of the first and of the fourth listing at their mean rates; faster: the one rate over the other
-    """
-
-    entries: int
-    cache: str
-    first_s: float
-    fourth_s: float
-    faster: Ratio
+    entries: int  # of the directory
+    cache: str  # of the first listing
+    first_s: float  # first listing at its mean rate
+    fourth_s: float  # fourth listing at its mean rate
+    faster: Ratio  # rate of the fourth over that of the first
     kept: str  # how long what is cached lasts without a call, as a sentence
 
 
 def contentions(plan: TrialPlan, case: CaseResult) -> list[ContentionRatios]:
-    """Every pair of points that differ only in what the tasks share."""
+    """Every pair of points that differ only in whether the tasks share a directory."""
     points = [point._replace(label='', at=0.0) for point in plan.points]
     return [
         _contention(case, plan.points[over].label, plan.points[under].label)
@@ -87,7 +81,7 @@ def contentions(plan: TrialPlan, case: CaseResult) -> list[ContentionRatios]:
 
 
 def listings(plan: TrialPlan, case: CaseResult) -> dict[str, ListingTime]:
-    """How long the listings of each metric took, by metric; none of a case that lists nothing."""
+    """The duration of the listings of each metric; empty for a case without listings."""
     if not kind_of(plan.kind).compares_in_launch:
         return {}
     samples = case.curves.samples
@@ -102,7 +96,7 @@ def listings(plan: TrialPlan, case: CaseResult) -> dict[str, ListingTime]:
 
 
 def cached(plan: TrialPlan, case: CaseResult, point: str) -> Cached | None:
-    """The cache of the client as the listings of one point show it; None where they are invalid."""
+    """The client's cache by the listings of one point; None if they are invalid."""
     by_name = {each.name: each for each in case.metrics if each.point == point}
     took = listings(plan, case)
     first, fourth = by_name.get(FIRST), by_name.get(FOURTH)
@@ -141,8 +135,8 @@ def _contention(case: CaseResult, over: str, under: str) -> ContentionRatios:
 
 
 def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResult]) -> str:
-    """How long the cache lasts. Half way between the first and the fourth listing, on a scale of ratios, is the line:
-    an interval above it is a listing from the cache, and one below it is not."""
+    """The duration of the cache. The threshold lies half way between the first and the fourth listing, on a scale of
+    ratios: an interval above it is a listing from the cache, one below it is not."""
     assert first.summary and fourth.summary, 'both are valid'
     if first.cache != COLD:
         return 'The first is not proved to be cold, so nothing is said of how long a cache lasts.'

@@ -1,7 +1,7 @@
-"""How to repeat each point by hand: lines for a POSIX shell with the launches as they were recorded.
+"""Shell commands to repeat each point by hand: the recorded launches as lines for a POSIX shell.
 
-They write neither into the records, which are evidence, nor into a run directory. Where they cannot do what the
-runner did, they say so, and run nothing.
+They write neither into the records, which are evidence, nor into a run directory. If they cannot do what the runner
+did, they say so, and run nothing.
 """
 
 import re
@@ -23,7 +23,7 @@ MAX_LINES = 2000
 
 
 def commands(cases: Sequence[CaseEvidence], system: str) -> str:
-    """The text of commands.txt: of each point that was measured its launches as they ran, and how to repeat them."""
+    """The text of commands.txt: for each measured point its launches as they ran, and how to repeat them."""
     said = []
     for case in cases:
         for point in case.plan.points:
@@ -41,7 +41,7 @@ def commands(cases: Sequence[CaseEvidence], system: str) -> str:
 
 
 def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: str) -> str:
-    """The lines for one repetition of a point, without a line end. `raw` is the folder that the commands name."""
+    """The lines for one repetition of a point, without a line end. raw: the folder that the commands name"""
     why_not = next((why for step in steps if (why := _why_not(step))), '')
     if why_not:
         said = [f'# {_said(step, system)}' for step in steps]
@@ -68,10 +68,10 @@ def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: s
 
 
 class _Runner(NamedTuple):
-    """Of a command that runs a module of the runner (engine/node_program.py): interpreter and runner's file."""
+    """A command that runs a module of the runner (engine/node_program.py)."""
 
     python: str
-    home: str
+    home: str  # file of the runner
     launched: bool  # whether a launcher starts it
 
 
@@ -85,7 +85,7 @@ def _runner(step: LaunchEvidence) -> _Runner | None:
 
 
 def _why_not(step: LaunchEvidence) -> str:
-    """Why the launch cannot be made by hand, or nothing."""
+    """The reason why the launch cannot be repeated by hand, or empty."""
     gone = [name for name in step.sample.inputs if name not in step.inputs]
     if gone:
         return f'{gone[0]} is gone, which it was given'
@@ -94,7 +94,7 @@ def _why_not(step: LaunchEvidence) -> str:
 
 
 def _runners(steps: Sequence[LaunchEvidence]) -> list[str]:
-    """A line that looks for the runner's file, where a launch is one of its own programs."""
+    """A line that looks for the runner's file, if a launch is one of its own programs."""
     homes = dict.fromkeys(found.home for found in map(_runner, steps) if found)
     return [
         f'[ -e {home} ] || {{ echo {home} is gone, and with it the program that ran; exit; }}'
@@ -103,7 +103,7 @@ def _runners(steps: Sequence[LaunchEvidence]) -> list[str]:
 
 
 def _layout(plan: TrialPlan, steps: Sequence[LaunchEvidence]) -> list[str]:
-    """A line that waits until the directory has the layout of the point, where that is another than the default."""
+    """A line that waits until the directory has the layout of the point, if that is not the default."""
     layout = (steps[-1].sample.point.layout if steps else None) or plan.target.layout
     if layout.is_default:
         return []
@@ -122,7 +122,7 @@ def _said(step: LaunchEvidence, system: str) -> str:
 
 
 def _inputs(step: LaunchEvidence, raw: str) -> list[str]:
-    """The files that the engine was given; those that name the folder of the raw output then name $raw."""
+    """The files given to the engine; $raw replaces the folder of the raw output in them."""
     lines = []
     for name, text in step.inputs.items():
         file = f'"$raw"/{shlex.quote(name)}'
@@ -134,7 +134,7 @@ def _inputs(step: LaunchEvidence, raw: str) -> list[str]:
 
 
 def _directories(step: LaunchEvidence) -> list[str]:
-    """Those below which there are no others: the rest are made on the way."""
+    """A line that makes the directories without subdirectories; the others are made on the way."""
     directories = step.sample.directories
     parents = {name.rpartition('/')[0] for name in directories}
     leaves = [name for name in directories if name not in parents]
@@ -151,7 +151,7 @@ def _here(command: str, text: str) -> list[str]:
 
 
 def _cold(step: LaunchEvidence) -> list[str]:
-    """What the runner does before a read on one node: drop what the kernel holds of the files (dd(1), nocache)."""
+    """The runner's step before a read on one node: drop what the kernel caches of the files (dd(1), nocache)."""
     sample = step.sample
     kind = kind_of(sample.point.kind)
     phase = kind.phase(sample.phase)
@@ -193,7 +193,7 @@ with Barrier(int(sys.argv[2]), int(sys.argv[3])) as barrier:
 
 
 def _elsewhere(line: str, raw: str) -> str:
-    """The shell line with $raw in place of the folder of the raw output, wherever a word names it."""
+    """The shell line with $raw in place of the folder of the raw output, in every word that names it."""
     split = _words(line)
     if split is None:
         return '# this command is damaged in the record'

@@ -1,7 +1,7 @@
-"""The same check on several file systems or layouts of one session, side by side: which is how good, by metric.
+"""The same check on several file systems or layouts of one session, side by side, by metric.
 
-Figures that are compared stand below each other. A bar is linear from zero, and its length the share of the best in
-its column. Nothing here decides anything. What is returned has the names that templates/beside.html reads.
+Compared figures stand below each other. A bar is linear from zero, and its length the share of the best in its
+column. Nothing here decides a verdict. The result has the names that templates/beside.html reads.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ MAX_COLUMNS = 8
 
 
 def beside(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
-    """Every check of figures that was planned on more than one file system or layout, in the order of the session."""
+    """Every check with figures that was planned on several file systems or layouts, in the order of the session."""
     return [_beside(own, system) for own in _several(cases) if not words.only_counts(own[0].plan)]
 
 
 def guarantees_beside(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
-    """The same for checks of guarantees, and of those that calls keep or break while they are timed."""
+    """The same for checks of guarantees, and for those whose calls show guarantees while they are timed."""
     return [_guarantees(own) for own in _several(cases) if any(case.result.facts for case in own)]
 
 
@@ -35,8 +35,8 @@ def _several(cases: Sequence[CaseEvidence]) -> Iterator[list[CaseEvidence]]:
 
 
 def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
-    """unit: of all figures, or empty where they have several, which then stand beside the metrics; differing: what is
-    to be known before they are compared."""
+    """One check. unit: of all figures, or empty if there are several, which then stand beside the metrics; differing:
+    differences to know before comparing"""
     plan = cases[0].plan
     metrics = [metric for case in cases for metric in case.result.metrics]
     units = units_of(metrics, system)
@@ -65,7 +65,7 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
 
 
 def _unlike(cases: Sequence[CaseEvidence]) -> str:
-    """What else they were not measured with alike; a file system's own client belongs to it."""
+    """Other differences in software and settings; the client of a file system belongs to that."""
     starts = [case.records.start for case in cases if case.records.start and case.records.start.engine]
     found = {
         'kernel': [start.kernel for start in starts],
@@ -87,7 +87,7 @@ def _band(
     swept: bool,
     units: Mapping[str, Unit],
 ) -> dict[str, Any]:
-    """As many columns as fit beside each other, and below each heading a row of cells for each environment."""
+    """As many columns as fit beside each other; below each heading a row of cells for each environment."""
     found = [{(each.name, each.point): each for each in case.result.metrics} for case in cases]
     groups = []
     for heading, label in headings.items():
@@ -99,8 +99,8 @@ def _band(
 
 
 def _column(metrics: Sequence[MetricResult | None], units: Mapping[str, Unit]) -> list[dict[str, Any]]:
-    """A cell for each metric. share: of the best in the column; None where it is invalid. like_best: it is not the
-    best, and their intervals overlap; cache: of the reads or stats, where that differs"""
+    """A cell for each metric. share: of the best in the column, None if invalid; like_best: not the best, but the
+    intervals overlap; cache: of reads or stats, if they differ"""
     valid = [each for each in metrics if each and is_valid(each) and _mean(each)]
     best = max(valid, key=lambda each: _mean(each) if each.better == HIGHER else -_mean(each), default=None)
     unlike = len({each.cache for each in valid if each.cache != LISTED_BEFORE}) > 1
@@ -125,7 +125,7 @@ def _mean(metric: MetricResult) -> float:
 
 
 def _environments(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
-    """Where each case ran. kind: type and layout; detail: what differs between the cases of the check beside them."""
+    """The environment of each case. kind: type and layout; detail: differences between the cases of this check"""
     details = [
         (
             case.plan.case.partition,
@@ -150,7 +150,7 @@ def _environments(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
 
 
 def _guarantees(cases: Sequence[CaseEvidence]) -> dict[str, Any]:
-    """Those that do not hold everywhere, with what was found in each environment; alike: how many hold in all."""
+    """The guarantees that fail somewhere, with the result in each environment; alike: how many hold in all."""
     by_case = [{fact.name: fact for fact in case.result.facts} for case in cases]
     names = list(dict.fromkeys(name for own in by_case for name in own))
     # One where nothing ran makes no difference between the others.

@@ -17,7 +17,7 @@ _SPECIAL = re.compile(r'([\\`*_<>\[\]|~&#])')
 
 
 def markdown(evidence: SessionEvidence) -> str:
-    """The summary of a session; what comes from elsewhere is escaped."""
+    """The summary of a session; foreign text is escaped."""
     result = evidence.result
     engines = ', '.join(f'{name} ({cases})' for name, cases in words.engines(result))
     over = ''.join(f'; skipped: {reason}' for reason in words.skipped(result))
@@ -98,7 +98,7 @@ def _table(overview: Overview) -> list[str]:
 
 
 def _metadata(case: CaseEvidence) -> list[str]:
-    """The ratios and facts that a metadata check is made for, a line each."""
+    """The main ratios and facts of a metadata check, a line each."""
     said = []
     for pair in contentions(case.plan, case.result):
         ratios = ', '.join(f'{name} {each.words}' for name, each in pair.ratios.items() if each.estimate)
@@ -114,7 +114,7 @@ def _metadata(case: CaseEvidence) -> list[str]:
 
 
 def _criteria(result: SessionResult) -> list[str]:
-    """What the site asked for, one by one; the rest as a count."""
+    """The site's criteria, one by one; other expectations as a count."""
     references = [each for case in result.cases for each in case.references]
     every = [*(each for case in result.cases for each in case.expectations), *result.relations]
     lines = [f'- criterion {escaped(each.id)}: {escaped(each.relation.sentence)}' for each in every if each.enforced]
@@ -132,10 +132,10 @@ def _criteria(result: SessionResult) -> list[str]:
 
 
 def _listed(lines: list[str]) -> list[str]:
-    """The lines of a list, with an empty one behind it if there are any."""
+    """The lines of a list, followed by an empty one if there are any."""
     return [*lines, ''] if lines else []
 
 
 def escaped(text: str) -> str:
-    """The text on one line, with nothing in it that Markdown reads as its own."""
+    """The text on one line, with Markdown's special characters escaped."""
     return _SPECIAL.sub(r'\\\1', ' '.join(words.clean(text).split()))
