@@ -70,9 +70,7 @@ Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
 - **Hybrid I/O** is on by default: writes from 2 MiB and reads from 8 MiB on go past the cache. Both are recorded.
 - **All OSTs in a later component** (PFL, `stripe_count: -1`) were 3 of 4. The servers leave out those of other
   components while three quarters remain. A label says so (P5c).
-- **A slow OST**: one of the four wrote a sixth to a quarter of what another did. In eleven sessions of eleven,
-  `OstBandwidth` at nightly with its own budget was FAIL and named this OST first, and no other: 75 to 85 % less,
-  measured twice. They took 19 to 26 min on emulated machines and kernels of user mode (2026-11-25 and 26).
+- **A slow OST** and what else was done to it: [sessions on a Lustre](labs.md#lustre-no-lab).
 
 ## GPFS (IBM Storage Scale)
 
@@ -101,27 +99,18 @@ they are removed (`tests/integration/test_shared_kernels.py`).
 
 Among Debian's packages, the modules of its user-mode kernel 6.1, Maven Central and the Go module proxy, 2026-11-22:
 
-- HDFS: no Debian package has its servers, and the Go module proxy does not give hdfs-mount; they are of Maven
-  Central, its client is Debian's rclone.
-- OpenAFS 1.8: Debian's servers, and its FUSE client (`ci/lab/afs`): a node reads what another has closed. The
-  kernel's client (kafs) does not load: this kernel is built without RxRPC over IPv6. No session was measured:
-  without Kerberos all files belong to uid 32766, and root's sessions are refused as behind a root squash.
-- OCFS2: Debian has its tools, the kernel the rest; a type above.
-- MooseFS 3.0: Debian has all of it; tried by hand on one node with two chunk servers. As `posix` a smoke test
-  passes. Reads are labelled unknown and metadata cached, for its FUSE client shows no counters, and what it caches
-  itself is not known.
-- GFS2: the kernel has it, Debian has gfs2-utils, dlm-controld and corosync, which it takes between nodes; not tried.
-- OrangeFS: the kernel has its client, but no Debian package has its servers; not tried.
-- BeeGFS: neither a Debian package nor a module of the kernel; its driver is untried.
-- GPFS: a product of IBM, in no package; its driver is untried.
-- Lustre: neither a Debian package nor a module of the kernel; a section above.
+- HDFS: servers of Maven Central, client Debian's rclone. OCFS2: Debian's tools, the kernel's driver.
+- OpenAFS 1.8: Debian's servers, and its FUSE client (`ci/lab/afs`): a node reads what another has closed. No session
+  was measured: without Kerberos all files belong to uid 32766, and root's sessions are refused as behind a root squash.
+- MooseFS 3.0 of Debian: tried by hand on one node with two chunk servers. As `posix` a smoke test passes. Reads are
+  labelled unknown and metadata cached, for its FUSE client shows no counters.
+- GFS2: Debian has what it takes between nodes; OrangeFS: only its client is there. Neither was tried.
+- BeeGFS, GPFS and Lustre: in no package.
 """
-
 
 def page() -> str:
     """The whole page."""
     return HEAD + ''.join(f'| {" | ".join(_cells(driver))} |\n' for driver in DRIVERS) + TAIL
-
 
 def _cells(driver: Driver) -> list[str]:
     return [
@@ -131,7 +120,6 @@ def _cells(driver: Driver) -> list[str]:
         f'{driver.recovery_limit_s:.0f} s: {driver.recovery_source}',
         f'{driver.tried}; {driver.tried_on}' if driver.tried else f'untried; written from {driver.sources}',
     ]
-
 
 if __name__ == '__main__':
     print(page(), end='')
