@@ -15,12 +15,11 @@ under `type` in [trial.yaml](site-config.md). All know capacity, quota and the s
 TAIL = """
 ## Targets that are away, and routes
 
-`seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached. A
-case records them at its start. As a setting of the file system they stand in the record at start and end, so that the
-page, `seatrial compare` and the nights name what changed. One that is away refuses a case (P22), or labels it where
-the site says `targets_may_be_away: true`. An isolation sweep goes on, for it looks for such a target (P5b). What is
-rebuilt, read-only, full or reached over a fallback route is a label (P22a). What its administrator has taken out (an
-inactive OST, an OSD that is out) is shown and no label.
+`seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached. The
+record of a case has them at start and end, so that the page, `seatrial compare` and the nights name what changed. One
+that is away refuses a case (P22), or labels it where the site says `targets_may_be_away: true`. An isolation sweep goes
+on, for it looks for such a target (P5b). What is rebuilt, read-only, full or reached over a fallback route is a label
+(P22a). What its administrator has taken out (an inactive OST, an OSD that is out) is shown and no label.
 
 - `lustre`: OSTs and MDTs. Away is one that `lfs df` does not come past, or shows with an error; a label is what is
   degraded, read-only, out of space or inodes. Around each launch the imports of the client are read (P20).
@@ -36,9 +35,8 @@ inactive OST, an OSD that is out) is shown and no label.
 - `gpfs`: disks, and this node by its health. Away is a disk whose availability is not up, and a component that
   FAILED; a label is a disk that is not ready, and what is DEGRADED. `mmlsdisk` and `mmhealth` tell root alone.
 
-Seen in the labs (2026-11-28): a brick or an OSD was killed before a case; an NFS server was stopped for 5 s under
-load, which took its client five attempts to connect. BeeGFS was tried on outputs of a real 8.3.1, GPFS on published
-ones.
+Tried in the labs (2026-11-28) with a brick, an OSD and an NFS server; BeeGFS on outputs of a real 8.3.1, GPFS on
+published ones.
 
 ## Quotas
 
@@ -74,9 +72,8 @@ Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
 
 ## GPFS (IBM Storage Scale)
 
-Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1: quota of user, group
-and fileset by `mmlsquota`; pool, fileset, replicas and compression of the directory by `mmlsattr -L`; its block size
-by stat(2). Nothing shows whether a read was cold: `_br_` of mmpmon counts what the pagepool answered too. If you have
+Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1. Nothing shows whether
+a read was cold: `_br_` of mmpmon counts what the pagepool answered too. If you have
 one, these ten outputs would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVICE`,
 `mmlsquota -j FILESET DEVICE`, `mmlsfs DEVICE -Y`, `stat DIRECTORY`, `grep gpfs /proc/self/mountinfo`, and as root
 `mmlsdisk DEVICE -Y`, `mmhealth node show -Y`, `mmdiag --version`, `mmlspool DEVICE`; best once with a disk down.
@@ -91,7 +88,7 @@ HDFS: do not measure so. Nodes that are to see each other's files at once mount 
 for every mount of rclone.
 
 On two nodes 10 of 33 guarantees hold: what was written and closed is read by another node, emptied and renamed. An
-empty file comes some time after its close, so one listing in two missed it. What does not hold: overwriting,
+empty file comes some time after its close. What does not hold: overwriting,
 appending, shared mappings, `chmod`, `chown`, the modes of an unpacked archive, links, locks, files that are open when
 they are removed (`tests/integration/test_shared_kernels.py`).
 
