@@ -15,11 +15,11 @@ under `type` in [trial.yaml](site-config.md). All know capacity, quota and the s
 TAIL = """
 ## Targets that are away, and routes
 
-`seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached. The
-record of a case has them at start and end, so that the page, `seatrial compare` and the nights name what changed. One
-that is away refuses a case (P22), or labels it where the site says `targets_may_be_away: true`. An isolation sweep goes
-on, for it looks for such a target (P5b). What is rebuilt, read-only, full or reached over a fallback route is a label
-(P22a). What its administrator has taken out (an inactive OST, an OSD that is out) is shown and no label.
+`seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached.
+The record of a case has them at start and end, so that the page, `seatrial compare` and the nights name what changed.
+One that is away refuses a case (P22), or labels it where the site says `targets_may_be_away: true`. An isolation
+sweep goes on, for it looks for such a target (P5b). What is rebuilt, read-only, full or reached over a fallback route
+is a label (P22a). What its administrator has taken out (an inactive OST, an OSD that is out) is shown and no label.
 
 - `lustre`: OSTs and MDTs. Away is one that `lfs df` does not come past, or shows with an error; a label is what is
   degraded, read-only, out of space or inodes. Around each launch the imports of the client are read (P20).
@@ -72,9 +72,9 @@ Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
 
 ## GPFS (IBM Storage Scale)
 
-Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1. Nothing shows whether
-a read was cold: `_br_` of mmpmon counts what the pagepool answered too. If you have
-one, these ten outputs would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVICE`,
+Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1. Nothing shows
+whether a read was cold: `_br_` of mmpmon counts what the pagepool answered too. If you have one, these ten outputs
+would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVICE`,
 `mmlsquota -j FILESET DEVICE`, `mmlsfs DEVICE -Y`, `stat DIRECTORY`, `grep gpfs /proc/self/mountinfo`, and as root
 `mmlsdisk DEVICE -Y`, `mmhealth node show -Y`, `mmdiag --version`, `mmlspool DEVICE`; best once with a disk down.
 
@@ -98,16 +98,18 @@ Among Debian's packages, the modules of its user-mode kernel 6.1, Maven Central 
 
 - HDFS: servers of Maven Central, client Debian's rclone. OCFS2: Debian's tools, the kernel's driver.
 - OpenAFS 1.8: Debian's servers, and its FUSE client (`ci/lab/afs`): a node reads what another has closed. No session
-  was measured: without Kerberos all files belong to uid 32766, and root's sessions are refused as behind a root squash.
+  was measured: without Kerberos all files belong to uid 32766, and root's sessions are refused (root squash).
 - MooseFS 3.0 of Debian: tried by hand on one node with two chunk servers. As `posix` a smoke test passes. Reads are
   labelled unknown and metadata cached, for its FUSE client shows no counters.
 - GFS2: Debian has what it takes between nodes; OrangeFS: only its client is there. Neither was tried.
 - BeeGFS, GPFS and Lustre: in no package.
 """
 
+
 def page() -> str:
     """The whole page."""
     return HEAD + ''.join(f'| {" | ".join(_cells(driver))} |\n' for driver in DRIVERS) + TAIL
+
 
 def _cells(driver: Driver) -> list[str]:
     return [
@@ -117,6 +119,7 @@ def _cells(driver: Driver) -> list[str]:
         f'{driver.recovery_limit_s:.0f} s: {driver.recovery_source}',
         f'{driver.tried}; {driver.tried_on}' if driver.tried else f'untried; written from {driver.sources}',
     ]
+
 
 if __name__ == '__main__':
     print(page(), end='')

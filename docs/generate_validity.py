@@ -54,6 +54,7 @@ No rule sees what follows, so no verdict speaks of it. The lies that are seen ar
 - **Changes in what the proof did not compare (F2).** Each report says how much content was verified.
 """
 
+
 def page() -> str:
     """The whole page."""
     text = HEAD + ''.join(f'| {effect} | {meaning} |\n' for effect, meaning in EFFECTS.items())
@@ -78,6 +79,7 @@ def page() -> str:
         unsynced_s=UNSYNCED_S,
         unsynced=100 * UNSYNCED_SHARE,
     )
+
 
 if __name__ == '__main__':
     print(page(), end='')
