@@ -45,16 +45,16 @@ published ones.
 | user, and the group that new files get | `quota` (package `quota`), on NFS with `rpc.rquotad` there | EDQUOT |
 | project of the directory | free space of the directory, in which ext4 and XFS count it | EDQUOT, on XFS ENOSPC |
 
-So it is on ext4 and XFS of Linux 6.1, and on NFS 3 and 4.2 over ext4 (`tests/integration/test_kernels.py`). Root may
-exceed them on ext4; on XFS that of a group holds root too. Lustre and CephFS are asked in their own ways. While the
-server of any NFS mount of the node is away `quota` hangs: then they count as unknown.
+So it is on ext4 and XFS of Linux 6.1, and on NFS 3 and 4.2 over ext4. Root may exceed them on ext4; on XFS that of a
+group holds root too. Lustre and CephFS are asked in their own ways. While the server of any NFS mount of the node is
+away `quota` hangs: then they count as unknown.
 
 ## NFS
 
 - **hard** (the default): I/O waits for a server that is away. A launch that does not end is ended at its limit, which
-  lies above `recovery_limit`. The session then ends without the server; `seatrial clean` removes what is left.
-- **soft**: I/O fails after `timeo` and `retrans` with EIO, which fio reports of its fsync. A program that does not
-  look for it has lost data. `seatrial doctor` and every case say so (rule P17c).
+  lies above `recovery_limit`; `seatrial clean` removes what is left.
+- **soft**: I/O fails after `timeo` and `retrans` with EIO. A program that does not look for it has lost data (rule
+  P17c).
 - `rpc.rquotad` of package `quota` 4.06 ends on a server without IPv6, and says nothing; take the lines `udp6` and
   `tcp6` out of `/etc/netconfig` there.
 
@@ -82,8 +82,8 @@ would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVIC
 
 Its clients are FUSE mounts of rclone, without a cache of its own (`--vfs-cache-mode off`, the default). Name the
 engines `[dd, posixops]`: dd reads, posixops measures small files. fio opens what it writes for reading too, which
-such a mount refuses. With `--vfs-cache-mode writes` it does not, but fsync and close return before anything is in
-HDFS: do not measure so. Nodes that are to see each other's files at once mount with `--dir-cache-time 0s
+such a mount refuses. With `--vfs-cache-mode writes` fsync and close return before anything is in HDFS: do not measure
+so. Nodes that are to see each other's files at once mount with `--dir-cache-time 0s
 --attr-timeout 0s`. Capacity is that of all data nodes: a file takes one share of it a replica. `doctor` names `hdfs`
 for every mount of rclone.
 
