@@ -3,8 +3,8 @@
     python benchmarks/accusations.py [--sessions 100] [--quick]
 
 measures smoke sessions of data, metadata and integrity with the engines that are installed, in turn, while other
-processes compute on every core and one writes and syncs on the same disk, and prints the table of docs/benchmarks.md.
-Exit code 1 if a case was accused. --quick shows only that it works.
+processes compute on every core and one writes and syncs on the same disk, and prints what docs/benchmarks.md says of
+it. Exit code 1 if a case was accused. --quick shows only that it works.
 """
 
 import argparse

@@ -15,12 +15,11 @@ under `type` in [trial.yaml](site-config.md). All know capacity, quota and the s
 TAIL = """
 ## Targets that are away, and routes
 
-`seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached. A
-case records them at its start. As a setting of the file system they stand in the record at start and end, so that the
-page, `seatrial compare` and the nights name what changed. One that is away refuses a case (P22), or labels it where
-the site says `targets_may_be_away: true`. An isolation sweep goes on, for it looks for such a target (P5b). What is
-rebuilt, read-only, full or reached over a fallback route is a label (P22a). What its administrator has taken out (an
-inactive OST, an OSD that is out) is shown and no label.
+`seatrial doctor` shows the targets of a type with what is wrong with each, and over which network they are reached.
+The record of a case has them at start and end, so that the page, `seatrial compare` and the nights name what changed.
+One that is away refuses a case (P22), or labels it where the site says `targets_may_be_away: true`. An isolation
+sweep goes on, for it looks for such a target (P5b). What is rebuilt, read-only, full or reached over a fallback route
+is a label (P22a). What its administrator has taken out (an inactive OST, an OSD that is out) is shown and no label.
 
 - `lustre`: OSTs and MDTs. Away is one that `lfs df` does not come past, or shows with an error; a label is what is
   degraded, read-only, out of space or inodes. Around each launch the imports of the client are read (P20).
@@ -36,9 +35,8 @@ inactive OST, an OSD that is out) is shown and no label.
 - `gpfs`: disks, and this node by its health. Away is a disk whose availability is not up, and a component that
   FAILED; a label is a disk that is not ready, and what is DEGRADED. `mmlsdisk` and `mmhealth` tell root alone.
 
-Seen in the labs (2026-11-28): a brick or an OSD was killed before a case; an NFS server was stopped for 5 s under
-load, which took its client five attempts to connect. BeeGFS was tried on outputs of a real 8.3.1, GPFS on published
-ones.
+Tried in the labs (2026-11-28) with a brick, an OSD and an NFS server; BeeGFS on outputs of a real 8.3.1, GPFS on
+published ones.
 
 ## Quotas
 
@@ -47,16 +45,16 @@ ones.
 | user, and the group that new files get | `quota` (package `quota`), on NFS with `rpc.rquotad` there | EDQUOT |
 | project of the directory | free space of the directory, in which ext4 and XFS count it | EDQUOT, on XFS ENOSPC |
 
-So it is on ext4 and XFS of Linux 6.1, and on NFS 3 and 4.2 over ext4 (`tests/integration/test_kernels.py`). Root may
-exceed them on ext4; on XFS that of a group holds root too. Lustre and CephFS are asked in their own ways. While the
-server of any NFS mount of the node is away `quota` hangs: then they count as unknown.
+So it is on ext4 and XFS of Linux 6.1, and on NFS 3 and 4.2 over ext4. Root may exceed them on ext4; on XFS that of a
+group holds root too. Lustre and CephFS are asked in their own ways. While the server of any NFS mount of the node is
+away `quota` hangs: then they count as unknown.
 
 ## NFS
 
 - **hard** (the default): I/O waits for a server that is away. A launch that does not end is ended at its limit, which
-  lies above `recovery_limit`. The session then ends without the server; `seatrial clean` removes what is left.
-- **soft**: I/O fails after `timeo` and `retrans` with EIO, which fio reports of its fsync. A program that does not
-  look for it has lost data. `seatrial doctor` and every case say so (rule P17c).
+  lies above `recovery_limit`; `seatrial clean` removes what is left.
+- **soft**: I/O fails after `timeo` and `retrans` with EIO. A program that does not look for it has lost data (rule
+  P17c).
 - `rpc.rquotad` of package `quota` 4.06 ends on a server without IPv6, and says nothing; take the lines `udp6` and
   `tcp6` out of `/etc/netconfig` there.
 
@@ -70,16 +68,13 @@ Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
 - **Hybrid I/O** is on by default: writes from 2 MiB and reads from 8 MiB on go past the cache. Both are recorded.
 - **All OSTs in a later component** (PFL, `stripe_count: -1`) were 3 of 4. The servers leave out those of other
   components while three quarters remain. A label says so (P5c).
-- **A slow OST**: one of the four wrote a sixth to a quarter of what another did. In eleven sessions of eleven,
-  `OstBandwidth` at nightly with its own budget was FAIL and named this OST first, and no other: 75 to 85 % less,
-  measured twice. They took 19 to 26 min on emulated machines and kernels of user mode (2026-11-25 and 26).
+- **A slow OST** and what else was done to it: [sessions on a Lustre](labs.md#lustre-no-lab).
 
 ## GPFS (IBM Storage Scale)
 
-Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1: quota of user, group
-and fileset by `mmlsquota`; pool, fileset, replicas and compression of the directory by `mmlsattr -L`; its block size
-by stat(2). Nothing shows whether a read was cold: `_br_` of mmpmon counts what the pagepool answered too. If you have
-one, these ten outputs would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVICE`,
+Nobody has tried this driver on a real one. It was written from published outputs of 5.0 and 5.1. Nothing shows
+whether a read was cold: `_br_` of mmpmon counts what the pagepool answered too. If you have one, these ten outputs
+would tell whether it is right: `mmlsattr -L DIRECTORY`, `mmlsquota -u UID DEVICE`,
 `mmlsquota -j FILESET DEVICE`, `mmlsfs DEVICE -Y`, `stat DIRECTORY`, `grep gpfs /proc/self/mountinfo`, and as root
 `mmlsdisk DEVICE -Y`, `mmhealth node show -Y`, `mmdiag --version`, `mmlspool DEVICE`; best once with a disk down.
 
@@ -87,13 +82,13 @@ one, these ten outputs would tell whether it is right: `mmlsattr -L DIRECTORY`, 
 
 Its clients are FUSE mounts of rclone, without a cache of its own (`--vfs-cache-mode off`, the default). Name the
 engines `[dd, posixops]`: dd reads, posixops measures small files. fio opens what it writes for reading too, which
-such a mount refuses. With `--vfs-cache-mode writes` it does not, but fsync and close return before anything is in
-HDFS: do not measure so. Nodes that are to see each other's files at once mount with `--dir-cache-time 0s
+such a mount refuses. With `--vfs-cache-mode writes` fsync and close return before anything is in HDFS: do not measure
+so. Nodes that are to see each other's files at once mount with `--dir-cache-time 0s
 --attr-timeout 0s`. Capacity is that of all data nodes: a file takes one share of it a replica. `doctor` names `hdfs`
 for every mount of rclone.
 
 On two nodes 10 of 33 guarantees hold: what was written and closed is read by another node, emptied and renamed. An
-empty file comes some time after its close, so one listing in two missed it. What does not hold: overwriting,
+empty file comes some time after its close. What does not hold: overwriting,
 appending, shared mappings, `chmod`, `chown`, the modes of an unpacked archive, links, locks, files that are open when
 they are removed (`tests/integration/test_shared_kernels.py`).
 
@@ -101,20 +96,13 @@ they are removed (`tests/integration/test_shared_kernels.py`).
 
 Among Debian's packages, the modules of its user-mode kernel 6.1, Maven Central and the Go module proxy, 2026-11-22:
 
-- HDFS: no Debian package has its servers, and the Go module proxy does not give hdfs-mount; they are of Maven
-  Central, its client is Debian's rclone.
-- OpenAFS 1.8: Debian's servers, and its FUSE client (`ci/lab/afs`): a node reads what another has closed. The
-  kernel's client (kafs) does not load: this kernel is built without RxRPC over IPv6. No session was measured:
-  without Kerberos all files belong to uid 32766, and root's sessions are refused as behind a root squash.
-- OCFS2: Debian has its tools, the kernel the rest; a type above.
-- MooseFS 3.0: Debian has all of it; tried by hand on one node with two chunk servers. As `posix` a smoke test
-  passes. Reads are labelled unknown and metadata cached, for its FUSE client shows no counters, and what it caches
-  itself is not known.
-- GFS2: the kernel has it, Debian has gfs2-utils, dlm-controld and corosync, which it takes between nodes; not tried.
-- OrangeFS: the kernel has its client, but no Debian package has its servers; not tried.
-- BeeGFS: neither a Debian package nor a module of the kernel; its driver is untried.
-- GPFS: a product of IBM, in no package; its driver is untried.
-- Lustre: neither a Debian package nor a module of the kernel; a section above.
+- HDFS: servers of Maven Central, client Debian's rclone. OCFS2: Debian's tools, the kernel's driver.
+- OpenAFS 1.8: Debian's servers, and its FUSE client (`ci/lab/afs`): a node reads what another has closed. No session
+  was measured: without Kerberos all files belong to uid 32766, and root's sessions are refused (root squash).
+- MooseFS 3.0 of Debian: tried by hand on one node with two chunk servers. As `posix` a smoke test passes. Reads are
+  labelled unknown and metadata cached, for its FUSE client shows no counters.
+- GFS2: Debian has what it takes between nodes; OrangeFS: only its client is there. Neither was tried.
+- BeeGFS, GPFS and Lustre: in no package.
 """
 
 

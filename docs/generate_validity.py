@@ -40,14 +40,14 @@ No rule sees what follows, so no verdict speaks of it. The lies that are seen ar
   Only cutting the power would tell.
 - **Figures that are too good by less than a busy node's start-up (T24).** A launch of data access may live beside its
   timed region for {beside_s:g} s, {times:g} times the start-up that the warm-up shows, and {share:g} % of the region.
-  So doubled figures are seen where the true region lasts more than {true_s:g} s and {starts:g} start-ups; the shorter
-  launches of a nightly session hide them. Up to {share:g} % too much is not seen by the time alone at any length.
-  Rates of metadata are not compared with the life of their launch, nor is a launch whose srun had to wait for Slurm.
+  So doubled figures are seen where the true region lasts more than {true_s:g} s and {starts:g} start-ups, and up to
+  {share:g} % too much is never seen by the time alone. Rates of metadata are not compared with the life of their
+  launch, nor is a launch whose srun had to wait for Slurm.
 - **A lie behind the traffic of others (T25, P2).** The counters are those of a whole client or device: what others
   write or read meanwhile stands in for what the engine did not. Where a type counts nothing, both rules are silent.
 - **A small hole in a timed file (T22, P4).** Of each of {parts} equal parts of a file one block of {block} B is
   looked at: of fewer parts where there are more than {many} files, and of at most {files} files. A hole is always
-  found where it covers a whole part, and on ext and XFS, whose files count their blocks; a smaller one by chance.
+  found where it covers a whole part, and on ext and XFS, whose files count their blocks.
 - **A sync that was left out (T23).** What the runner's own sync then takes is noise below {unsynced_s:g} s or
   {unsynced:g} % of the timed region, and it syncs what its own node holds. On ext and XFS, where the kernel counts
   dirty pages (Linux 6.5 does), they are asked, and not the time. Only Darshan counts the syncs themselves (P15).
