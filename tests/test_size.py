@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 54_590, 63_150, 790
+SOURCE_LINES, TEST_LINES, FILES = 53_910, 63_165, 790
 
 
 def tracked(repository, *paths):
