@@ -121,7 +121,7 @@ class StoppingRule(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """How much a task does (bytes, or files of a flat tree), decided on the node before the first measured launch."""
+    """A task's bytes, or files of a flat tree: the node decides them before the first measured launch."""
 
     first: int  # a task's share of the first warm-up
     granule: int  # a task's share is a multiple of it

@@ -100,7 +100,7 @@ OF_CALLER = (
     *('EINVAL', 'EBADF', 'EFAULT', 'EISDIR', 'ESPIPE', 'ENXIO', 'ENOTTY', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'),
     *('ENOLCK', 'EDEADLK', 'EDEADLOCK'),
 )
-"""What a call on an open descriptor may answer without a fault of the storage: a signal, a limit of process or node,
+"""Errors of a call on an open descriptor without a fault of the storage: a signal, a limit of process or node,
 an argument that it does not take, a lock. All else is the storage's: of a Lustre whose objects were lost read(2) gave
 ENOENT (seen)."""
 

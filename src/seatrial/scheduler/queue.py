@@ -44,7 +44,7 @@ class QueuedJob(NamedTuple):
 
 
 def jobs_named(name: str) -> list[QueuedJob]:
-    """Jobs of this name that have not ended, of all users. Users cannot forge the name. Raises QueueError."""
+    """Jobs of this name that have not ended, of all users, by fields that no user can forge. Raises QueueError."""
     return _jobs(f'--name={name}', f'--format={_FORMAT}')
 
 

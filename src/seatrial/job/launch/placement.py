@@ -21,7 +21,7 @@ from seatrial.rules.places import short
 from seatrial.workload.words import LISTED, by_key, counted
 
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
-"""For a launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
+"""Limits of a trivial program's launch; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
 
 MARK = 'seatrial-task'
 MAX_COMPLAINT = 200  # characters of what a launcher said
