@@ -276,8 +276,7 @@ def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
 
 
 def conditions(targets: Targets) -> Dict[str, str]:
-    """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes to
-    them."""
+    """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes."""
     found: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
     for kind in dict.fromkeys(row.kind for row in targets.rows):
         rows = [row for row in targets.rows if row.kind == kind]

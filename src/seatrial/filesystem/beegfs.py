@@ -260,8 +260,7 @@ def routes_of(text: str) -> Dict[str, str]:
 
 
 def _client(mount: Mount) -> str:
-    """The folder of the client of this mount: the one with its configuration file (mount option cfgFile), or the only
-    one. Raises NoAnswer."""
+    """The folder of the mount's client: with its configuration file (cfgFile), or the only one. Raises NoAnswer."""
     found = sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))
     folders = [os.path.dirname(name) for name in found]
     options = mount.options.split(',')

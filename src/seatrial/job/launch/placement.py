@@ -85,8 +85,7 @@ def said_by_nodes(
 
 
 def bound(places: Sequence[RankPlace], tasks: int) -> Tuple[BoundTasks, ...]:
-    """The cores of a launch's tasks by the reports of its processes, each with as many tasks; empty if one is
-    missing."""
+    """The cores of a launch's tasks by its processes' reports, each for as many tasks; empty if one is missing."""
     if not all(each.cores for each in places):
         return ()
     of_nodes = by_key((short(each.host), each.cores) for each in places for _ in range(tasks // len(places)))
