@@ -150,7 +150,7 @@ rule(
 
 
 def verified(records: Records) -> str:
-    """The share of contents that was proved; empty where nothing was, or where F2 names a difference."""
+    """Words behind 'contents': how much was proved; empty where nothing was, or where F2 names a difference."""
     launches = [sample for sample in records.samples if sample.stage == PROOF]
     if not launches:
         return ''

@@ -652,7 +652,7 @@ def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[
 
 
 def _apart(launched: Launched) -> Optional[str]:
-    """A clause if tasks on several nodes may have started too far apart: their starts, and the error of these."""
+    """The start skew of tasks on several nodes as a clause, or None: by their starts, and the error of these."""
     tasks = launched.measurement.tasks
     if launched.point.nodes == 1 or not tasks:
         return None
