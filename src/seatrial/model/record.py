@@ -41,7 +41,7 @@ class BoundTasks(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One launch: one phase of one repetition of one point. Times in seconds."""
+    """One launch: one phase of one repetition of one point. Times in seconds; `started` in Unix time."""
 
     stage: str  # 'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
     phase: str
