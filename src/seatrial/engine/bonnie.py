@@ -35,7 +35,7 @@ FIELDS = (
     *('seq_create_latency', 'seq_stat_latency', 'seq_del_latency', 'ran_create_latency', 'ran_stat_latency'),
     'ran_del_latency',
 )
-"""Of its line: those of the header that -x 2 prints, and two that this header lacks, the seeks and their processes.
+"""The fields of its line: those of the header that -x 2 prints, and two that it lacks, the seeks and their processes.
 
 The two stand behind io_chunk_size, which is always empty (DoReportIO of bon_time.cpp).
 """

@@ -10,7 +10,7 @@ import sys
 from typing import List, NamedTuple, Sequence, Tuple
 
 RANK_VARIABLES = ('OMPI_COMM_WORLD_RANK', 'PMIX_RANK', 'PMI_RANK', 'SLURM_PROCID')
-"""Of Open MPI, PMIx, MPICH's Hydra and srun(1); the first that is there counts.
+"""Variables of Open MPI, PMIx, MPICH's Hydra and srun(1); the first that is there counts.
 
 srun's is the last: in an allocation the other launchers reach the nodes by srun, one process a node, whose variables
 their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two nodes had the SLURM_PROCID 0, 0, 1, 1).

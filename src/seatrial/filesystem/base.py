@@ -50,7 +50,7 @@ class Capability(NamedTuple):
 
 
 class Cold(NamedTuple):
-    """How this user can empty the caches of this node for files under a path, or why not."""
+    """The means of this user to empty this node's caches of files under a path, or why there are none."""
 
     how: str  # what is emptied, and by what, for the record; empty where nothing can be
     why_not: str = ''  # empty where it is possible; else a sentence with what forbids it
@@ -233,7 +233,7 @@ class Driver:
         return (Capability('emptying the cache of this client', cold.possible, cold.why_not),)
 
     def cold(self, path: str) -> Cold:
-        """How this user, by permission alone, can empty this node's caches of files under the path, or why not."""
+        """Means, by permission alone, to empty this node's caches of files under the path, or why there are none."""
         return Cold('', f'it is not known how a client of type {self.name} empties its caches')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
@@ -276,8 +276,7 @@ def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
 
 
 def conditions(targets: Targets) -> Dict[str, str]:
-    """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes to
-    them."""
+    """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes."""
     found: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
     for kind in dict.fromkeys(row.kind for row in targets.rows):
         rows = [row for row in targets.rows if row.kind == kind]

@@ -111,7 +111,7 @@ class BeeGfs(Mounted):
         return {**found, **{f'beegfs {key}': value for key, value in config.items()}}
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """With all storage away statvfs(3) gives 0 B and succeeds (8.3.1, seen): then bytes are unknown."""
+        """If all storage is away, statvfs(3) succeeds and gives 0 B (8.3.1, seen): then bytes are unknown."""
         found = super().capacity(path, layout, files)
         return found if os.statvfs(path).f_blocks else found._replace(bytes=None)
 
@@ -260,8 +260,7 @@ def routes_of(text: str) -> Dict[str, str]:
 
 
 def _client(mount: Mount) -> str:
-    """The folder of the client of this mount: the one with its configuration file (mount option cfgFile), or the only
-    one. Raises NoAnswer."""
+    """The folder of the mount's client: with its configuration file (cfgFile), or the only one. Raises NoAnswer."""
     found = sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))
     folders = [os.path.dirname(name) for name in found]
     options = mount.options.split(',')

@@ -237,7 +237,7 @@ class CephFs(Mounted):
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def _cold(self, path: str, mount: Mount) -> Cold:
-        """drop_caches empties the kernel's; ceph-fuse's own take its admin socket (posix_fadvise leaves them)."""
+        """drop_caches for the kernel's caches; for ceph-fuse's own, which posix_fadvise leaves, its admin socket."""
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel

@@ -39,8 +39,7 @@ def read_mounts() -> Iterable[Mount]:
 
 
 def parse_mountinfo(text: str) -> Iterable[Mount]:
-    """The mounts in this text. Other lines than those of proc(5) are skipped; some kernels give no file-system
-    options."""
+    """The mounts in this text. Other lines than in proc(5) are skipped; some kernels give no file-system options."""
     found = []
     for line in text.splitlines():
         before, dash, after = line.partition(' - ')

@@ -1,4 +1,4 @@
-"""What an engine measured in one launch: metrics, and the evidence beside them, in base units. A metric is a
+"""Measurements of one launch by an engine: metrics, and the evidence beside them, in base units. A metric is a
 bandwidth (B/s), a rate (op/s), a time (s), a ratio or a count (no unit)."""
 
 from typing import Dict, NamedTuple, Optional, Tuple

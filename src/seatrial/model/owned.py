@@ -117,7 +117,7 @@ def _way_to(path: str) -> Tuple[List[str], str]:
 
 
 def _others_write(path: str, status: os.stat_result) -> bool:
-    """Write access for others counts, and for the group unless it is the private one of useradd(8) (umask 002)."""
+    """True if others may write, or the group unless it is the private one of useradd(8) for umask 002."""
     if status.st_mode & stat.S_IWOTH or not status.st_mode & stat.S_IWGRP:
         return bool(status.st_mode & stat.S_IWOTH)
     try:
@@ -130,7 +130,7 @@ def _others_write(path: str, status: os.stat_result) -> bool:
 
 
 def _has_acl(path: str) -> bool:
-    """With a POSIX ACL the mode of the group is the ACL's mask (acl(5))."""
+    """True if the mode of the group is the mask of a POSIX ACL (acl(5))."""
     try:
         return 'system.posix_acl_access' in os.listxattr(path)
     except OSError as error:

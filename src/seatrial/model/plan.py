@@ -108,7 +108,7 @@ class StoppingRule(NamedTuple):
     max_relative_error: float
     minimum: int = 4
     maximum: int = 20
-    extra: int = 2  # fixed ones follow, since intervals at which one stops cover too seldom
+    extra: int = 2  # repetitions after the stop, since intervals at which one stops cover too seldom
     confidence: float = 0.90
     budget_s: float = 3600.0  # no launch starts later
     fixed: bool = False  # no interval is asked for (smoke tests)
@@ -121,7 +121,7 @@ class StoppingRule(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """How much a task does (bytes, or files of a flat tree), decided on the node before the first measured launch."""
+    """A task's bytes, or files of a flat tree: the node decides them before the first measured launch."""
 
     first: int  # a task's share of the first warm-up
     granule: int  # a task's share is a multiple of it

@@ -90,7 +90,7 @@ class TimePart(NamedTuple):
 
 
 class TrainingPart(NamedTuple):
-    """How the samples of a training, of transfer_size each, lie in files and are read."""
+    """The samples of a training, of transfer_size each: their place in files, and how they are read."""
 
     # samples_per_file, batch: samples in a file and in a full batch
     samples_per_file: int = 0

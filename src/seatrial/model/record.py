@@ -41,7 +41,7 @@ class BoundTasks(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One launch: one phase of one repetition of one point. Times in seconds."""
+    """One launch: one phase of one repetition of one point. Times in seconds; `started` in Unix time."""
 
     stage: str  # 'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
     phase: str
@@ -179,7 +179,7 @@ class Start(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """How much each task does at every point of the case, and why; findings of the warm-up."""
+    """The amount of work of each task at every point of the case, the reason, and findings of the warm-up."""
 
     number: int  # 1 for the first; a later one takes its place, because launches were too short to be valid
     per_task: int  # bytes; of a flat tree files; 0 where the plan fixes everything

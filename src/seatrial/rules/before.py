@@ -315,7 +315,7 @@ def targets_are_whole(environment: Environment) -> Optional[str]:
 
 
 def _goes_without(plan: TrialPlan) -> bool:
-    """True where targets that are away are no fault: an isolation sweep tests the others, and P5b names these."""
+    """True if targets may be away: an isolation sweep tests the others, and P5b names those that are missing."""
     return bool(plan.axis.equals) or plan.target.targets_may_be_away
 
 

@@ -21,7 +21,7 @@ PROOF = 'proof'  # stage of launches that write known data at the end of a case,
 
 SENT_SHARE = 0.95  # as COLD_SHARE of rules/launch.py
 INCOMPRESSIBLE = 0.78
-"""At least to this share of their size, all blocks of a file together, which can be of one transfer. fio draws a
+"""All blocks of a file together, perhaps one transfer, compress to this share of their size or more. fio draws a
 factor of all words of a transfer at random (lib/rand.c), whose last bits are zeros now and then: of 262,144 transfers
 237 compressed to less than 94 %, the worst to 79 %; others to 95 % or more (fio 3.33, zlib's level 1)."""
 TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
@@ -150,7 +150,7 @@ rule(
 
 
 def verified(records: Records) -> str:
-    """The share of contents that was proved; empty where nothing was, or where F2 names a difference."""
+    """Words behind 'contents': how much was proved; empty where nothing was, or where F2 names a difference."""
     launches = [sample for sample in records.samples if sample.stage == PROOF]
     if not launches:
         return ''

@@ -100,7 +100,7 @@ OF_CALLER = (
     *('EINVAL', 'EBADF', 'EFAULT', 'EISDIR', 'ESPIPE', 'ENXIO', 'ENOTTY', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'),
     *('ENOLCK', 'EDEADLK', 'EDEADLOCK'),
 )
-"""What a call on an open descriptor may answer without a fault of the storage: a signal, a limit of process or node,
+"""Errors of a call on an open descriptor without a fault of the storage: a signal, a limit of process or node,
 an argument that it does not take, a lock. All else is the storage's: of a Lustre whose objects were lost read(2) gave
 ENOENT (seen)."""
 
@@ -652,7 +652,7 @@ def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[
 
 
 def _apart(launched: Launched) -> Optional[str]:
-    """A clause if tasks on several nodes may have started too far apart: their starts, and the error of these."""
+    """The start skew of tasks on several nodes as a clause, or None: by their starts, and the error of these."""
     tasks = launched.measurement.tasks
     if launched.point.nodes == 1 or not tasks:
         return None

@@ -27,7 +27,7 @@ TAIL_BYTES = 65536
 ASK_AGAIN_S = 2.0
 
 SILENT_S = 600.0
-"""How long a Slurm that does not answer is waited for after its last answer, and after the job's last record.
+"""The wait for a Slurm that does not answer, after its last answer, and after the job's last record.
 
 A slurmctld is back, or its backup has taken over, in minutes; a job that works writes telemetry twice a minute.
 """

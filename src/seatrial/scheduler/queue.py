@@ -44,7 +44,7 @@ class QueuedJob(NamedTuple):
 
 
 def jobs_named(name: str) -> list[QueuedJob]:
-    """Jobs of this name that have not ended, of all users. Users cannot forge the name. Raises QueueError."""
+    """Jobs of this name that have not ended, of all users, by fields that no user can forge. Raises QueueError."""
     return _jobs(f'--name={name}', f'--format={_FORMAT}')
 
 
@@ -101,8 +101,7 @@ def seconds_in(span: str) -> float | None:
 
 
 def asked(*argv: str, text: str = '') -> str:
-    """A Slurm program's output, without the cluster's line that SLURM_CLUSTERS brings. Raises QueueError, also for
-    several."""
+    """A Slurm program's output, without the cluster's line (SLURM_CLUSTERS). Raises QueueError, also for several."""
     said = _checked(argv[0], _run(argv, text))
     clusters = _CLUSTER.findall(said)
     if len(clusters) > 1:

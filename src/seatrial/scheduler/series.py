@@ -24,7 +24,7 @@ REMOVED = '.removed'  # a file as old as the last `seatrial schedule --remove`; 
 
 
 class Scheduled(NamedTuple):
-    """What `seatrial schedule --install` has enabled. since: Unix time; form: 'scrontab' or 'sbatch'."""
+    """The schedule enabled by `seatrial schedule --install`. since: Unix time; form: 'scrontab' or 'sbatch'."""
 
     calendar: Calendar
     since: float

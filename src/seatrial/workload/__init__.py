@@ -1,1 +1,1 @@
-"""What tasks do to files: one file a kind of workload, and the sweeps over their parameters."""
+"""The work of tasks on files: one file a kind of workload, and the sweeps over their parameters."""

@@ -13,8 +13,8 @@ LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has 
 MAX_TASKS = 1_000_000  # that a check can ask for
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'
 VERIFY, REMOVE = 'verify', 'remove'
-"""What a phase does. CREATE makes the files of its point, with their bytes; WRITE is of data that must have reached
-the storage when its time ends (P1); VERIFY reads what the same phase has written; REMOVE takes all away again."""
+"""Words for the work of a phase. CREATE makes the files of its point, with their bytes; WRITE is of data that must
+have reached the storage when its time ends (P1); VERIFY reads data of the same phase; REMOVE takes all away."""
 
 
 class Phase(NamedTuple):
@@ -207,7 +207,7 @@ class Kind:
         return point
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """How much each task does; pinned: the site's own share. Raises ValueError for an impossible share."""
+        """The share of work of each task; pinned: the site's own. Raises ValueError for an impossible share."""
         return Sizing(0, 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:

@@ -26,7 +26,7 @@ BESIDE = {
     VENV: Footprint(64 * MIB, 3000),
     BUILD: Footprint(MIB, 100),
 }
-"""What a task has on disk at most beside its files. Of an environment it is pip: 1700 entries of 25 MiB with Python
+"""The most that a task has on disk beside its files. For an environment it is pip: 1700 entries of 25 MiB with Python
 3.11, setuptools included."""
 
 COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}

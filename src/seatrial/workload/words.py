@@ -42,7 +42,7 @@ LISTED = 8
 
 
 def listed(names: Sequence[str]) -> str:
-    """At most LISTED of the names, and how many more there are: 'ost0001, ost0002 and 3 more'."""
+    """LISTED of the names at most, and the number of further ones: 'ost0001, ost0002 and 3 more'."""
     more = len(names) - LISTED
     return ', '.join(names[:LISTED]) + (f' and {grouped(more)} more' if more > 0 else '')
 

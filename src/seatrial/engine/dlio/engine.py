@@ -81,8 +81,7 @@ class Dlio(PosixOps):
         return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """Raises EngineError: E1 failed or report not whole, T9 number of ranks, P15 other steps or times, T1
-        contradictions."""
+        """Raises EngineError: E1 it failed, or its report is cut; T9 ranks, P15 steps or times not as planned; T1."""
         if phase_of(point, phase).makes:
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:

@@ -67,8 +67,7 @@ class FioRandom(Fio):
         return job_file(common, {rank: {'filename': ':'.join(files_of(point, rank))} for rank in ranks})
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
-        """The sum over directions. Also raises EngineError T1: a job ended early, T18: bytes that are not its
-        transfers'."""
+        """The sum over directions. Raises EngineError T1, too, for a job that ended early; T18 for other bytes."""
         if phase_of(point, phase).makes:
             return super()._moved_by(jobs, phase, point)
         found = []

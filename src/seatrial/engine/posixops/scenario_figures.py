@@ -166,8 +166,7 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
 def figures(
     point: Point, tasks: Sequence[Iterable[str]], hosts: Sequence[str], transcript: Optional[str]
 ) -> Tuple[Tuple[Metric, ...], Course]:
-    """The metrics and the course. hosts: of each task. Raises EngineError A1 (actions), T8, T12, F1 (unexplained
-    error)."""
+    """The metrics and the course. hosts: of each task. Raises EngineError A1, T8, T12; F1: an unexplained error."""
     windows = windows_of(point, transcript)
     totals = totals_of(tasks, windows)
     ends = [each.start_s for each in windows[1:]] + [point.time.duration_s]

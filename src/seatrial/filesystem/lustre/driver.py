@@ -522,8 +522,7 @@ def _stats(names: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params
 
 
 def _stats_names(path: str) -> List[str]:
-    """The counters of each device of this mount by its full name: by wildcards lctl of 2.17 mixes up those that it
-    shows to an ordinary user (seen)."""
+    """Full names of each device's counters: with wildcards lctl of 2.17 mixes up a user's counters (seen)."""
     mount = _mounted(path)
     if mount not in _DEVICES:
         targets_of = [(kind, targets.parse_targets(_output(['lfs', f'{kind}s', path]))) for kind in ('ost', 'mdt')]
@@ -696,7 +695,7 @@ def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
 
 
 def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
-    """Restores the directory: where setstripe is restricted, lfs 2.16 and later remove it if they fail."""
+    """Makes the directory anew if lfs 2.16 or later removed it, as it does where setstripe is restricted."""
     try:
         _output(striping.setstripe_argv(layout, directory), SETTING_S)
     finally:

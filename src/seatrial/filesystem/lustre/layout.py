@@ -145,7 +145,7 @@ def striped(
 
 
 def progressive(name: str, *components: Dict[str, Any], **settings: Any) -> Layout:
-    """Of components (PFL, DoM): progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})."""
+    """Layout of pieces (PFL, DoM): progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})."""
     return striped(name, components=components, **settings)
 
 

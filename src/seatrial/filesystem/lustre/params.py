@@ -14,7 +14,7 @@ RPC_SIZES = 'pages per rpc'
 JOB_STATS = '.job_stats'
 
 WIRE = {'read_bytes': READ, 'write_bytes': WRITTEN}
-"""Of osc.*.stats, and of mdc.*.stats for data on MDTs: what was brought from servers and sent to them."""
+"""Counters of osc.*.stats, and of mdc.*.stats for data on MDTs: bytes from servers and to them."""
 
 REQUESTS = {'ost_read': 'read_rpcs', 'ost_write': 'write_rpcs', 'req_waittime': 'rpcs'}
 """Numbers of requests in the same files; the last one counts all, also of metadata."""

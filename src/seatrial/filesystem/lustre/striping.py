@@ -195,7 +195,7 @@ def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional
 
 
 def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
-    """How many targets a file has that asks for all: the servers can use at most lod.*.max_stripecount, and 160 with
+    """Number of targets of a file that asks for all: the servers can use at most lod.*.max_stripecount, and 160 with
     small MDT attributes (lod_get_stripe_count in lod_qos.c). Targets of other components are left out where three
     quarters remain (lod_ost_alloc_rr), and not in every file (seen)."""
     found, everywhere = [], True

@@ -133,7 +133,7 @@ class Lock:
         return f'the lock {self.path} was removed or replaced by another session; nothing more may be measured'
 
     def release(self) -> None:
-        """Give the storage system back, if this call took it and still holds it. A lock that must stay gets stale."""
+        """Give the storage system back, if this call took it and still holds it; an irremovable lock goes stale."""
         self._heartbeat.stop()
         if self.created:
             with contextlib.suppress(OSError):

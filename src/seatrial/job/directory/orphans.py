@@ -263,7 +263,7 @@ def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
 
 
 def _unknown(home: str, session: str) -> Optional[str]:
-    """The reason why a session of another site may still be led, or None: its own state directory tells that."""
+    """The reason why it is unknown who leads a session of another site, or None: its state directory tells that."""
     sessions = os.path.join(home, 'sessions')
     why = unresponsive(home)
     if why is None and not os.path.isdir(sessions):
@@ -301,7 +301,7 @@ def _beside(state: str) -> Optional[str]:
 
 
 def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[str]]) -> Optional[str]:
-    """Why it may be in use: its process runs, its session was heard of or never was, or its job is queued."""
+    """A reason to think it in use: process runs, session heard of or never known, or job queued; or None."""
     runs = running(owner)
     if runs is not None:
         return f'process {owner.pid} on this host works in it' if runs else None

@@ -254,8 +254,7 @@ def marker_at(path: str) -> Marker:
 
 
 def found_at(path: str) -> Tuple[int, int]:
-    """Files in a run directory, without its marker, and their bytes, by stat(2) of each. RunDirectoryError as
-    marker_at."""
+    """Number and bytes of a run directory's files, without its marker, by stat(2). RunDirectoryError as marker_at."""
     files = size_bytes = 0
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
@@ -273,7 +272,7 @@ def remove(
     """Remove the run directory of a session, from any process of its owner; one that is missing is removed already.
     Never raises: remains are in `left` with the reason, and then the marker stays, so that the removal can be
     repeated. Foreign entries stay: other names than the marker's, owners, mounts, and special files. made_by: host
-    and pid that alone may have made it; None for any of the session. part: the number, from 0 on, and count of equal
+    and pid that alone may have made it; None for any of the session. part: the number, from 0 on, and count of the
     parts of the entries of its trees' roots, by name; these can be removed at once, and the rest then without a part.
     """
     account = _Account()
@@ -700,7 +699,7 @@ def _write_marker(descriptor: int, marker: Marker) -> Marker:
 
 
 def _remove_made(action: Callable[..., None], above: int, name: str, identity: Tuple[int, int]) -> None:
-    """Undo a making; failures stay."""
+    """Undo what was made just now; an entry that cannot be removed stays."""
     with contextlib.suppress(OSError, _Left):
         _remove_same(action, above, name, identity)
 

@@ -23,7 +23,7 @@ POLL_S = 0.01
 PR_SET_PDEATHSIG = 1  # prctl(2)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 WAKES_S = 2.0
-"""Of the main thread in a second, at the most, while it waits in one call: Lustre's client wakes once a second while
+"""Wakes of the main thread a second, at most, while it waits in one call: Lustre's client wakes once a second while
 a server is away (seen on 2.17). While a launch runs the thread wakes five times."""
 
 _SECONDS = struct.Struct('d')

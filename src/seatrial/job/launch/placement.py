@@ -21,7 +21,7 @@ from seatrial.rules.places import short
 from seatrial.workload.words import LISTED, by_key, counted
 
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
-"""For a launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
+"""Limits of a trivial program's launch; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
 
 MARK = 'seatrial-task'
 MAX_COMPLAINT = 200  # characters of what a launcher said
@@ -85,8 +85,7 @@ def said_by_nodes(
 
 
 def bound(places: Sequence[RankPlace], tasks: int) -> Tuple[BoundTasks, ...]:
-    """The cores of a launch's tasks by the reports of its processes, each with as many tasks; empty if one is
-    missing."""
+    """The cores of a launch's tasks by its processes' reports, each for as many tasks; empty if one is missing."""
     if not all(each.cores for each in places):
         return ()
     of_nodes = by_key((short(each.host), each.cores) for each in places for _ in range(tasks // len(places)))

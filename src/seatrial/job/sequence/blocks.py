@@ -64,7 +64,7 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
 
 
 Figures = Dict[str, List[Optional[float]]]
-"""Of the metrics of a point, a repetition each; ends with None where it was not valid: then it has no figure."""
+"""Repetitions of each metric of a point. None at the end stands for an invalid one: no more figures come."""
 
 
 def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figures) -> Tuple[str, float]:

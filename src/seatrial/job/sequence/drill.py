@@ -38,7 +38,7 @@ class DrillBegun(NamedTuple):
 MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'
 
 Measure = Callable[[Point, int], Optional[float]]
-"""From a point and a repetition's number the figure of the metric that is too low; None if not valid."""
+"""Measures a point, given its repetition's number: the figure of the metric that is too low; None if not valid."""
 
 
 def drill_down(trial: Trial) -> None:

@@ -134,7 +134,7 @@ class Layouts:
         self._tried.add(wanted.canonical)
 
     def _why_closed(self, point: Point) -> str:
-        """Why the target of this point takes no new files, which is checked once; empty if it takes them."""
+        """A sentence if the target of this point takes no new files, which is checked once; else empty."""
         if not self._of_targets or point.layout is None:
             return ''
         if self._targets is None:
