@@ -125,7 +125,7 @@ def entries(state: str | Path) -> Iterator[JournalFile]:
 
 
 def undone(state: str, found: JournalFile) -> str:
-    """Undoes the entry, until its `check` succeeds; the reason if that failed, as a clause, or empty."""
+    """Runs the undo and waits until `check` succeeds; the reason if that fails, as a clause, or empty."""
     if found.entry is None:
         return found.why
     alive = leader_alive(state, found.entry.owner.session)

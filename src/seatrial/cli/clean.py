@@ -142,7 +142,7 @@ class _Unseen:
 
 
 def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
-    """Jobs of this site's dead sessions, oldest first; None if Slurm cannot be asked."""
+    """This user's unfinished jobs of this site's sessions, oldest first; None if Slurm cannot be asked."""
     if not submits_to_slurm(site):
         return None
     if not has_queue(site):
@@ -205,7 +205,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
 
 
 def _not_mounted(entry: FileSystemEntry) -> str | None:
-    """The reason why the path no longer lies on the file system under test, or None; its directories still exist."""
+    """The reason why the path lies on another file system now, which hides what was left; None if it does not."""
     if entry.mount is not None:
         outside = rundir.inside(entry.path, entry.mount)
         if outside is not None:

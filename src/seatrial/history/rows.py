@@ -165,7 +165,7 @@ def needed_by(columns: Sequence[str]) -> list[str]:
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
-    """One row for each metric of each session. columns: only these; rows that agree in the rest of these are one"""
+    """One row for each metric of each session. columns: only these; rows alike in all of them are one"""
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     alike = [name for name in columns if name not in ('value', 'launches')]
     found, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)

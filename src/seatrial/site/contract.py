@@ -178,8 +178,7 @@ FIELDS |= {'directory': 'subtrees', 'file_size': 'bytes_per_file'}
 
 
 class Conditions(Entry):
-    """The conditions for an allocation to count. Times in seconds, fullness in percent, bytes as factors of
-    memory."""
+    """The conditions for an allocation to count: times in seconds, fullness in percent, bytes in times of memory."""
 
     seconds: Annotated[Seconds | None, Said] = None
     """the shortest timed region; an allocation with a shorter one does not count. Without it that of the profile

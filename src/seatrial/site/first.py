@@ -1,4 +1,4 @@
-"""Writes the two files of a first site from what was found on a machine."""
+"""The texts of the two files of a first site, from what was found on a machine."""
 
 import json
 import re

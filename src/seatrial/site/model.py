@@ -926,8 +926,7 @@ class Site:
         self._refuse(next(filter(None, map(unresponsive, (self.state, *inside))), None) or self.unsafe())
 
     def unsafe(self) -> str:
-        """Who else may change the contents of the state directory, with the remedy, or empty: it holds programs to
-        run.
+        """Who else may change the state directory, which holds programs to run, with the remedy; or empty.
 
         Only the first level of its folders is checked; nobody else can put anything below that.
         """

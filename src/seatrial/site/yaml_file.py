@@ -210,7 +210,7 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
 def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = '') -> str:
     """The text of a file with this value at these keys; new keys come after the existing ones.
 
-    comment: stands behind the value at the end of its line, in place of one that begins alike up to its first colon
+    comment: stands behind the value at the end of its line, in place of one that begins alike up to its first colon.
     Raises ValueError, with the place, if something other than a mapping stands on the way.
     """
     node = yaml.compose(text, Loader=yaml.SafeLoader)

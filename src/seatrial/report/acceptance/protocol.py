@@ -23,7 +23,7 @@ MANY = 9.0
 
 @dataclass(frozen=True)
 class Remark:
-    """A remark of a person; a waiver changes no verdict."""
+    """What somebody has said; a waiver changes no verdict."""
 
     waives: bool
     text: str

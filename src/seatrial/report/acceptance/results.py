@@ -60,7 +60,7 @@ class CriterionJson(_Strict):
 
 
 class Results(_Strict):
-    """The outcome of an acceptance over all its allocations: results.json of a bundle."""
+    """What all allocations of an acceptance come to: results.json of a bundle."""
 
     schema_: int = Field(alias='schema', json_schema_extra={'const': SCHEMA})
     seatrial: str = Field(description='Version that judged.')

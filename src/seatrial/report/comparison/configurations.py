@@ -47,8 +47,8 @@ def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, f
     """The configurations from the rows of their sessions. capacities: in bytes, where known
 
     duration: from the first launch to the end of the last, the median of the sessions
-    read, write: the geometric mean of the metrics that exist for all configurations which have any If all
-    configurations have one layout each, or one file system, its name does not matter.
+    read, write: the geometric mean of the metrics that exist for all configurations which have any
+    Names of layouts or file systems do not matter if each configuration has only one.
     """
     alone = [each for each in _CONFIGURED if all(rows[each].n_unique() == 1 for rows in sides.values())]
     sides = {name: rows.with_columns(pl.lit('').alias(each) for each in alone) for name, rows in sides.items()}
