@@ -1,11 +1,13 @@
 """`seatrial derive`: from a log to a check file and its entry, or one line of why not."""
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
 
 from darshan_edit import edited
+from seatrial.job.sequence.darshan import FOLDER, PLACE
 from seatrial.model.units import KIB, MIB
 
 TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'darshan'
@@ -292,6 +294,25 @@ def test_the_partial_flag_of_buffered_streams_is_said(derive, tmp_path):
     log = edited('mfwa', tmp_path / 'x.darshan', changed, names={'<STDOUT>': '/scratch/log'}, partial=['STDIO'])
     said = '# 1 MiB more (3.0 % of all) went through STDIO and are left out; Darshan marks them as partial.'
     assert said in derive(str(log)).out
+
+
+@pytest.mark.parametrize(
+    ('source', 'replay', 'status', 'said'),
+    [
+        *((name, name, 0, 'same') for name in ('mfwa', CONTIGUOUS, 'sfsa-strided', 'hdf5', 'pnetcdf')),
+        (CONTIGUOUS, 'sfsa-strided', 10, 'differs'),
+    ],
+)
+def test_what_a_replay_left_under_darshan_is_compared_with_its_application(
+    derive, pydarshan, tmp_path, source, replay, status, said
+):
+    folder = tmp_path / 'raw' / f'0001-write{FOLDER}'
+    folder.mkdir(parents=True)
+    (folder / PLACE).write_text(json.dumps({'directory': '/scratch/trial', 'links': {}}))
+    (folder / 'ior.darshan').write_bytes((TRANSCRIPTS / f'{replay}.darshan').read_bytes())
+    found = derive(str(TRANSCRIPTS / f'{source}.darshan'), '--operation=write', f'--check={tmp_path}')
+    assert (found.status, said in found.out) == (status, True), found.out + found.err
+    assert ('differs' in found.out) == (status == 10)
 
 
 def test_without_a_replay_under_darshan_nothing_is_compared(derive, tmp_path):
