@@ -26,9 +26,7 @@ from seatrial.workload.words import counted
 REPOSITORY = Path(__file__).resolve().parents[1]
 SEATRIAL = Path(sys.executable).with_name('seatrial')
 TASKS, BYTES, TRANSFERS = 4, 64 * MIB, 4  # of a replay at most, but for some transfers of each task
-OF_LIBRARY = (
-    16 * MIB
-)  # a task at least: HDF5 writes once more at close, and rule T23 asks that this is hardly anything
+OF_LIBRARY = 16 * MIB  # a task at least: what HDF5 writes at close may be hardly anything by rule T23
 SITE = """
 version: 1
 state: state
