@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 53_910, 63_165, 790
+SOURCE_LINES, TEST_LINES, FILES = 53_895, 63_185, 790
 
 
 def tracked(repository, *paths):
