@@ -81,7 +81,7 @@ class Dlio(PosixOps):
         return Command('mpi', (argv,), {path: json.dumps(to_json(layout)) + '\n'}, outputs)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """Raises EngineError: E1 it failed, or its report is cut; T9 ranks, P15 steps or times not as planned; T1."""
+        """Raises EngineError: E1 failed or cut report; T9 ranks, P15 steps or times not as planned; T1 conflicts."""
         if phase_of(point, phase).makes:
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:

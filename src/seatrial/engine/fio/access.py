@@ -53,7 +53,7 @@ class Region(NamedTuple):
     """The bytes that one job moves: io_size from offset on, leaving out skip after every transfer."""
 
     offset: int
-    # after it a job begins again at its start; if too short, some bytes move twice without an error (seen; T18)
+    # after it a job begins anew; if it is too short, some bytes move twice without an error (seen with 3.33; T18)
     size: int
     io_size: int
     skip: int
