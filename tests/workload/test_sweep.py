@@ -190,7 +190,7 @@ def test_a_sweep_of_the_checks_is_possible_and_has_examples_that_contradict_noth
         (Sweep('tasks', (1, 0)), '0 is not one of the numbers of tasks; write whole numbers from 1 to 1000000'),
         (Sweep('tasks', (MAX_TASKS + 1,)), f'{MAX_TASKS + 1} is not one of the numbers of tasks'),
         (Sweep('tasks', (True,)), 'True is not one of the numbers of tasks'),
-        (Sweep('transfer_size', ('64KiB', '1MB')), "'1MB' is not one of the transfer sizes"),
+        (Sweep('transfer_size', ('64KiB', '1Mb')), "'1Mb' is not one of the transfer sizes"),
         (Sweep('transfer_size', ('0KiB',)), '0 is not one of the transfer sizes'),
         (Sweep('transfer_size', '64KiB'), "the values are '64KiB'; write them in parentheses"),
         (Sweep('transfer_size', ('1MiB', MIB)), "'1MiB' stands twice"),
