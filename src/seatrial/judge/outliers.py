@@ -68,7 +68,7 @@ class Isolation:
     sentences: tuple[tuple[str, str], ...]
     not_tested: tuple[NotTested, ...]
     unjudged: str = ''  # why no place is named, or empty
-    undecided: tuple[str, ...] = ()  # why slow places cannot be told: they split into groups, or were not compared
+    undecided: tuple[str, ...] = ()  # why no slow place is named: they split into groups, or were not compared
     servers: tuple[str, ...] = ()  # servers with only slow targets: 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower'
     min_effect: float = MIN_EFFECT  # the share by which a place is slower at least that is named
 
