@@ -99,7 +99,7 @@ def ask_job_state(
         if not may_go_on(job_state) or now >= latest:
             break
         time.sleep(ASK_AGAIN_S)
-    write_job_state(record.directory, '; '.join(said for said in (known, said_by_slurm(job_state)) if said), job)
+    write_job_state(record.directory, '; '.join(words for words in (known, said_by_slurm(job_state)) if words), job)
     return job_state
 
 

@@ -74,21 +74,21 @@ def may_go_on(known: JobState) -> bool:
 
 def of_scontrol(text: str) -> JobState:
     """The output of `scontrol show job`; UNKNOWN if it was cut short before all fields that are read."""
-    found = _pairs(text)
-    state = _state(found.get('JobState', ''))
-    code = _code(found.get('ExitCode', ''))
-    if code is None or not found.keys() >= _SCONTROL_NEEDS:
+    fields = _pairs(text)
+    state = _state(fields.get('JobState', ''))
+    code = _code(fields.get('ExitCode', ''))
+    if code is None or not fields.keys() >= _SCONTROL_NEEDS:
         return UNREADABLE
     if state == UNKNOWN:
-        return _named(found.get('JobState', ''))
-    nodes, restarts = found['NodeList'], found['Restarts']
+        return _named(fields.get('JobState', ''))
+    nodes, restarts = fields['NodeList'], fields['Restarts']
     return JobState(
         state,
         *code,
-        reason=_reason(found['Reason']),
+        reason=_reason(fields['Reason']),
         nodes='' if nodes == '(null)' else nodes,
-        elapsed_s=_seconds(found['RunTime']),
-        limit_s=_seconds(found['TimeLimit']),
+        elapsed_s=_seconds(fields['RunTime']),
+        limit_s=_seconds(fields['TimeLimit']),
         restarts=int(restarts) if restarts.isdecimal() else None,
     )
 
@@ -100,7 +100,7 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
     if not set(columns) >= set(SACCT_FIELDS):
         return UNREADABLE
     rows = [dict(zip(columns, line.split('|'), strict=False)) for line in lines[1:]]
-    row = next((each for each in reversed(rows) if each['JobID'] == job), None)
+    row = next((candidate for candidate in reversed(rows) if candidate['JobID'] == job), None)
     if row is None:
         return JobState(NO_SUCH_JOB)
     state = _state(row.get('State', ''))
@@ -126,13 +126,13 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
 def of_sbatch(text: str) -> JobState | None:
     """The reason of sbatch for refusing a job, or None if sbatch says nothing here. Its last message may be no more
     than "Unspecified error", and those before it name the limit, or are a plugin's own words."""
-    said = [match.groups() for match in re.finditer(r'^sbatch: (error: )?(.+)$', text, re.MULTILINE)]
-    if not said:
+    messages = [match.groups() for match in re.finditer(r'^sbatch: (error: )?(.+)$', text, re.MULTILINE)]
+    if not messages:
         return None
-    *before, failure = [words.strip().removeprefix('Batch job submission failed: ') for _, words in said]
+    *before, failure = [words.strip().removeprefix('Batch job submission failed: ') for _, words in messages]
     if failure.startswith(_NO_CONTACT):
         return JobState(SILENT, reason=_munge([*before, failure]) or failure)
-    errors = [words for (mark, _), words in zip(said, before, strict=False) if mark]
+    errors = [words for (mark, _), words in zip(messages, before, strict=False) if mark]
     return JobState(REFUSED, reason='; '.join(dict.fromkeys([failure, *(errors or before)])))
 
 
@@ -140,8 +140,8 @@ def of_silence(text: str) -> JobState:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
         return JobState(NO_SUCH_JOB)
-    said = lines[-1] if lines else 'it said nothing'
-    return JobState(SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
+    last = lines[-1] if lines else 'it said nothing'
+    return JobState(SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', last))
 
 
 def with_output(known: JobState, output: str) -> JobState:
@@ -178,9 +178,9 @@ def merged(young: JobState, accounted: JobState) -> JobState:
 
 def sentence(known: JobState) -> str:
     """The end of a job in a sentence without its full stop; nothing in it is guessed."""
-    said = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
+    words = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
     started_again = known.restarts and known.nodes and known.state not in WAITING
-    return f'{said}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else said
+    return f'{words}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else words
 
 
 def _asked(job: str) -> JobState:
@@ -241,8 +241,10 @@ _NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
 
 def _munge(lines: Iterable[str]) -> str:
     """The message of Slurm's programs about a munge that does not serve them; its last words are the reason."""
-    said = next((line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), '')
-    return f'munge does not serve this host: {said.strip()}' if said else ''
+    reason = next(
+        (line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), ''
+    )
+    return f'munge does not serve this host: {reason.strip()}' if reason else ''
 
 
 def _whole_lines(text: str) -> list[str]:
@@ -251,11 +253,11 @@ def _whole_lines(text: str) -> list[str]:
 
 def _pairs(text: str) -> dict[str, str]:
     """The first value of each key; not of the first line, which has the job's name, and that may hold anything."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in _whole_lines(text)[1:]:
         for key, value in re.findall(r'(?:^|\s)([\w/:]+)=(\S*)', line):
-            found.setdefault(key, value)
-    return found
+            values.setdefault(key, value)
+    return values
 
 
 def _state(word: str) -> str:
@@ -280,8 +282,8 @@ def _reason(text: str) -> str:
 
 
 def _seconds(text: str) -> int | None:
-    found = seconds_in(text)
-    return None if found is None else int(found)
+    seconds = seconds_in(text)
+    return None if seconds is None else int(seconds)
 
 
 def _after(known: JobState) -> str:
@@ -351,10 +353,10 @@ def _node_failed(known: JobState) -> str:
 
 
 def _refused(known: JobState) -> str:
-    meaning = next((words for said, words in _REFUSALS.items() if known.reason.startswith(said)), '')
+    meaning = next((words for beginning, words in _REFUSALS.items() if known.reason.startswith(beginning)), '')
     failure, *before = known.reason.split('; ')
-    said = '; '.join([f'{failure}{f" ({meaning})" if meaning else ""}', *before])
-    return f'never started: sbatch refused it: {said}'
+    refusal = '; '.join([f'{failure}{f" ({meaning})" if meaning else ""}', *before])
+    return f'never started: sbatch refused it: {refusal}'
 
 
 def _why_waiting(known: JobState) -> str:
