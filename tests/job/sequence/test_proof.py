@@ -34,7 +34,7 @@ def test_it_is_written_and_read_at_the_end_as_the_largest_point_is(lab, stub_fio
     ran = lab.run(lab.plan(stub_fio(), workload=workload, tasks=2), proves=True)
     launches = proved(ran)
     assert ran.records.samples[-2:] == launches
-    assert [(each.phase, each.point.tasks, each.findings) for each in launches] == [('write', 2, ()), ('read', 2, ())]
+    assert [(run.phase, run.point.tasks, run.findings) for run in launches] == [('write', 2, ()), ('read', 2, ())]
     files = '1 file' if workload.data.files == 'single' else '2 files'
     size = '64 KiB' if workload is SFWA else '128 KiB'
     assert ran.result.verified.startswith(f'verified: {size} of {size} in {files}, read by {os.uname().nodename}, ')
@@ -56,7 +56,7 @@ def test_in_a_sweep_over_nodes_whose_tasks_are_not_kept_it_knows_what_each_has_w
     program(tmp_path, monkeypatch, 'srun', SRUN)
     monkeypatch.setattr(start, 'named_nodes', lambda plan: (os.uname().nodename,))
     ran = lab.run(lab.plan(stub_fio(), tasks=2, launcher=Launcher('srun')), proves=True)
-    assert {each.measurement.tasks for each in ran.records.samples if each.stage == 'measured'} == {()}
+    assert {sample.measurement.tasks for sample in ran.records.samples if sample.stage == 'measured'} == {()}
     assert ran.result.verified.startswith('verified: 128 KiB of 128 KiB in 2 files'), ran.result.verified
 
 
@@ -176,7 +176,7 @@ def test_a_hole_that_no_block_of_the_sample_shows_is_not_allocated(tmp_path, hol
 
 
 def test_a_kernel_that_counts_dirty_pages_tells_what_was_not_synced(tmp_path):
-    release = tuple(int(each) for each in os.uname().release.split('.')[:2])
+    release = tuple(int(part) for part in os.uname().release.split('.')[:2])
     if release < (6, 5) or mount_of(str(tmp_path)).type in ('tmpfs', 'overlay'):
         pytest.skip('cachestat(2) needs Linux 6.5 and a file system on a disk')
     sizes = {'data': 1 << 20, 'more': 1 << 20}
