@@ -125,7 +125,9 @@ def rows_of(check: Declared) -> set[str]:
     stems = {found.group() for each in check.expectations if (found := _STEM.match(each.id))}
     strange = sorted(set(check.covers) - known)
     if strange:
-        raise CheckError(f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/catalogue.md")
+        raise CheckError(
+            f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/reference/catalogue.md"
+        )
     return (stems & known) | set(check.covers)
 
 
