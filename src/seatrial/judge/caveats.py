@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from seatrial.judge.expectations import Expectation, OfPair
+from seatrial.judge.expectations import CurveRatio, Expectation
 from seatrial.judge.outliers import CLEARED, Isolation
 from seatrial.judge.references import CONTRACT
 from seatrial.judge.statistics import widening
@@ -165,6 +165,6 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
 
 def _is_of(metric: str, expectations: Sequence[Expectation]) -> bool:
     return any(
-        each.metric in ('', metric) or (isinstance(each, OfPair) and not each.of and each.than == metric)
+        each.metric in ('', metric) or (isinstance(each, CurveRatio) and not each.of and each.than == metric)
         for each in expectations
     )

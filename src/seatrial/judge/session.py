@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
+from seatrial.judge.expectations import CurveRatio, ExpectationResult, judge_pair, not_judged
 from seatrial.judge.io500 import Io500Score, scores_of
 from seatrial.judge.verdict import WORST_FIRST, CaseResult, Criteria, Verdict, of_relation, worst
 from seatrial.model.plan import Case, TrialPlan
@@ -123,7 +123,7 @@ def _beside(
     own = criteria[one.case]
     results: list[ExpectationResult] = []
     for expectation in own.expectations:
-        if isinstance(expectation, OfPair) and expectation.of:
+        if isinstance(expectation, CurveRatio) and expectation.of:
             other = by_case.get(one.case._replace(check=expectation.of))
             enforced = expectation.id in own.enforced
             found = judge_pair(expectation, one.curves, other.curves if other else None, where, enforced)
