@@ -112,8 +112,8 @@ def lies_between(
     names: tuple[str, str] = ('the first', 'the second'),
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The mean of `over` is `lowest` (or NO_LEAST) to `highest` (or infinity) times that of `under`, inclusive; `names`
-    are those of the two: ('read', 'write')."""
+    """The mean of `over` is `lowest` (or NO_LEAST) to `highest` (or infinity) times that of `under`, inclusive.
+    names: of the two, ('read', 'write')"""
     if not 0 < lowest < highest:
         raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
     lacking = missing(dict(zip(names, (over, under), strict=True)))
@@ -174,8 +174,11 @@ def alike(points: Mapping[str, Points], margin: float, subject: str) -> Relation
 def _everywhere(
     logs: Points, limits: tuple[float, float], shown: Callable[[float], float], subject: str, wanted: str
 ) -> Relation:
-    """The mean of each series lies between the limits. It fails if one fails with the error probability shared between
-    all (Bonferroni), and holds if each holds. The sentence names the furthest from 0; shown: its figure for people"""
+    """The mean of each series lies between the limits. It fails if one fails with the error probability shared
+    between all (Bonferroni), and holds if each holds. The sentence names the one furthest from 0.
+
+    shown: turns a mean into the figure shown to people
+    """
     lacking = _too_few(logs)
     if lacking:
         return undecided(f'{subject}: {lacking}')
@@ -333,8 +336,8 @@ def _low(over: LogMean, under: LogMean, alpha: float) -> float:
 
 
 def _spearman(means: Sequence[LogMean], rise: Callable[[LogMean, LogMean], float]) -> float:
-    """Spearman's coefficient of the means with their order. rise: of an earlier and a later mean, 1 for a rise, 1/2 for
-    a tie, 0 for a fall. Sum d^2 = 2 sum of the distances of inverted pairs (Durbin and Stuart, JRSS B 13, 1951)."""
+    """Spearman's coefficient of the means with their order. Sum d^2 = 2 sum of the distances of inverted pairs
+    (Durbin and Stuart, JRSS B 13, 1951). rise: of an earlier and a later mean 1, of a tie 1/2, of a fall 0"""
     pairs = combinations(enumerate(means), 2)
     rises = math.fsum((j - i) * rise(earlier, later) for (i, earlier), (j, later) in pairs)
     return 12 * rises / (len(means) ** 3 - len(means)) - 1
