@@ -125,13 +125,16 @@ class Conductor:
     def _one(self, action: Action, planned: Planned, zero_s: float, journal: Journal, transcript: IO[str]) -> bool:
         """Carries one action out, from its check to its undo; whether the storage is healthy again."""
 
+        def note(what: str, begun_s: float, why: str, rose: int | None = None, so: str = '') -> None:
+            done = Step(action.name, what, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why, rose)
+            _write(transcript, line_of_step(done))
+            if why:
+                self._say(f'action {action.name}: its {what} {why}{so}')
+
         def step(what: str, carry_out: Callable[[], Answer | None]) -> str:
             begun_s = time.monotonic() - zero_s
             why = failure(carry_out(), action)
-            done = Step(action.name, what, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why)
-            _write(transcript, line_of_step(done))
-            if why:
-                self._say(f'action {action.name}: its {what} {why}')
+            note(what, begun_s, why)
             return why
 
         def count() -> None:
@@ -141,10 +144,7 @@ class Conductor:
             why = why or why_last
             if rose is not None and rose < 0:
                 rose, why = None, f'fell from {first} to {last}'
-            done = Step(action.name, COUNT, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why, rose)
-            _write(transcript, line_of_step(done))
-            if why:
-                self._say(f'action {action.name}: its {COUNT} {why}, so it is unknown')
+            note(COUNT, begun_s, why, rose, ', so it is unknown')
 
         why_not = unhealthy(action)
         if why_not:

@@ -124,7 +124,10 @@ class Check(rfm.RunOnlyRegressionTest):
         else:
             # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
             self.trial_criteria = criteria_of(_checked_session(self.profile), self.declared, self.trial_case)
-            if not _has_leader(self.trial_session):
+            # Somebody still has to wait for the session; in plain ReFrame that is this process.
+            session = self.trial_session
+            place = session.site.state, session.id
+            if (_leader(*place) if session.plain else leader_alive(*place)) is None:
                 raise SanityError('INCOMPLETE: the session has died before the case began')
             self.trial_plan = claim_records(self.trial_plan)
         self.records = self.trial_plan.records
@@ -284,10 +287,3 @@ def _checked_session(profile: str) -> Session:
 
 
 _leader, _runner = cache(become_leader), cache(write_runner)
-
-
-def _has_leader(session: Session) -> bool:
-    """True if somebody still waits for the session; in plain ReFrame that is this process."""
-    if session.plain:
-        return _leader(session.site.state, session.id) is not None
-    return leader_alive(session.site.state, session.id) is not None

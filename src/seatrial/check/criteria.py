@@ -37,13 +37,17 @@ def with_references(
         return session
     measured = {name: list(_measured(session, each)) for name, each in checks.items()}
     references = load_references(file, measured, complete)
-    refused = [
-        _no_baseline(profile, case, each.metric)
-        for (profile, case), own in references.items()
-        for each in own
-        if checks[case.check].axis.equals == 'node' and not each.metric.endswith(f'@{ALL_NODES}')
-    ]
-    raise_any(refused)
+    raise_any(
+        problem(
+            REFERENCES_FILE,
+            [case.check, profile, *map(str, case[1:]), reference.metric],
+            'a group of a node sweep is other nodes in every session, so there is no baseline of it; '
+            f'take a metric of @{ALL_NODES}',
+        )
+        for (profile, case), of_case in references.items()
+        for reference in of_case
+        if checks[case.check].axis.equals == 'node' and not reference.metric.endswith(f'@{ALL_NODES}')
+    )
     return replace(session, references=references)
 
 
@@ -73,16 +77,6 @@ def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
             if fault:
                 problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
     raise_any(problems)
-
-
-def _no_baseline(profile: str, case: Case, metric: str) -> str:
-    keys = [case.check, profile, case.partition, case.file_system, case.layout, str(case.nodes), metric]
-    return problem(
-        REFERENCES_FILE,
-        keys,
-        'a group of a node sweep is other nodes in every session, so there is no baseline of it; '
-        f'take a metric of @{ALL_NODES}',
-    )
 
 
 def _measured(session: Session, declared: Declared) -> Iterator[Measured]:

@@ -66,9 +66,12 @@ def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
         return
     engine = by_name(records.start.engine, plan.kind) if records.start is not None else None
     run = DarshanRun(tuple(_seen(plan, each, engine) for each in launches))
-    if not plan.stopping.fixed:
-        for each in launches:
-            _summarise(_raw(plan, each))
+    for sample in launches if not plan.stopping.fixed else ():
+        left = left_by(_raw(plan, sample))
+        if left is not None and len(left.logs) == 1:
+            page = Path(left.logs[0]).with_name(SUMMARY)
+            with contextlib.suppress(LogError):  # it is for people, and decides nothing
+                _run([sys.executable, '-m', 'darshan', 'summary', left.logs[0], '--output', str(page)], READ_S)
     write_whole(file, json.dumps(to_json(run), indent=1) + '\n')
 
 
@@ -94,15 +97,6 @@ def _seen(plan: TrialPlan, sample: Sample, engine: Engine | None) -> DarshanLaun
 
 def _raw(plan: TrialPlan, sample: Sample) -> str:
     return str(Path(plan.records) / 'raw' / sample.raw)
-
-
-def _summarise(raw: str) -> None:
-    """Writes PyDarshan's page of a log, for people; if that fails, the verdict is the same."""
-    left = left_by(raw)
-    if left is not None and len(left.logs) == 1:
-        page = Path(left.logs[0]).with_name(SUMMARY)
-        with contextlib.suppress(LogError):
-            _run([sys.executable, '-m', 'darshan', 'summary', left.logs[0], '--output', str(page)], READ_S)
 
 
 def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:

@@ -184,7 +184,9 @@ def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[s
         if limit_s < SHORT_QUEUE_S and submits(site, partition):
             said = f'{partition}: a job that has not begun after {limit_s:g} s, its queue_limit, is cancelled'
             notes[f'{said}; write 45min or 2h if seconds are not meant'] = None
-        if memory_is_guessed(site, each.plan):
+        sizing = each.plan.sizing
+        guessed = sizing.working_set and sizing.pinned is None and not each.plan.node_memory
+        if guessed and submits(site, partition):
             notes[f'{partition}: {GUESSED}'] = None
             continue
         needs = {'bytes': each.room.least + KEPT_BYTES, 'inodes': each.inodes.least + KEPT_INODES}
@@ -198,12 +200,6 @@ def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[s
     except QueueError as error:
         notes[f"the time limits of Slurm's partitions are not known: {error}"] = None
     return [*(_too_large(*each) for each in worst.values()), *_too_long(found, limits_s)], list(notes)
-
-
-def memory_is_guessed(site: Site, plan: TrialPlan) -> bool:
-    """True if sizes depend on the memory of nodes other than this host, and the site does not declare it."""
-    follows = plan.sizing.working_set and plan.sizing.pinned is None and not plan.node_memory
-    return follows and submits(site, plan.case.partition)
 
 
 def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:

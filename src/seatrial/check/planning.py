@@ -119,7 +119,10 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     overrides, largest = _largest(session, declared, case)
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
-    workload = _with_devices(session, declared.workload, case, largest.tasks).changed(**fixed)
+    workload, devices = declared.workload, session.site.file_system(case.file_system).devices
+    if devices and _on_devices(workload):  # as many of the tasks as can be dealt to them evenly
+        workload = workload.changed(devices=devices, tasks=largest.tasks - largest.tasks % len(devices))
+    workload = workload.changed(**fixed)
     if declared.axis.equals == 'node' and case.layout == DEFAULT_LAYOUT:
         # Else the node whose files lie on a slow target is the slow one.
         workload = workload._replace(layout=by_type(session.site.file_system(case.file_system).type).alike)
@@ -130,14 +133,6 @@ def _largest(session: Session, declared: Declared, case: Case) -> tuple[Override
     """The parameters that the site's trials fix for a case, and its largest launch."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     return overrides, session.site.allocation(case, overrides)
-
-
-def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
-    """A workload of raw devices with the site's devices, and as many of the tasks as can be dealt to them evenly."""
-    devices = session.site.file_system(case.file_system).devices
-    if not _on_devices(workload) or not devices:
-        return workload
-    return workload.changed(devices=devices, tasks=tasks - tasks % len(devices))
 
 
 def _on_devices(workload: Point) -> bool:

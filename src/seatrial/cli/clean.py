@@ -154,15 +154,11 @@ def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
         )
     try:
         with waiting(unseen.screen, 'waiting for squeue to say which jobs of sessions there are'):
-            return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))
+            # 12_3 is one of an array, 12+0 a part of a heterogeneous job.
+            return sorted(jobs_of_sessions(site), key=lambda job: int(re.split(r'[_+]', job.id)[0]))
     except QueueError as error:
         unseen.say(f'jobs are unknown: {error}')
         return None
-
-
-def _number(job: str) -> int:
-    """The number of a job, of one in an array ('12_3'), or of a part of a heterogeneous one ('12+0')."""
-    return int(re.split(r'[_+]', job)[0])
 
 
 def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:

@@ -84,7 +84,9 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
     state, commit = _state(site), commit_of()
     own_version = f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
-    settings = _settings(site)
+    systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
+    faults = dict.fromkeys(settings_fault(site, system) for system in systems)
+    settings: list[Row] = [(WRONG, 'settings', fault) for fault in faults if fault]
     rows = [
         (True, 'seatrial', own_version),
         (True, 'python', platform.python_version()),
@@ -152,12 +154,6 @@ def _kinds_needed(site: Site, checks: Sequence[Path]) -> list[Kind]:
         if any(site.cases(each.name, each.family, profile) for profile in PROFILES)
     }
     return [kind for name, kind in KINDS.items() if name in asked]
-
-
-def _settings(site: Site) -> list[Row]:
-    systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
-    faults = dict.fromkeys(settings_fault(site, system) for system in systems)
-    return [(WRONG, 'settings', fault) for fault in faults if fault]
 
 
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:

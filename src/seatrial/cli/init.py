@@ -167,7 +167,12 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             mount.point,
             least.bytes,
             least.inodes,
-            {f'{kind.lower()}s': _counted(own) for kind, own in numbers.items() if own},
+            # How many there are; their numbers if some are missing.
+            {
+                f'{kind.lower()}s': len(own) if own == list(range(len(own))) else own
+                for kind, own in numbers.items()
+                if own
+            },
             same_storage(mount_of(str(home)), mount),
         )
     return list(found.values()), unused
@@ -191,11 +196,6 @@ def _disks(mounts: Iterable[Mount], taken: set[str]) -> list[FoundFileSystem]:
 
 def _unused(name: str, taken: Container[str]) -> str:
     return next(each for each in chain((name,), (f'{name}{number}' for number in count(1))) if each not in taken)
-
-
-def _counted(numbers: list[int]) -> int | list[int]:
-    """The number of targets, or their numbers if some are missing."""
-    return len(numbers) if numbers == list(range(len(numbers))) else numbers
 
 
 def own_directory(mount: Mount) -> str | None:

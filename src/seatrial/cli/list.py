@@ -1,9 +1,7 @@
 """`seatrial list`: what would run where."""
 
 import shutil
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -36,7 +34,10 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
     Exit code 64 if something does not fit. Engines are those of this host; the nodes look for themselves.
     """
     if catalogue:
-        _show_catalogue(asked.checks)
+        tests = table_of('source', 'id', 'test', 'checks (engines)')
+        for row, by in covered(load_checks(*asked.checks).values()):
+            tests.add_row(row.source, row.id, row.test, by)
+        console().print(tests)
         return
     checks = load_checks(*asked.checks)
     session, cases = open_session(asked, checks)
@@ -75,13 +76,6 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
     screen.print(_at_risk(plans), soft_wrap=True)
     for note in [*said, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)
-
-
-def _show_catalogue(checks: Sequence[Path]) -> None:
-    table = table_of('source', 'id', 'test', 'checks (engines)')
-    for row, by in covered(load_checks(*checks).values()):
-        table.add_row(row.source, row.id, row.test, by)
-    console().print(table)
 
 
 def _at_risk(plans: list[TrialPlan]) -> str:

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial, reduce
-from typing import Any
 
 import click
 from rich.console import Console
@@ -81,7 +80,16 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
             'schema': SCHEMA,
             'site': site.name,
             'profile': profile,
-            'cases': [_json(each) for each in found],
+            'cases': [
+                {
+                    'case': forecast.plan.case.name,
+                    'points': [point.label for point in forecast.plan.points],
+                    'criteria': list(forecast.criteria),  # of contract.yaml; empty for a case of trial.yaml
+                    'allocations': forecast.allocations,
+                    **{name: asdict(of(forecast)) for name, of in ALL.items()},
+                }
+                for forecast in found
+            ],
             'actions': [line for each in found for line in action_lines(each.plan)],
             'total': {name: asdict(_total(found, of)) for name, of in TOTALS.items()},
             'criteria': deciding,
@@ -173,17 +181,6 @@ ALL: dict[str, Callable[[Forecast], ForecastRange]] = {
     'node_hours': lambda each: each.node_hours,
 }
 TOTALS = {name: ALL[name] for name in ('bytes_written', 'bytes_read', 'wall_s', 'node_hours')}
-
-
-def _json(found: Forecast) -> dict[str, Any]:
-    """The forecast for JSON. criteria: of contract.yaml, for the allocations; empty for a case of trial.yaml"""
-    return {
-        'case': found.plan.case.name,
-        'points': [point.label for point in found.plan.points],
-        'criteria': list(found.criteria),
-        'allocations': found.allocations,
-        **{name: asdict(of(found)) for name, of in ALL.items()},
-    }
 
 
 def _total(found: Sequence[Forecast], of: Callable[[Forecast], ForecastRange]) -> ForecastRange:

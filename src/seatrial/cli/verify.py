@@ -16,7 +16,6 @@ from seatrial.acceptance.bundle_extracts import differing
 from seatrial.acceptance.campaign import protocol_again
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import RESULTS, contract_of, left_out_of, session_folders
-from seatrial.check.verified import Verified
 from seatrial.cli.options import THERE, checks_option, site_option
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, OF_CONTRACT, Criteria, Verdict, worst
@@ -120,7 +119,10 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
         plan, records, found = read(file)
         cases.append((plan, records))
-        screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
+        words = [f'{counted(found.launches, "launch", "launches")} as their output says']
+        words += [counted(len(found.contradictions), 'contradiction')] if found.contradictions else []
+        words += [f'{len(found.unproved)} not proved'] if found.unproved else []
+        screen.print(f'{plan.case.name}: {", ".join(words)}', soft_wrap=True)
         for said in cut([*found.contradictions, *found.unproved], FAULTS_SHOWN):
             screen.print(f'  {said}', soft_wrap=True)
         if found.contradictions:
@@ -149,15 +151,6 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read
 
 def _shown(verdict: Verdict) -> Text:
     return Text('verified') if verdict is Verdict.PASS else marked(verdict)
-
-
-def _words(found: Verified) -> str:
-    said = [f'{counted(found.launches, "launch", "launches")} as their output says']
-    if found.contradictions:
-        said.append(counted(len(found.contradictions), 'contradiction'))
-    if found.unproved:
-        said.append(f'{len(found.unproved)} not proved')
-    return ', '.join(said)
 
 
 def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) -> tuple[list[str], list[str]]:
@@ -200,9 +193,7 @@ def _judged_otherwise(folder: Path, plans: Sequence[TrialPlan], said: Mapping[st
     if others:
         return f'Seatrial {", ".join(others)} judged on the day; verify with that version'
     # A session for a contract keeps all that it is judged by; of another one trial.yaml has it.
-    of_cases = [each for case in whole.cases for each in case.expectations]
-    enforced = [(each.id, each.relation.sentence) for each in (*of_cases, *whole.relations) if each.enforced]
-    if contract_of(folder) or sorted(enforced) == _enforced(said):
+    if contract_of(folder) or _enforced(plain_results(whole)) == _enforced(said):
         return ''
     return (
         'other expectations were enforced on the day than trial.yaml and the checks enforce now; '

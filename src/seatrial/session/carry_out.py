@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -94,7 +94,9 @@ def carried_out(
         for note in [*notes, *_held_apart()]:
             screen.print(f'note: {note}', soft_wrap=True)
         try:
-            with _locked(session, plans):
+            with ExitStack() as held:  # from before the first case to after the last
+                for storage_system in sorted({plan.target.storage_system for plan in plans}):
+                    held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
                 try:
                     with Conductor(session.site.state, session.id, plans, lambda line: say_loudly(screen, line)):
                         _reframe(session, checks, followed, screen, requested)
@@ -106,7 +108,11 @@ def carried_out(
             where = error.filename or session.folder
             screen.print(f'nothing more is measured: {where}: {error.strerror}', soft_wrap=True)
         requested.answer = 'all that was measured is being judged and reported'
-        recorded = _completed(screen, session, followed)
+        known = followed.recorded()
+        tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
+        for case in known:
+            tried(screen, session, 'what Darshan saw is not on record', partial(keep_darshan_run, *case))
+        recorded = followed.recorded()
         if followed.fault:
             screen.print(f'not all that was measured can be read: {followed.fault}', soft_wrap=True)
         results = judge_cases(recorded, criteria, followed.judge)
@@ -137,15 +143,6 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
         raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
 
-def _completed(screen: Console, session: Session, cases: Cases) -> list[tuple[TrialPlan, Records]]:
-    """All cases with their records, after Slurm's states of their jobs are stored beside these."""
-    known = cases.recorded()
-    tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
-    for each in known:
-        tried(screen, session, 'what Darshan saw is not on record', partial(keep_darshan_run, *each))
-    return cases.recorded()
-
-
 def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
     """If no job has begun, and no case says why, prints ReFrame's last words."""
     output = session.folder / OUTPUT
@@ -163,15 +160,6 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
         errors = [line for line in lines if 'error' in line.lower()]
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
     screen.print(f'  all that ReFrame said: {output}', soft_wrap=True)
-
-
-@contextmanager
-def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
-    """Holds every storage system of the session from before its first case to after its last."""
-    with ExitStack() as held:
-        for storage_system in sorted({plan.target.storage_system for plan in plans}):
-            held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
-        yield
 
 
 def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:

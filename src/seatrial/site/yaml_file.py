@@ -86,7 +86,10 @@ def parse(text: str, name: str) -> Any:
         raise SiteError([problem(name, [], sentence)]) from None
     if root is None:
         raise SiteError([problem(name, [], 'the file is empty; see docs/site-config.md')])
-    return _Reading(name).document(root)
+    reading = _Reading(name)
+    value = reading.value(root, ())
+    raise_any(reading.problems)
+    return value
 
 
 class _Loader(yaml.SafeLoader):
@@ -120,11 +123,6 @@ class _Reading:
         self.problems: list[str] = []
         self.values = 0
         self.open: set[int] = set()
-
-    def document(self, root: yaml.Node) -> Any:
-        value = self.value(root, ())
-        raise_any(self.problems)
-        return value
 
     def value(self, node: yaml.Node, keys: tuple[str | int, ...]) -> Any:
         self.values += 1
