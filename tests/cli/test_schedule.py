@@ -615,8 +615,7 @@ JOB = {
 
 
 @pytest.mark.parametrize(
-    ('kind', 'passed_on'),
-    [('submits', {'SLURM_CONF', 'SLURM_JOB_ID'}), ('site', set(JOB) - {'SLURM_EXPORT_ENV'})],
+    ('kind', 'passed_on'), [('submits', {'SLURM_CONF', 'SLURM_JOB_ID'}), ('site', set(JOB) - {'SLURM_EXPORT_ENV'})]
 )
 def test_the_jobs_of_cases_hear_nothing_of_a_small_job_and_the_steps_of_an_allocation_all_of_it(
     request, on_site, session, monkeypatch, kind, passed_on

@@ -45,12 +45,7 @@ FAIRNESS = (
         id='FN-08b',
         words='tasks that read take 1.41 to 1.48 times as long as the fastest on average',
     ),
-    _fair(
-        figure='time_cv',
-        limit=0.20,
-        id='FN-08c',
-        words='tasks that read are served alike within 20 %',
-    ),
+    _fair(figure='time_cv', limit=0.20, id='FN-08c', words='tasks that read are served alike within 20 %'),
     _fair(
         figure='time_ratio',
         between='nodes',
@@ -65,9 +60,7 @@ FAIRNESS = (
         words='of two groups of clients that read at once one has no more than 5 % less on average',
     ),
     _alike(
-        limit=1.15,
-        id='FN-04',
-        words='clients on the machines of the servers have within 15 % of what others have',
+        limit=1.15, id='FN-04', words='clients on the machines of the servers have within 15 % of what others have'
     ),
 )
 

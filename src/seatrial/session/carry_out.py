@@ -173,10 +173,7 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
     folder.mkdir()
     # Where the site's own settings do not say otherwise; else it makes a directory in the user's home.
     (folder / DEFAULTS).write_text(json.dumps({'general': [{'topology_prefix': str(folder / 'topology')}]}))
-    with (
-        (session.folder / OUTPUT).open('wb') as output,
-        Progress(screen, cases, session.site.units) as progress,
-    ):
+    with (session.folder / OUTPUT).open('wb') as output, Progress(screen, cases, session.site.units) as progress:
         process = subprocess.Popen(
             reframe_argv(session, checks),
             cwd=session.folder,  # ReFrame leaves its log where it is started

@@ -128,11 +128,7 @@ def as_name(text: str) -> str:
 
 
 def _given(found: FoundMachine) -> dict[str, object]:
-    return {
-        **vars(found),
-        'environment': 'seatrial' if found.modules else 'builtin',
-        'profiles': tuple(PROFILES),
-    }
+    return {**vars(found), 'environment': 'seatrial' if found.modules else 'builtin', 'profiles': tuple(PROFILES)}
 
 
 @cache
