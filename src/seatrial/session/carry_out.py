@@ -121,8 +121,8 @@ def carried_out(
         why = 'what ReFrame said cannot be read'
         tried(screen, session, why, lambda: _say_if_nothing_started(screen, session, recorded))
         leave(screen, session, recorded, result)
-        for each in heartbeats:
-            each.stop()
+        for beat in heartbeats:
+            beat.stop()
     return result, requested.stop
 
 
@@ -146,7 +146,7 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
 def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
     """If no job has begun, and no case says why, prints ReFrame's last words."""
     output = session.folder / OUTPUT
-    if not output.is_file() or any(each.start for _, each in cases):
+    if not output.is_file() or any(records.start for _, records in cases):
         return
     known = modules_in(session.site.folder / SETTINGS_FILE)
     for modules in dict.fromkeys(known[plan.case.partition] for plan, _ in cases):
@@ -155,7 +155,7 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
                 pass
         except NotLoaded as error:  # of which ReFrame cuts off the reason
             screen.print(f'modules: {error}', soft_wrap=True)
-    if not any(each.job_state or each.end for _, each in cases):
+    if not any(records.job_state or records.end for _, records in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
@@ -190,8 +190,8 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
                 if progress.look():
                     waited = time.monotonic()
                 elif time.monotonic() - waited > AFTER_LAST_S:
-                    said = f'ReFrame is ended: all cases had ended {duration(AFTER_LAST_S)} before'
-                    screen.print(f'{said}; what it said: {session.folder / OUTPUT}', soft_wrap=True)
+                    why = f'ReFrame is ended: all cases had ended {duration(AFTER_LAST_S)} before'
+                    screen.print(f'{why}; what it said: {session.folder / OUTPUT}', soft_wrap=True)
                     break
         finally:
             _end(process)

@@ -106,7 +106,7 @@ def running_line(plan: TrialPlan, records: Records, now: float, system: str = BI
     system: of the site's units"""
     assert records.start is not None
     samples = records.samples[-1:]
-    silent_s = now - max([records.start.started, *(each.started + each.elapsed_s for each in samples)])
+    silent_s = now - max([records.start.started, *(sample.started + sample.elapsed_s for sample in samples)])
     silent = f'; no launch has ended for {duration(silent_s)}' if silent_s > SILENT_S else ''
     return f'    {plan.case.name}  {_doing(plan, records, now - records.start.started, system)}{silent}'
 
