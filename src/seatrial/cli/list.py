@@ -71,10 +71,10 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session, why)
-    said = [*wrong_contract(site, checks), *missing_options(site, asked.profile)]
-    said += overlapping(site, asked.profile, plans)
+    notes = [*wrong_contract(site, checks), *missing_options(site, asked.profile)]
+    notes += overlapping(site, asked.profile, plans)
     screen.print(_at_risk(plans), soft_wrap=True)
-    for note in [*said, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:
+    for note in [*notes, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)
 
 
@@ -91,9 +91,9 @@ def _at_risk(plans: list[TrialPlan]) -> str:
 
 def _points(plan: TrialPlan) -> str:
     labels = [point.label for point in plan.points]
-    said = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
+    text = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
     lost = [*plan.left_out[:1], *plan.left_out[1:][-1:]]
-    return f'{said}; {" to ".join(lost)} left out: no room' if lost else said
+    return f'{text}; {" to ".join(lost)} left out: no room' if lost else text
 
 
 def _where(group: list[TrialPlan]) -> str:
