@@ -41,14 +41,14 @@ def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
 
 def action_lines(plan: TrialPlan) -> list[str]:
     lines = []
-    known = {each.name: each for each in plan.actions}
+    known = {action.name: action for action in plan.actions}
     for point in plan.points:
-        for each in point.actions:
-            when = f'{duration(each.at_s)} after the load began, for {duration(each.for_s)}'
-            action = known[each.name]
+        for planned in point.actions:
+            when = f'{duration(planned.at_s)} after the load began, for {duration(planned.for_s)}'
+            action = known[planned.name]
             argvs = {'check': action.check, COUNT: action.counting, START: action.start, UNDO: action.undo}
             commands = (f'{what}: {shell_line(argv)}' for what, argv in argvs.items() if argv)
-            lines.append(f'action {each.name} on {plan.target.storage_system}, {when}: {"; ".join(commands)}')
+            lines.append(f'action {planned.name} on {plan.target.storage_system}, {when}: {"; ".join(commands)}')
     return lines
 
 
@@ -68,17 +68,17 @@ class Conductor:
         if not self._plans:
             return self
         hit = {plan.target.storage_system for plan in self._plans}
-        for found in entries(self._state):
-            if found.path.stem in hit:
-                raise ActionError(f'{found.said()}; `seatrial clean --yes` undoes it')
+        for file in entries(self._state):
+            if file.path.stem in hit:
+                raise ActionError(f'{file.said()}; `seatrial clean --yes` undoes it')
         for action in dict.fromkeys(action for plan in self._plans for action in plan.actions):
             began_s = time.monotonic()
-            said = unhealthy(action)
-            if action.counting and not said:
+            why = unhealthy(action)
+            if action.counting and not why:
                 count_of(action)
             self._check_s[action.name] = time.monotonic() - began_s
-            if said:
-                raise ActionError(f'the storage is not healthy: {said}; no action was started')
+            if why:
+                raise ActionError(f'the storage is not healthy: {why}; no action was started')
         self._thread.start()
         return self
 
@@ -112,7 +112,7 @@ class Conductor:
                 _write(transcript, json.dumps({'complete': True}) + '\n')
 
     def _act(self, plan: TrialPlan, point: Point, zero_s: float, transcript: IO[str]) -> None:
-        known = {each.name: each for each in plan.actions}
+        known = {action.name: action for action in plan.actions}
         journal = Journal(self._state, self._session, plan.target.storage_system)
         for planned in point.actions:
             # A check or a count that takes long is to make no start late.

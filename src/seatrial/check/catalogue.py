@@ -101,7 +101,7 @@ _STEM = re.compile(r'[A-Z]+\d*-\d+')
 def rows_of(check: Declared) -> set[str]:
     """The ids of the rows that a check covers. Raises CheckError for an unknown row."""
     known = {row.id for row in CATALOGUE}
-    stems = {found.group() for each in check.expectations if (found := _STEM.match(each.id))}
+    stems = {match.group() for expectation in check.expectations if (match := _STEM.match(expectation.id))}
     strange = sorted(set(check.covers) - known)
     if strange:
         raise CheckError(f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/catalogue.md")
@@ -112,8 +112,8 @@ def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
     """Each row, and what covers it: checks with the engines that can carry them out, or why none does. Raises
     CheckError for a check that covers an unknown row."""
     rows = [(check, rows_of(check)) for check in checks]
-    found = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
-    return [(row, f'{by}; tried: {_TRIED[row.id]}' if row.id in _TRIED else by) for row, by in found]
+    pairs = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
+    return [(row, f'{by}; tried: {_TRIED[row.id]}' if row.id in _TRIED else by) for row, by in pairs]
 
 
 def _by(checks: Iterable[Declared]) -> str:
@@ -123,5 +123,5 @@ def _by(checks: Iterable[Declared]) -> str:
 
 def _engines(check: Declared) -> list[str]:
     points = examples(check.sweep, check.workload)
-    able = [each for each in ENGINES if check.workload.kind in each.kinds and cannot(each, points) is None]
-    return list(dict.fromkeys(each.name for each in able))
+    able = [engine for engine in ENGINES if check.workload.kind in engine.kinds and cannot(engine, points) is None]
+    return list(dict.fromkeys(engine.name for engine in able))

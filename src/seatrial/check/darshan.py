@@ -61,11 +61,11 @@ def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return
-    launches = [each for each in records.samples if each.stage == DARSHAN]
+    launches = [sample for sample in records.samples if sample.stage == DARSHAN]
     if not launches:
         return
     engine = by_name(records.start.engine, plan.kind) if records.start is not None else None
-    run = DarshanRun(tuple(_seen(plan, each, engine) for each in launches))
+    run = DarshanRun(tuple(_seen(plan, sample, engine) for sample in launches))
     for sample in launches if not plan.stopping.fixed else ():
         left = left_by(_raw(plan, sample))
         if left is not None and len(left.logs) == 1:
@@ -108,10 +108,10 @@ def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
 
 
 def _log(line: str) -> DarshanLog:
-    said = json.loads(line)
-    if said['form'] != darshan_log.FORM:
-        raise ValueError(f'form {said["form"]}')
-    records, libraries = (tuple(Record(*each) for each in said[name]) for name in ('records', 'libraries'))
-    unreplayed = tuple(Unreplayed(*each) for each in said['unreplayed'])
-    mounts = tuple((path, kind) for path, kind in said['mounts'])
-    return DarshanLog(said['version'], said['processes'], said['partial'], records, unreplayed, libraries, mounts)
+    data = json.loads(line)
+    if data['form'] != darshan_log.FORM:
+        raise ValueError(f'form {data["form"]}')
+    records, libraries = (tuple(Record(*row) for row in data[name]) for name in ('records', 'libraries'))
+    unreplayed = tuple(Unreplayed(*row) for row in data['unreplayed'])
+    mounts = tuple((path, kind) for path, kind in data['mounts'])
+    return DarshanLog(data['version'], data['processes'], data['partial'], records, unreplayed, libraries, mounts)

@@ -79,12 +79,12 @@ CONTENTION = (
 
 def _hold(test: str, source: str, facts: Iterable[Guarantee]) -> tuple[GuaranteeHolds, ...]:
     return tuple(
-        GuaranteeHolds(fact=each.name, id=f'{test}.{each.name}', words=each.words, source=source) for each in facts
+        GuaranteeHolds(fact=fact.name, id=f'{test}.{fact.name}', words=fact.words, source=source) for fact in facts
     )
 
 
 GUARANTEES = _hold('FN-15', FERMILAB_2011, semantics.GUARANTEES)
 LIMITS = _hold('QF-01', POSIX_2017, limits.LIMITS)
 INTEGRITY = _hold('IN-01', POSIX_2017, integrity.WAYS_TO_WRITE)
-CONTENDED = {phase: _hold('CN-01', POSIX_2017, [each]) for phase, each in contention.CONTENDED.items()}
+CONTENDED = {phase: _hold('CN-01', POSIX_2017, [guarantee]) for phase, guarantee in contention.CONTENDED.items()}
 """By the phase of contention."""
