@@ -110,7 +110,7 @@ def _target_number(value: Any) -> int:
 def _targets(value: Any) -> int | tuple[int, ...]:
     """number, or list of numbers"""
     if isinstance(value, list):
-        return tuple(sorted(_target_number(each) for each in _distinct(value)))
+        return tuple(sorted(_target_number(number) for number in _distinct(value)))
     if type(value) is not int or not 1 <= value <= MOST_TARGETS:
         remedy = f'write how many there are, up to {MOST_TARGETS}, or their numbers: [0, 1, 5]'
         raise ValueError(f'{show(value)} does not tell the targets; {remedy}')
@@ -238,7 +238,7 @@ def one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
             raise ValueError(f'{show(value)} is not {what}; {choice(value, known)}')
         return value
 
-    chosen.__doc__ = ', '.join(f'`{each}`' for each in known)
+    chosen.__doc__ = ', '.join(f'`{word}`' for word in known)
     return chosen
 
 
@@ -275,12 +275,12 @@ def _program(value: Any) -> str:
 def _hosts(value: Any) -> tuple[str, ...]:
     """nodes"""
     try:
-        found = expanded(value) if isinstance(value, str) and len(value) <= MOST_HOSTLIST else ()
+        hosts = expanded(value) if isinstance(value, str) and len(value) <= MOST_HOSTLIST else ()
     except ValueError:
-        found = ()
-    if not found or not all(map(_HOST.match, found)):
+        hosts = ()
+    if not hosts or not all(map(_HOST.match, hosts)):
         raise ValueError(f"{show(value)} is no list of nodes; write it as Slurm does: n[01-16],m3 (sinfo -h -o '%N')")
-    return found
+    return hosts
 
 
 def _groups(value: Any) -> dict[str, Any]:
@@ -310,9 +310,9 @@ class Enforced(NamedTuple):
 
 def _enforced(value: Any) -> tuple[Enforced, ...]:
     """list of ids, or of `{id: limit}`"""
-    found = tuple(_one_enforced(each) for each in _listed(value))
-    _distinct([each.id for each in found])
-    return found
+    items = tuple(_one_enforced(item) for item in _listed(value))
+    _distinct([item.id for item in items])
+    return items
 
 
 def _one_enforced(value: Any) -> Enforced:
@@ -373,7 +373,6 @@ Truth = Annotated[bool, BeforeValidator(_truth)]
 Day = Annotated[str, BeforeValidator(one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
 Device = Annotated[str, BeforeValidator(_device)]
-TargetNumber = Annotated[int, BeforeValidator(_target_number)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
 Check = Annotated[str, BeforeValidator(_check)]
@@ -797,7 +796,7 @@ class Site:
         driver = by_type(entry.type)
         same = {key: getattr(entry, key) for key in Target._fields if key in FileSystemEntry.model_fields}
         numbers = {f'{kind.lower()}s': entry.numbers(kind) for kind in TARGETS}
-        counted = {key: own if own is None else len(own) for key, own in numbers.items()}
+        counted = {key: of_kind if of_kind is None else len(of_kind) for key, of_kind in numbers.items()}
         changed = {
             'storage_system': entry.storage_system or file_system,
             'limits': Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
@@ -816,18 +815,18 @@ class Site:
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
         """The actions for a file system, in the order of the file; tunable ones once for each of their values."""
 
-        def one(name: str, each: ActionEntry, value: str) -> Action:
+        def one(name: str, entry: ActionEntry, value: str) -> Action:
             start, undo, check, count = (
                 tuple(word.replace(VALUE, value) for word in argv)
-                for argv in (each.start, each.undo, each.check, each.count)
+                for argv in (entry.start, entry.undo, entry.check, entry.count)
             )
-            return Action(f'{name}-{value}' if value else name, start, undo, check, each.timeout, count)
+            return Action(f'{name}-{value}' if value else name, start, undo, check, entry.timeout, count)
 
         return tuple(
-            one(name, each, str(value))
-            for name, each in self.trial_file.actions.items()
-            if file_system in each.file_systems and bool(each.values) == tunable
-            for value in each.values or ('',)
+            one(name, entry, str(value))
+            for name, entry in self.trial_file.actions.items()
+            if file_system in entry.file_systems and bool(entry.values) == tunable
+            for value in entry.values or ('',)
         )
 
     def schedule(self, profile: str) -> ScheduleEntry:
@@ -850,7 +849,7 @@ class Site:
         choices = tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
         if only is None:
             return choices
-        return tuple(each for each in choices if each.name == only) or (EngineChoice(only, only),)
+        return tuple(choice for choice in choices if choice.name == only) or (EngineChoice(only, only),)
 
     def on_partition(self, partition: str, choices: Iterable[EngineChoice]) -> tuple[EngineChoice, ...]:
         """The engines with the partition's own programs, if it has any."""
@@ -887,11 +886,11 @@ class Site:
                     values = getattr(first, key), getattr(other, key)
                     if None not in values and values[0] != values[1]:
                         problems[problem(TRIAL_FILE, ['trials', k, key], sentence)] = None
-                limits = [{each.id: each.limit for each in trial.enforce} for trial in (first, other)]
+                limits = [{item.id: item.limit for item in trial.enforce} for trial in (first, other)]
                 for id_ in limits[0].keys() & limits[1].keys():
                     if limits[0][id_] != limits[1][id_]:
-                        said = f'the limit of {id_} {sentence}'
-                        problems[problem(TRIAL_FILE, ['trials', k, 'enforce'], said)] = None
+                        fault = f'the limit of {id_} {sentence}'
+                        problems[problem(TRIAL_FILE, ['trials', k, 'enforce'], fault)] = None
         raise_any(problems)
 
     def check_enforced(
@@ -934,8 +933,8 @@ class Site:
         """
         trials = {entry.path for entry in self.trial_file.file_systems.values()}
         try:
-            with os.scandir(self.state) as found:
-                folders = sorted(each.path for each in found if each.path not in trials and each.is_dir())
+            with os.scandir(self.state) as entries:
+                folders = sorted(entry.path for entry in entries if entry.path not in trials and entry.is_dir())
         except (FileNotFoundError, NotADirectoryError):
             folders = []
         except OSError as error:
@@ -946,8 +945,8 @@ class Site:
         return refusal(self.state, folders, self._another_state)
 
     def _another_state(self) -> str:
-        for each in (self.state, str(self.folder / 'state'), os.environ.get('HOME', '') + '/seatrial'):
-            path = f'{each}-{os.geteuid()}'
+        for base in (self.state, str(self.folder / 'state'), os.environ.get('HOME', '') + '/seatrial'):
+            path = f'{base}-{os.geteuid()}'
             if os.access(Path(path).parent, os.W_OK) and not shared(path):
                 return f'write another one, which Seatrial makes, as in state: {path}'
         return 'write another one, in a directory that nobody else can change'
