@@ -1,11 +1,14 @@
-"""Makes the tables of the pages anew that the code knows, and the JSON schema: `python docs/generate.py`.
+"""Makes anew what the code knows: tables of pages, lists of ReFrame, the JSON schema. `python docs/generate.py`.
 
-A table stands below a line `<!-- table: NAME -->`, and is made by what TABLES has under that name. The rest
-is written by hand.
+A table stands below a line `<!-- table: NAME -->`, and is made by what TABLES has under that name. What `reframe -l`
+prints stands below the command. The rest is written by hand.
 """
 
 import importlib
 import re
+import shlex
+import subprocess
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator
@@ -25,6 +28,8 @@ from seatrial.site.profile import PROFILES
 
 DOCS = Path(__file__).resolve().parent
 SCHEMA = DOCS / 'reference' / 'results.schema.json'
+SETTINGS = '-C site-config/local/settings.py'
+LIST = re.compile(r'^(\$ reframe (.* -l)\n)(?:(?!```).*\n)*', re.MULTILINE)
 TABLE = re.compile(r'^(<!-- table: (.+) -->\n)(?:\|.*\n)*', re.MULTILINE)
 
 Row = tuple[str, ...]
@@ -35,8 +40,16 @@ CHECKS = load(DOCS.parent / 'checks').values()
 
 
 def page(text: str) -> str:
-    """The text of a page with its tables made anew. KeyError for a table that none of TABLES makes."""
-    return TABLE.sub(lambda match: match[1] + _markdown(TABLES[match[2]]()), text)
+    """The text of a page with its tables and lists made anew. KeyError for a table that none of TABLES makes."""
+    listed = LIST.sub(lambda match: match[1] + _listed(match[2].replace('...', SETTINGS)), text)
+    return TABLE.sub(lambda match: match[1] + _markdown(TABLES[match[2]]()), listed)
+
+
+def _listed(words: str) -> str:
+    argv = [str(Path(sys.executable).with_name('reframe')), '--nocolor', *shlex.split(words)]
+    done = subprocess.run(argv, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    lines = (done.stdout + done.stderr).splitlines(keepends=True)
+    return ''.join(line for line in lines if line.startswith(('[List', '- ', 'Found', 'seatrial: ')))
 
 
 def _markdown(rows: Iterable[Row]) -> str:
@@ -161,7 +174,7 @@ TABLES: dict[str, typing.Callable[[], Iterable[Row]]] = {
 
 def made() -> dict[Path, str]:
     """Each file that has something made in it, as it should be."""
-    pages = {file: page(file.read_text()) for file in DOCS.glob('*/*.md') if '<!-- table: ' in file.read_text()}
+    pages = {file: page(file.read_text()) for file in DOCS.glob('*/*.md') if TABLE.search(file.read_text())}
     return {**pages, SCHEMA: results_schema()}
 
 

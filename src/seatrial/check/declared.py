@@ -153,7 +153,7 @@ def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:
     if not isinstance(expectations, (tuple, list)):
         return 'expectations: a single one stands where several are expected; write (..., ) with its comma'
     strange = [expectation for expectation in expectations if not isinstance(expectation, Expectation)]
-    return f'expectations: {strange[0]!r} is none; see docs/expectations.md' if strange else None
+    return f'expectations: {strange[0]!r} is none; see docs/reference/expectations.md' if strange else None
 
 
 def _line(error: Exception, file: Path) -> str:

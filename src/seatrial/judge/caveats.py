@@ -142,8 +142,8 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
     dates = sorted({each.date for each in criteria.references})
     if dates and not enforced and all(each.origin != CONTRACT for each in criteria.references):
         labels.append(
-            f'compared with its own baseline of {", ".join(dates)} alone: this shows that it is not slower than it was '
-            'then, and nothing of what was agreed; that takes a contract.yaml and seatrial accept'
+            f'compared with its own baseline of {", ".join(dates)} alone: this shows that it is not slower than it '
+            'was then, and nothing of what was agreed; that takes a contract.yaml and seatrial accept'
         )
     counts = [len(each.values) for each in metrics if each.values]
     if counts and not once:
