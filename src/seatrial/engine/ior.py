@@ -37,7 +37,7 @@ from seatrial.engine.failed_call import failed_calls
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
-from seatrial.workload.access import OPENING, file_name, shared_whole
+from seatrial.workload.access import OPENING, file_name, numbered_file, shared_whole
 from seatrial.workload.base import READ, WRITE
 from seatrial.workload.registry import phase_of, phases_of
 
@@ -148,9 +148,7 @@ class Ior(Engine):
         """The launch of one phase; it leaves raw + '.json' (summary) and '.csv' (times of the ranks). Raises
         EngineError P11 for a path that IOR would cut short, ValueError as setup_of."""
         outputs = (raw + '.json', raw + '.csv')
-        fault = _path_fault(program, raw)
-        if fault is not None:
-            raise EngineError('P11', fault)
+        _check_paths(program, raw)
         setup = setup_of(point, phase)
         argv = [program, '-a', setup['api'], '-i', '1', '-k']
         writes = setup['writeFile']
@@ -167,7 +165,9 @@ class Ior(Engine):
             argv += [option, str(setup[key])]
         argv += ['-o', 'data', '-O', 'summaryFormat=JSON', '-O', f'summaryFile={outputs[0]}']
         argv += ['-O', f'saveRankPerformanceDetailsCSV={outputs[1]}']
-        return Command('mpi', (tuple(argv),), {}, outputs, _links(point))
+        readers = range(point.tasks if shared_whole(point) else 0)
+        links = tuple((numbered_file(rank), file_name(point, rank)) for rank in readers)
+        return Command('mpi', (tuple(argv),), {}, outputs, links)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish; T13 the summary
@@ -380,16 +380,16 @@ _COMPLAINT_RULES = (
 )
 
 
-def _path_fault(program: str, raw: str) -> Optional[str]:
+def _check_paths(program: str, raw: str) -> None:
     # IOR scans what follows -O into 1024 bytes, splits it at commas, and copies its arguments into the JSON unquoted.
     if re.search(r'[,#\s"\\]', raw) or re.search(r'["\\]', program):
-        return (
+        raise EngineError(
+            'P11',
             f'IOR cannot write to {raw}: neither that path nor {program} may have a quote or a backslash, '
-            'and the path no comma, # or white space; choose another directory for the records'
+            'and the path no comma, # or white space; choose another directory for the records',
         )
     if len(raw) > 1000:
-        return f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters'
-    return None
+        raise EngineError('P11', f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters')
 
 
 def _segments(point: Point) -> int:
@@ -399,13 +399,6 @@ def _segments(point: Point) -> int:
 
 def _step(point: Point) -> int:
     return point.data.transfer_size * (point.tasks if point.data.order == 'strided' else 1)
-
-
-def _links(point: Point) -> Tuple[Tuple[str, str], ...]:
-    if not shared_whole(point):
-        return ()
-    own = point.changed(files='multiple')
-    return tuple((file_name(own, rank), file_name(point, rank)) for rank in range(point.tasks))
 
 
 def _refuse_failure(outcome: Outcome) -> None:

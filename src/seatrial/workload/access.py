@@ -198,8 +198,12 @@ def name_of(point: Point) -> str:
 FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions of what file_name gives
 
 
+def numbered_file(number: int) -> str:
+    return f'data.{number:08d}'
+
+
 def file_name(point: Point, rank: int) -> str:
-    return f'data.{rank:08d}' if point.data.files == 'multiple' else 'data'
+    return numbered_file(rank) if point.data.files == 'multiple' else 'data'
 
 
 def writer_of(point: Point, rank: int) -> int:

@@ -10,7 +10,7 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point, TrainingPart
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.access import FORM, Access, data_access, writing
+from seatrial.workload.access import FORM, Access, data_access, numbered_file, writing
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Phase
 from seatrial.workload.words import counted
 
@@ -136,7 +136,7 @@ class Training(Access):
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
         size = file_size(point)
-        return tuple(FileSpec(f'data.{number:08d}', size) for number in range(point.bytes_moved // size))
+        return tuple(FileSpec(numbered_file(number), size) for number in range(point.bytes_moved // size))
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         widest = max(points, key=lambda point: point.bytes_moved)

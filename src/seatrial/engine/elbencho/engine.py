@@ -92,7 +92,7 @@ class Elbencho(Engine):
         return immovable(point)
 
     def in_threads(self, point: Point) -> bool:
-        return point.data.extent == 'segment'
+        return point.data is not None and point.data.extent == 'segment'
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         return reads_of_next_node(point, phase)
@@ -126,7 +126,7 @@ class Elbencho(Engine):
         for rank, process in enumerate(processes):
             moved = process.phase.bytes_moved
             if moved != own:
-                raise EngineError('T18', f'{_which(rank, process.time)} moved {moved} bytes instead of {own}')
+                raise EngineError('T18', f'task {rank} on {process.time.host}: moved {moved} bytes instead of {own}')
         starts_s, clock_s = _starts(processes, point)
         tasks = tuple(
             TaskTime(rank * threads + thread, each.time.host, point.data.bytes_per_task, start_s, start_s + own_s)
@@ -170,9 +170,6 @@ class ElbenchoFiles(Elbencho):
             return 'cannot sync files'
         return None
 
-    def in_threads(self, point: Point) -> bool:
-        return False
-
     def entries(self, point: Point, phase: str) -> Entries:
         return flat_entries(point, phase)
 
@@ -206,7 +203,7 @@ class ElbenchoFiles(Elbencho):
             moved = files * point.tree.bytes_per_file if phase_of(point, phase).moves else 0
             if (done.entries, done.bytes_moved) != (files, moved):
                 said = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
-                raise EngineError('T1', f'{_which(rank, process.time)} {said}')
+                raise EngineError('T1', f'task {rank} on {process.time.host}: {said}')
         starts_s, clock_s = _starts(processes, point)
         ends_s = [start_s + each.seconds for start_s, each in zip(starts_s, processes)]
         figure = ' '.join(['entries/s', *(str(each.phase.entries_per_second) for each in processes)])
@@ -271,10 +268,6 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
     return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
-
-
-def _which(rank: int, time: ProcessTime) -> str:
-    return f'task {rank} on {time.host}:'
 
 
 def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:

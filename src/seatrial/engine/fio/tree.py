@@ -82,7 +82,7 @@ class FioFiles(FioProcess):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One process with a job a task: raw + '.fio' and '.json'; files in 'tree', or in 'tree.RANK' of a task."""
         pool_kib = max(MIN_POOL_KIB, levels_total(point, point.tasks).files // POOLS)
-        more = [f'--alloc-size={pool_kib}'] if _moves_data(phase, point) else []
+        more = [f'--alloc-size={pool_kib}'] if _moved_in_each(phase, point) else []
         directories = sorted({_directory(point, rank) for rank in range(point.tasks)})
         return Command(
             scope='node',
@@ -129,13 +129,9 @@ class FioFiles(FioProcess):
 _FILE_ENGINES = {CREATE: 'filecreate', STAT: 'filestat', REMOVE: 'filedelete'}
 
 
-def _moves_data(phase: str, point: Point) -> bool:
-    return phase_of(point, phase).moves and point.tree.bytes_per_file > 0
-
-
-def _block(phase: str, point: Point) -> int:
-    """Bytes of a job's only transfer in each file. The file engines move none, but want a size."""
-    return point.tree.bytes_per_file if _moves_data(phase, point) else 1
+def _moved_in_each(phase: str, point: Point) -> int:
+    """Bytes of a job's only transfer in each file; 0 of fio's file engines, which want a size of 1 all the same."""
+    return point.tree.bytes_per_file if phase_of(point, phase).moves else 0
 
 
 def _directory(point: Point, rank: int) -> str:
@@ -143,12 +139,12 @@ def _directory(point: Point, rank: int) -> str:
 
 
 def _job_file(phase: str, point: Point, randseed: int) -> str:
-    block, own = _block(phase, point), phase_of(point, phase)
+    moved, own = _moved_in_each(phase, point), phase_of(point, phase)
     common = {
-        'ioengine': 'psync' if _moves_data(phase, point) else _FILE_ENGINES[phase],
+        'ioengine': 'psync' if moved else _FILE_ENGINES[phase],
         'rw': 'write' if own.makes else 'read',
-        'bs': block,
-        'filesize': block,
+        'bs': moved or 1,
+        'filesize': moved or 1,
         'nrfiles': point.tree.files_per_directory,
         'openfiles': 1,
         'file_service_type': 'sequential',
@@ -195,7 +191,7 @@ def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
     for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
         if number != own:
             raise EngineError('T1', f'task {rank} did {number} operations on its {own} files')
-    moved, planned = field(done, 'io_bytes', int), own * _block(phase, point)
+    moved, planned = field(done, 'io_bytes', int), own * (_moved_in_each(phase, point) or 1)
     if moved != planned:
         raise EngineError('T1', f'task {rank} has {moved} bytes in its report, not {planned}')
     runtime_s, iops = runtime_of(done, rank), field(done, 'iops', float)

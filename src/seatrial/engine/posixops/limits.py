@@ -18,6 +18,7 @@ from seatrial.engine.posixops.semantics import counted
 from seatrial.engine.posixops.work import Failure, Spec, Work, opened
 from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
+from seatrial.workload.access import numbered_file
 from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 
 RECORD = 1_000_003  # bytes: in step with nothing, so that the limit lies within one
@@ -108,11 +109,11 @@ def _refusal(names: List[str]) -> Iterator[None]:
 
 def _take_bytes(key: str, rank: int, most: int, end_s: float) -> Taken:
     sure = tried = used = 0
+    name, late = numbered_file(rank), False
     names: List[str] = []
-    late = False
-    with _refusal(names), opened(_file(rank), os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+    with _refusal(names), opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
         while sure < most and not names and not late:
-            record = memoryview(data_of(key, _file(rank), sure, RECORD))
+            record = memoryview(data_of(key, name, sure, RECORD))
             tried, written = sure + RECORD, 0
             with _refusal(names):
                 while written < RECORD:
@@ -126,9 +127,8 @@ def _take_bytes(key: str, rank: int, most: int, end_s: float) -> Taken:
 
 
 def _take_inodes(key: str, rank: int, most: int, end_s: float) -> Taken:
-    made = 0
+    made, late = 0, False
     names: List[str] = []
-    late = False
     with _refusal(names):
         os.mkdir(_directory(rank))
         made = 1
@@ -144,7 +144,7 @@ def _take_inodes(key: str, rank: int, most: int, end_s: float) -> Taken:
 
 def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
     """Number of bytes behind the sure ones that differ from the attempt. Raises Failure F2, and OSError."""
-    name, window, strange, at = _file(rank), window_of(RECORD), 0, 0
+    name, window, strange, at = numbered_file(rank), window_of(RECORD), 0, 0
     if not taken.tried:
         return 0
     with opened(name, os.O_RDONLY) as descriptor:
@@ -178,7 +178,7 @@ def _compare_inodes(work: Work, key: str, rank: int, taken: Taken) -> int:
 
 def _remove(rank: int) -> None:
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(_file(rank))
+        os.unlink(numbered_file(rank))
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(_directory(rank)):
             os.unlink(f'{_directory(rank)}/{name}')
@@ -197,10 +197,6 @@ def _again(key: str, what: str, rank: int) -> str:
         if took_s > AGAIN_S:
             return f'not within {AGAIN_S:g} s after the removal: {got.refused}'
         time.sleep(0.5)
-
-
-def _file(rank: int) -> str:
-    return f'data.{rank:08d}'
 
 
 def _directory(rank: int) -> str:
