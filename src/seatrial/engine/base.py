@@ -13,10 +13,7 @@ from seatrial.workload.tree import levels_total
 
 T = TypeVar('T')
 MAX_BYTES_PER_CALL = 0x7FFFF000  # read(2) and write(2): "at most 2,147,479,552 bytes"
-
 DIRECT_BYTES = 4096  # a multiple of the logical block size of all storage (this, or 512 B), as O_DIRECT needs
-
-
 LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 
 

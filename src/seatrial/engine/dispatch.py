@@ -17,7 +17,6 @@ their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two node
 """
 
 NO_RANK, NOT_THERE, NOT_STARTED = 64, 71, 127
-
 PLACE = 'SEATRIAL_PLACE'  # the inodes of the launch's directory, as in inodes_of; a launcher finds it by its path
 
 _MARKER = '../.seatrial-run.json'

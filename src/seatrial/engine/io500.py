@@ -30,7 +30,6 @@ FOLDER = 'io500'
 CLOCK_S = 1e-4  # the last digit of t_delta
 PRINTED = 1e-6  # of a score
 SLACK = 2e-3  # of a score that is made of seven digits each: 0.4 kIOPS have only six
-
 _COMPLAINT = re.compile(r'^(?:FATAL|WARNING|ERROR(?! INVALID)).*\S', re.MULTILINE)
 _SHORT = ('Runtime is smaller than expected minimum runtime', 'stonewall-time')
 _NAMES = {name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*BANDWIDTHS, BESIDE, *RATES)}

@@ -21,7 +21,6 @@ class Answer(NamedTuple):
 
 ANSWER_S = 10.0
 
-
 _OPENED = 'stat --file-system -- "$1"; for each; do true <"$each/."; done'
 """Opening asks the server that a directory lies on, where statfs(2) may be answered by another or from memory."""
 

@@ -6,9 +6,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 from seatrial.model import lines
 
 TELEMETRY = 'telemetry.jsonl'
-
 READ, WRITTEN = 'read_bytes', 'write_bytes'  # the counters of throughput; all other counters have names of their type
-
 BEFORE, AFTER = 'before', 'after'
 
 

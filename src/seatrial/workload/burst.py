@@ -9,7 +9,6 @@ from seatrial.workload.training import Training
 
 PHASE = 'burst'
 ALONE, BESIDE = '', '_beside'  # how the metrics end that are of one load by itself, and of both at once
-
 CHECKPOINT, TRAINING = 'checkpoint', 'training'
 LOSS = '_loss'
 

@@ -19,9 +19,7 @@ CALLS: Dict[str, Tuple[str, ...]] = {
 """The calls of each phase in their order; the engine defines them."""
 
 ROUNDS = 4  # how often a task that holds files open writes to each
-
 LEAST = 100  # calls of each task: of fewer a 99th percentile is the slowest
-
 COUNTER = 8  # bytes that are changed under one lock
 
 

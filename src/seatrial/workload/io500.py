@@ -30,7 +30,6 @@ TRANSFER_SIZE = 2 * MIB  # of ior-easy
 HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
 STONE_WALL_S = 300  # that the rules ask for
-
 WALLS = 16  # limit of a launch, in stone walls: four phases that write, with wear-out, and the others
 
 

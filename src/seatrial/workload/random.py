@@ -17,7 +17,6 @@ PERCENTILES = (0.50, 0.95, 0.99, 0.999)
 ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).
 WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
 INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
-
 SEVERAL = 10  # files of a task that has several: those of a client in Fermilab's skims (Garzoglio 2011)
 
 

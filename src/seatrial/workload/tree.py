@@ -17,7 +17,6 @@ _ORDER = (CREATE, STAT, FIND, READ, REMOVE)
 
 MAX_DEPTH = 100  # so that paths stay far below the limit of Linux, 4096 bytes
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
-
 MIN_DIRECTORIES = 100  # of a tree, for making and removing them to be a rate: a root alone says nothing about one
 
 

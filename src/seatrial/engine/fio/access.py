@@ -141,7 +141,13 @@ class Fio(FioProcess):
             check_clock(max(t.end_s for t in times), process)
             clock_s = CLOCK_S
         else:
-            reports = _reports_of_each(outcome, point)
+            if len(outcome.processes) != point.tasks:
+                raise EngineError('T9', f'{len(outcome.processes)} processes of fio ran instead of {point.tasks}')
+            reports = of_all(
+                outcome.processes,
+                lambda rank: report_of(outcome.of(rank)),
+                lambda sentence: ('fio: terminating on signal' in sentence, "'" not in sentence),
+            )
             jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
             untimed_s = [
@@ -272,17 +278,6 @@ def _check_figures(done: Any, rank: int, seconds: float) -> None:
 def figure_of(done: List[Any]) -> str:
     """fio's own figures of each job in one direction, in B/s."""
     return ' '.join(['bw_bytes', *(str(field(each, 'bw_bytes', int)) for each in done)])
-
-
-def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
-    count = len(outcome.processes)
-    if count != point.tasks:
-        raise EngineError('T9', f'{count} processes of fio ran instead of {point.tasks}')
-    return of_all(
-        outcome.processes,
-        lambda rank: report_of(outcome.of(rank)),
-        lambda sentence: ('fio: terminating on signal' in sentence, "'" not in sentence),
-    )
 
 
 def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[TaskTime, ...]:

@@ -29,7 +29,6 @@ from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, c
 SHARED = 'data'
 SPARE = 64  # descriptors that a task has open beside its files, or may need
 
-
 CONTENDED: Dict[str, Guarantee] = {
     APPEND: Guarantee(
         'appends_whole', 'records that all tasks append at once are all there, whole', 2, 'POSIX.1 write(), O_APPEND'

@@ -114,12 +114,8 @@ class Pattern(Turns):
 
 Attempt = Callable[[Pattern], None]
 WAYS_TO_WRITE: List[Guarantee] = []  # facts that are tried here; data that differ are a failure (rule F2) and no fact
-
 PATTERNS: Dict[str, Attempt] = {}  # by their names, and in their order, which is that of the functions
-
-
-def _way(words: str, source: str) -> Callable[[Attempt], Attempt]:
-    return declared(WAYS_TO_WRITE, PATTERNS, words, source)
+_way = partial(declared, WAYS_TO_WRITE, PATTERNS)
 
 
 def carry_out(work: Work) -> Tuple[Fact, ...]:

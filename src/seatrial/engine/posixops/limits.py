@@ -26,7 +26,6 @@ OWN = {'bytes': 1 << 20, 'inodes': 8}  # that the run directory has taken since 
 AGAIN_S = 60.0  # in which what was removed can be used: some file systems free it later
 REFUSALS = (errno.EDQUOT, errno.ENOSPC)
 
-
 LIMITS: Tuple[Guarantee, ...] = (
     Guarantee(
         'refused', 'what a limit does not allow is refused, with its errno', 1, 'POSIX.1 write(), EDQUOT, ENOSPC'

@@ -24,14 +24,11 @@ from seatrial.model.point import Point
 from seatrial.workload import scenario as own
 
 GAP_S = 1.0  # a shorter gap between acknowledged operations is no outage: an fdatasync on a busy disk takes as long
-
 RECOVERED = 0.90
 SMOOTH_S = 5
 LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
 SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
-
 GRACE_S = 30.0  # after an undo errors still belong to the action: clients give up later than servers
-
 LATENCY_STEPS = 4  # of a power of two
 SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 

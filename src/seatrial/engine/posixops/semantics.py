@@ -10,6 +10,7 @@ import mmap
 import os
 import tarfile
 import time
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from seatrial.engine.base import Outcome
@@ -35,14 +36,10 @@ HOLE = 1 << 24  # bytes
 PAGE = 4096
 NOBODY = 65534
 
-
 Attempt = Callable[[Pair], Seen]
 GUARANTEES: List[Guarantee] = []
 TRIALS: Dict[str, Attempt] = {}  # by the names of the guarantees, and in their order, which is that of the functions
-
-
-def _guarantee(words: str, source: str, tasks: int = 1) -> Callable[[Attempt], Attempt]:
-    return declared(GUARANTEES, TRIALS, words, source, tasks)
+_guarantee = partial(declared, GUARANTEES, TRIALS)
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
