@@ -218,7 +218,7 @@ def digest(plan: TrialPlan) -> str:
     """The SHA-256 of the plan's canonical JSON in its own schema; it ties a record to its plan."""
     data = to_json(plan)
     if plan.schema == ALL_IN_ONE:
-        data['points'] = [Point.as_earlier(each) for each in data['points']]
+        data['points'] = [Point.as_earlier(point) for point in data['points']]
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode('utf-8')).hexdigest()
 
 

@@ -74,7 +74,7 @@ class Contention(Semantics):
         return f'1 file of {exact_size(self.footprint([point]).bytes)}'
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        point = max(points, key=lambda each: each.tasks)
+        point = max(points, key=lambda point: point.tasks)
         if OPEN in point.phases:
             size = round_up(ROUNDS * point.data.transfer_size, BLOCK)
             files = point.tasks * point.tree.files_per_directory

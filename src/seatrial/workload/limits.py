@@ -55,8 +55,8 @@ class WriteLimits(Semantics):
             DOES,
             # What holds; what was taken, what of that lies beyond the limit, and what was left when it refused.
             metrics=(
-                *(MetricType(each, '') for each in (HOLDING, TAKEN)),
-                *(MetricType(each, '', LOWER) for each in (BEYOND, UNUSED)),
+                *(MetricType(figure, '') for figure in (HOLDING, TAKEN)),
+                *(MetricType(figure, '', LOWER) for figure in (BEYOND, UNUSED)),
             ),
             fills=counted_in(name),
             hurts='' if of_quota(name) else 'fills all of',

@@ -60,8 +60,8 @@ def measured(phase: str, point: Point, reports: List[Report], plain: Measurement
         figure = f'{size} B in {written.seconds:.6f} s'
         metrics.append(bandwidth(written.name, size, written.seconds, figure))
         seen = [report.counts[how or 'alone'] for report in reports[:trains]]
-        seconds = max(each[WINDOW] for each in seen) / 1e9
-        worked = sum(each[BUSY] / each[WINDOW] for each in seen) * point.training.batch / point.time.think_s
+        seconds = max(counts[WINDOW] for counts in seen) / 1e9
+        worked = sum(counts[BUSY] / counts[WINDOW] for counts in seen) * point.training.batch / point.time.think_s
         metrics.append(rate(TRAINING + how, 0, seconds, f'{worked:.3f}')._replace(value=worked))
     read = sum(report.counts['all'][READ] for report in reports[:trains])
     return plain._replace(metrics=tuple(metrics), bytes_moved=read)
@@ -86,10 +86,10 @@ def _save(work: Work, point: Point) -> None:
         return time.monotonic() - begun
 
     seconds = take(ALONE)
-    said = work.barrier.exchange('end the checkpoint alone', str(seconds))
+    answers = work.barrier.exchange('end the checkpoint alone', str(seconds))
     os.unlink(name)
     work.barrier.exchange('begin to train')
-    time.sleep(max(LEAST_BATCHES * point.time.think_s, *map(float, said.values())))
+    time.sleep(max(LEAST_BATCHES * point.time.think_s, *map(float, answers.values())))
     work.barrier.exchange('end the training alone')
     take(BESIDE)
     work.barrier.exchange('end the checkpoint beside it')

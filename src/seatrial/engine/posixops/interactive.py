@@ -79,7 +79,7 @@ def _use_trees(work: Work, spec: Spec) -> None:
     made, left = (f'tree.{owner(work, phase)}' for phase in ('stat', 'remove'))
     work.together('find', lambda: 1 + len(entries_in(made)))
     work.together(
-        'du', lambda: sum(bool(each.stat(follow_symlinks=False)) for each in entries_in(made)) + bool(os.lstat(made))
+        'du', lambda: sum(bool(name.stat(follow_symlinks=False)) for name in entries_in(made)) + bool(os.lstat(made))
     )
     work.together('rm', lambda: remove_tree(left))
 
@@ -126,23 +126,23 @@ def _import(root: str, size: int) -> int:
                 continue
             os.stat(path)
             with open(path, 'rb') as module:
-                found = len(module.read())
-            if found != size:
-                raise Failure('T17', f'{path} has {found} B, not {size} B')
+                length = len(module.read())
+            if length != size:
+                raise Failure('T17', f'{path} has {length} B, not {size} B')
             number += 1
     return number
 
 
 def entries_in(root: str) -> 'List[os.DirEntry[str]]':
     """All entries below a directory, by the types that the listing gives. Raises OSError."""
-    found: List['os.DirEntry[str]'] = []
+    entries: List['os.DirEntry[str]'] = []
     waiting = [root]
     while waiting:
         with os.scandir(waiting.pop()) as listing:
             here = list(listing)
-        found += here
+        entries += here
         waiting += [entry.path for entry in here if entry.is_dir(follow_symlinks=False)]
-    return found
+    return entries
 
 
 def remove_tree(root: str) -> int:
@@ -165,27 +165,27 @@ def _in_programs(steps: Callable[[Work, Point, str, str], None], work: Work, spe
     missing = [name for name in NEEDS.get(phase, ()) if shutil.which(name) is None]
     if missing:
         raise Failure('E1', f'{missing[0]} is not installed on this node')
-    own, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, owner(work, 'stat')))
+    home, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, owner(work, 'stat')))
     work.untimed('begin', None)  # nobody writes where a program is missing
-    work.untimed('make the directory', lambda: os.makedirs(f'{own}/tmp'))
-    steps(work, point, own, others)
+    work.untimed('make the directory', lambda: os.makedirs(f'{home}/tmp'))
+    steps(work, point, home, others)
     work.untimed('remove what was made', lambda: remove_tree(f'{ROOT}.{work.rank}'))
 
 
-def _git(work: Work, point: Point, own: str, others: str) -> None:
+def _git(work: Work, point: Point, home: str, others: str) -> None:
     files = len(_names(point))
-    work.untimed('make a repository', lambda: _make_repository(own, point))
+    work.untimed('make a repository', lambda: _make_repository(home, point))
     clone = ('git', 'clone', '--quiet', '--no-local', f'{others}/repository', 'clone')
-    _together(work, 'git_clone', files, own, *clone)
+    _together(work, 'git_clone', files, home, *clone)
     work.untimed('compare the clone', lambda: _compare(others, point))
-    said = _together(work, 'git_status', files, own, 'git', '-C', f'{others}/clone', 'status', '--porcelain')
-    if said:
-        raise Failure('E1', f'git status finds changes in a clone that nobody changed: {said[:80].strip()}')
+    changes = _together(work, 'git_status', files, home, 'git', '-C', f'{others}/clone', 'status', '--porcelain')
+    if changes:
+        raise Failure('E1', f'git status finds changes in a clone that nobody changed: {changes[:80].strip()}')
 
 
-def _make_repository(own: str, point: Point) -> None:
-    repository = f'{own}/repository'
-    _run(own, 'git', 'init', '--quiet', '--bare', '--template=', repository)
+def _make_repository(home: str, point: Point) -> None:
+    repository = f'{home}/repository'
+    _run(home, 'git', 'init', '--quiet', '--bare', '--template=', repository)
     with open(f'{repository}/config', 'a') as config:
         config.write(_GIT_CONFIG)
     parts = [b'commit refs/heads/main\ncommitter Seatrial <> 1000000000 +0000\ndata 0\n']
@@ -195,32 +195,32 @@ def _make_repository(own: str, point: Point) -> None:
             os.urandom(point.tree.bytes_per_file),
             b'\n',
         ]
-    _run(own, 'git', '-C', repository, 'fast-import', '--quiet', feed=b''.join(parts))
-    _run(own, 'git', '-C', repository, 'symbolic-ref', 'HEAD', 'refs/heads/main')
+    _run(home, 'git', '-C', repository, 'fast-import', '--quiet', feed=b''.join(parts))
+    _run(home, 'git', '-C', repository, 'symbolic-ref', 'HEAD', 'refs/heads/main')
 
 
 def _compare(others: str, point: Point) -> None:
-    found = {each.path: each.stat().st_size for each in entries_in(f'{others}/clone') if each.is_file()}
+    sizes = {entry.path: entry.stat().st_size for entry in entries_in(f'{others}/clone') if entry.is_file()}
     meant = {f'{others}/clone/{name}': point.tree.bytes_per_file for name in _names(point)}
     git = f'{others}/clone/.git/'
-    if {path: size for path, size in found.items() if not path.startswith(git)} != meant:
+    if {path: size for path, size in sizes.items() if not path.startswith(git)} != meant:
         raise Failure('T17', f'{others}/clone has other files than its repository, or of other sizes')
 
 
-def _package(work: Work, point: Point, own: str, others: str) -> None:
+def _package(work: Work, point: Point, home: str, others: str) -> None:
     python, modules = 'environment/bin/python', len(_names(point))
     total = sum(range(modules))
     pip = ('-I', '-m', 'pip', '--isolated', '--disable-pip-version-check', '--quiet', 'install', '--no-cache-dir')
     wheel = f'{PACKAGE}-1.0-py3-none-any.whl'
-    work.untimed('make a wheel', lambda: _make_wheel(f'{own}/{wheel}', point))
-    _together(work, 'venv_create', 1, own, sys.executable, '-I', '-m', 'venv', f'{own}/environment')
+    work.untimed('make a wheel', lambda: _make_wheel(f'{home}/{wheel}', point))
+    _together(work, 'venv_create', 1, home, sys.executable, '-I', '-m', 'venv', f'{home}/environment')
     installed = ('--no-index', '--no-deps', f'{others}/{wheel}')
-    _together(work, 'pip_install', modules, own, f'{own}/{python}', *pip, *installed)
+    _together(work, 'pip_install', modules, home, f'{home}/{python}', *pip, *installed)
     code = f'from {PACKAGE}.all import TOTAL; print(TOTAL)'
-    first = f'{os.path.dirname(own)}/{ROOT}.0/{python}'
-    said = _together(work, 'package_import', modules, own, first, '-I', '-B', '-c', code)
-    if said != f'{total}\n':
-        raise Failure('E1', f"the package that was installed says '{said[:80].strip()}', not {total}")
+    first = f'{os.path.dirname(home)}/{ROOT}.0/{python}'
+    printed = _together(work, 'package_import', modules, home, first, '-I', '-B', '-c', code)
+    if printed != f'{total}\n':
+        raise Failure('E1', f"the package that was installed says '{printed[:80].strip()}', not {total}")
 
 
 def _make_wheel(path: str, point: Point) -> None:
@@ -248,14 +248,14 @@ def _digest(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')
 
 
-def _build(work: Work, point: Point, own: str, others: str) -> None:
+def _build(work: Work, point: Point, home: str, others: str) -> None:
     total = sum(range(len(_names(point))))
-    work.untimed('make the sources', lambda: _make_sources(f'{own}/build', point))
-    _together(work, 'compile', len(_names(point)), own, 'make', '-C', f'{own}/build')
-    said: List[str] = []
-    work.untimed('run what was built', lambda: said.append(_run(own, f'{others}/build/main')))
-    if said != [f'{total}\n']:
-        raise Failure('E1', f"the program that was built says '{said[0][:80].strip()}', not {total}")
+    work.untimed('make the sources', lambda: _make_sources(f'{home}/build', point))
+    _together(work, 'compile', len(_names(point)), home, 'make', '-C', f'{home}/build')
+    printed: List[str] = []
+    work.untimed('run what was built', lambda: printed.append(_run(home, f'{others}/build/main')))
+    if printed != [f'{total}\n']:
+        raise Failure('E1', f"the program that was built says '{printed[0][:80].strip()}', not {total}")
 
 
 def _make_sources(root: str, point: Point) -> None:
@@ -291,19 +291,20 @@ def _source(form: str, point: Point) -> str:
 def _names(point: Point) -> List[str]:
     """The files of a task, relative to the root of its tree: 'd0/d1/f3'."""
     tree = share(point, ROOT, 0)
-    return [(each + name).partition('/')[2].replace('f.0.', 'f') for each in tree.directories for name in tree.files]
+    paths = [directory + name for directory in tree.directories for name in tree.files]
+    return [path.partition('/')[2].replace('f.0.', 'f') for path in paths]
 
 
 def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -> str:
     """Run a program, which counts as `operations`, together with all tasks; returns its output. Raises as _run."""
-    said: List[str] = []
+    outputs: List[str] = []
 
     def act() -> int:
-        said.append(_run(home, *argv))
+        outputs.append(_run(home, *argv))
         return operations
 
     work.together(metric, act)
-    return said[0]
+    return outputs[0]
 
 
 def _run(home: str, *argv: str, feed: bytes = b'') -> str:

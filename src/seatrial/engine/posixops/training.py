@@ -87,7 +87,7 @@ def elsewhere(point: Point, phase: str) -> bool:
 def utilisation(phase: str, point: Point, seconds: List[float]) -> Metric:
     """The mean share of these times, of each task after its first batch, in which its accelerator worked."""
     worked_s = point.time.think_s * sum(batches_of(point)[1:]) / point.training.batch
-    share = sum(worked_s / each for each in seconds) / len(seconds)
+    share = sum(worked_s / task_s for task_s in seconds) / len(seconds)
     return Metric(phase + UTILISATION, share, '', seconds=max(seconds), figure=f'{share:.6f}')
 
 
@@ -201,9 +201,9 @@ class _Source:
             self.close()
             self._descriptor = os.open(sample.name, os.O_RDONLY)
             self._name = sample.name
-        found = self._fetch(sample.offset)
-        if found != self._size:
-            raise Failure('T17', f'{sample.name} has {found} B of a sample from {sample.offset} on, not {self._size}')
+        size = self._fetch(sample.offset)
+        if size != self._size:
+            raise Failure('T17', f'{sample.name} has {size} B of a sample from {sample.offset} on, not {self._size}')
 
     def forget(self, sample: TrainingSample) -> None:
         """Have the page cache drop the sample that was read last. Raises OSError."""
@@ -227,8 +227,8 @@ class _Mapped(_Source):
         before = offset % mmap.ALLOCATIONGRANULARITY
         length = before + self._size
         whole = mmap.mmap(self._descriptor, length, access=mmap.ACCESS_READ, offset=offset - before)
-        with whole, memoryview(whole) as view, view[before:] as own:
-            zlib.adler32(own)
+        with whole, memoryview(whole) as view, view[before:] as sample:
+            zlib.adler32(sample)
         return self._size
 
 
