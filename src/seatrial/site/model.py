@@ -18,10 +18,9 @@ from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
-from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.owned import refusal, shared, user_name
-from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
+from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size

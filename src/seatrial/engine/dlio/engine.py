@@ -88,8 +88,8 @@ class Dlio(PosixOps):
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:
             lines = [line for text in outcome.stderrs for line in text.splitlines() if line.strip()]
-            said = next((line for line in reversed(lines) if re.match(r'\w*(Error|Exception)\b', line)), '')
-            raise EngineError('E1', f'DLIO {ending(outcome.exit_status)}: {said or "".join(lines[-1:])}')
+            exception = next((line for line in reversed(lines) if re.match(r'\w*(Error|Exception)\b', line)), '')
+            raise EngineError('E1', f'DLIO {ending(outcome.exit_status)}: {exception or "".join(lines[-1:])}')
         ranks = [_rank(text, rank, point) for rank, text in enumerate(outcome.outputs)]
         if len(ranks) != point.tasks:
             raise EngineError('T9', f'{len(ranks)} ranks of DLIO reported, not {point.tasks}')
@@ -156,7 +156,7 @@ def _rank(text: Optional[str], rank: int, point: Point) -> Tuple[str, float, flo
     try:
         report = json.loads(text or '')
         host, epoch = report['hostname'], report['1']
-        worked, computed = ([float(each) for each in epoch[name][BLOCK]] for name in ('proc', 'compute'))
+        worked, computed = ([float(step_s) for step_s in epoch[name][BLOCK]] for name in ('proc', 'compute'))
         per_second, percent = (float(epoch[name][BLOCK]) for name in ('throughput', 'au'))
     except (KeyError, TypeError, ValueError, RecursionError):
         raise EngineError('E1', f'rank {rank} of DLIO left no whole report') from None

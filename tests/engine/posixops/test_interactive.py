@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from measuring import Disk, point
-from seatrial.engine.posixops import programs
+from seatrial.engine.posixops import interactive
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.programs import _compare, _names, _run, carry_out
+from seatrial.engine.posixops.interactive import _compare, _names, _run, carry_out
 from seatrial.engine.posixops.work import Failure, Spec, Work
 from seatrial.workload.interactive import BUILD, GIT, STEPS, VENV, entries_of, interactive_use
 
@@ -64,7 +64,7 @@ def alone(does):
 
 
 def test_a_program_that_fails_is_quoted(disk, monkeypatch):
-    monkeypatch.setattr(programs, '_make_sources', lambda root, at: os.mkdir(root))
+    monkeypatch.setattr(interactive, '_make_sources', lambda root, at: os.mkdir(root))
     with pytest.raises(
         Failure, match=r'E1: make exited with 2: make: \*\*\* No targets specified and no makefile found'
     ):
@@ -72,7 +72,7 @@ def test_a_program_that_fails_is_quoted(disk, monkeypatch):
 
 
 def test_a_program_that_was_built_and_says_something_else_is_refused(disk, monkeypatch):
-    monkeypatch.setattr(programs, '_run', lambda home, *argv, feed=b'': '27\n')
+    monkeypatch.setattr(interactive, '_run', lambda home, *argv, feed=b'': '27\n')
     with pytest.raises(Failure, match="E1: the program that was built says '27', not 66"):
         alone(BUILD)
 
@@ -82,7 +82,7 @@ def test_a_clone_that_has_changes_is_refused(disk, monkeypatch):
         said = _run(home, *argv, feed=feed)
         return ' M f0\n' if 'status' in argv else said
 
-    monkeypatch.setattr(programs, '_run', run)
+    monkeypatch.setattr(interactive, '_run', run)
     with pytest.raises(Failure, match='E1: git status finds changes in a clone that nobody changed: M f0'):
         alone(GIT)
 
