@@ -175,6 +175,19 @@ def test_what_a_container_or_a_lab_has_mounted_is_no_file_system_under_test(comm
     assert f'  not used: nfs at {tmp_path}/var/pod: below {tmp_path}/var programs mount for themselves' in said.out
 
 
+def test_a_network_mount_of_no_type_of_ours_is_named_and_a_helper_of_the_desktop_is_not(command, machine, tmp_path):
+    folder = machine()
+    with (tmp_path / 'mountinfo').open('a') as mountinfo:
+        mountinfo.write(
+            '50 22 0:50 / /weka rw - wekafs backend:/fs rw\n51 22 0:51 / /sys/fs/x rw - fusectl fusectl rw\n'
+        )
+    said = command('init', folder)
+    assert (
+        '  not used: wekafs at /weka: no type of its own; if it is meant, write an entry with type: posix' in said.out
+    )
+    assert 'fusectl' not in said.out
+
+
 def test_a_mount_that_does_not_answer_is_not_asked_further(command, machine, monkeypatch):
     folder = machine(['big'])
     monkeypatch.setattr('seatrial.cli.init.unresponsive', lambda path: f'{path}: the file system does not answer')
