@@ -35,7 +35,7 @@ def with_references(
     file = file or references_file(session.site.folder)
     if file is None:
         return session
-    measured = {name: list(_measured(session, each)) for name, each in checks.items()}
+    measured = {name: _measured(session, each) for name, each in checks.items()}  # made only for those in the file
     references = load_references(file, measured, complete)
     refused = [
         _no_baseline(profile, case, each.metric)
