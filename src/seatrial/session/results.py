@@ -27,7 +27,7 @@ from seatrial.model.record import Records
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
-from seatrial.report.terminal import marked
+from seatrial.report.terminal import WIDE, fitting, marked
 from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
 from seatrial.session.evidence import figures_before
@@ -94,7 +94,6 @@ def _wrapped(text: str, indent: str = '  ') -> list[str]:
     return textwrap.wrap(text, WIDE, initial_indent=indent, subsequent_indent='  ', break_long_words=False)
 
 
-WIDE = 100
 WORST_SHOWN = 10
 LINES_OF_WORST = 12
 
@@ -124,13 +123,7 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
     found += [(Verdict.INCOMPLETE, f'incomplete: {each}') for each in result.left_out]
     places = [place for place in slow_places(result) if not any(place in said for _, said in found)]
     shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {said}' for verdict, said in found], WORST_SHOWN)
-    room = max(1, LINES_OF_WORST // max(1, len(shown)))
-    return [_shortened(said, room * WIDE) for said in (*places, *shown, *cut(left, PLACES_SHOWN))]
-
-
-def _shortened(said: str, length: int) -> str:
-    """The text in one line, which a terminal may wrap: the output can be searched for it."""
-    return said if len(said) <= length else f'{said[: length - 4].rpartition(" ")[0]} ...'
+    return fitting([*places, *shown, *cut(left, PLACES_SHOWN)], LINES_OF_WORST)
 
 
 def _context(session: Session, result: SessionResult) -> list[str]:
