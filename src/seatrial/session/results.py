@@ -105,9 +105,12 @@ def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]]
     system = session.site.units
     rows = [(each.figure.words, each.words(system), each.where(tasks), each.changes(before)) for each in lines]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    return [
-        f'  {name:<{widths[0]}}  {said:>{widths[1]}}  {"; ".join(filter(None, rest))}' for name, said, *rest in rows
-    ]
+    below = ' ' * (6 + sum(widths))
+    found = list[str]()
+    for name, said, *rest in rows:
+        line = f'  {name:<{widths[0]}}  {said:>{widths[1]}}  {"; ".join(filter(None, rest))}'
+        found += textwrap.wrap(line, WIDE, subsequent_indent=below)
+    return found
 
 
 def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
