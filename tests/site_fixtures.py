@@ -87,6 +87,11 @@ class Said(NamedTuple):
     out: str
     err: str
 
+    @property
+    def rows(self) -> int:
+        """What it printed, in rows of a terminal of 100 columns."""
+        return sum(max(1, -(-len(line) // 100)) for line in self.out.splitlines())
+
 
 class SmallSite:
     """A folder with settings.py, trial.yaml and checks, all of which a test may change."""

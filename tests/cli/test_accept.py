@@ -107,12 +107,28 @@ def test_every_criterion_is_judged_by_the_allocations_that_were_made_for_it(on_s
     allocation(THIRD, '1.2', 202.0)
     said = on_site('accept', '--judge')
     assert (said.status, row(said, '1.1')[:6], row(said, '1.2')[:6]) == (10, '+ PASS', 'x FAIL')
-    assert '+100.0 %' in row(said, '1.1')
+    assert '+100 %' in row(said, '1.1')
     assert '2 of 2' in row(said, '1.2')
     assert '1 met, 1 missed, 2 undecided' in said.out
     # The exit code is that of the criteria that are asked for.
     assert on_site('accept', '--judge', '--milestone=M1').status == 0
     assert on_site('accept', '--judge', '--criterion=1.4').status == 12
+
+
+def test_however_many_criteria_are_missed_25_rows_of_a_terminal_say_the_worst_and_what_is_next(
+    on_site, contract, allocation, page
+):
+    more = "  - {{id: '2.{0}', text: More., metric: write bandwidth, workload: *files, nodes: 1, at_least: {0} GB/s,"
+    rest = ' conditions: {caches: allowed}, milestone: M2}\n'
+    contract.write_text(CONTRACT + ''.join(more.format(number) + rest for number in range(1, 31)))
+    allocation(FIRST, '1.1', 200.0)
+    said = on_site('accept', '--judge')
+    lines = said.out.splitlines()
+    assert (said.status, said.rows <= 25, max(len(line) for line in lines[:-2]) <= 100) == (10, True, True)
+    assert lines[0] == 'x FAIL  1 met, 30 missed, 3 undecided'
+    assert [line.split()[:3] for line in lines[2:11]] == [['x', 'FAIL', f'2.{number}'] for number in range(1, 10)]
+    assert lines[11] == 'and 25 more criteria, in the protocol'
+    assert '2.30' in page()
 
 
 @pytest.mark.parametrize(

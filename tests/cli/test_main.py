@@ -63,6 +63,13 @@ def test_the_help_waits_for_the_imports_of_no_command():
     assert subprocess.run([sys.executable, '-c', code + heavy]).returncode == 0
 
 
+def test_a_list_of_a_smoke_test_loads_no_polars(site):
+    code = 'import sys; from seatrial.cli.main import main; main(sys.argv[1:], standalone_mode=False)'
+    asked = 'list', f'--site={site.folder}', f'--checks={site.checks}'
+    done = subprocess.run([sys.executable, '-c', f"{code}; sys.exit('polars' in sys.modules)", *asked])
+    assert done.returncode == 0
+
+
 def test_what_slurm_tells_is_not_what_the_user_has_made_it_tell(monkeypatch):
     monkeypatch.setattr('sys.argv', ['seatrial', '--version'])
     for name in ('SQUEUE_STATES', 'SACCT_FORMAT', 'SLURM_CONF'):

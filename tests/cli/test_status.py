@@ -99,6 +99,16 @@ def test_the_exit_code_is_that_of_the_last_run(status, night, verdict):
     assert (found.status, f' {verdict}' in said(found.out, 'verdict')[0]) == (EXIT_CODES[verdict], True)
 
 
+def test_however_much_fails_the_screen_has_25_rows_of_100_columns(status, state):
+    why = 'write@1: it is 20 % less than its reference of 100 MiB/s, ' + 'and more of the same ' * 8
+    for days in (2, 1):
+        cases = {f'Check{days}{number}': ('FAIL', {'write@1': 'FAIL'}) for number in range(40)}
+        write(state / 'history', session(NOW - days * DAY), rows(NOW - days * DAY, 'FAIL', cases, why=why))
+    found = status()
+    assert (found.rows <= 25, max(map(len, found.out.splitlines())) <= 100) == (True, True)
+    assert 'and 76 more' in found.out
+
+
 def test_the_last_session_if_it_cannot_be_read_is_no_pass_of_the_one_before(status, night, state):
     night(NOW - 2 * DAY, 'PASS')
     night(NOW - DAY, 'FAIL')

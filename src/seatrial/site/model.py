@@ -397,7 +397,7 @@ class Entry(BaseModel):
     The text below each field, and what its reader says of itself, are in site-config.md (docs/generate.py).
     """
 
-    model_config = ConfigDict(frozen=True, extra='forbid', use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra='forbid')
 
 
 class EngineEntry(Entry):

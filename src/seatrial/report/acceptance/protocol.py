@@ -16,7 +16,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY, DECIMAL, in_unit, quantity
 from seatrial.report.session.page import jinja
 
-DIGITS, MOST_DIGITS = 4, 12
+DIGITS, MOST_DIGITS = 3, 12
 MANY = 9.0
 """A margin of ten times the bound: per cent of that are hard to read."""
 
@@ -85,7 +85,8 @@ class ProtocolRow:
         found = self.outcome
         if found.margin is None or found.verdict == UNDECIDED:
             return '\u2013'
-        return f'{1 + found.margin:.3g} times' if found.margin >= MANY else f'{100 * found.margin:+.1f} %'
+        decimals = int(abs(found.margin) < 0.9995)
+        return f'{1 + found.margin:.3g} times' if found.margin >= MANY else f'{100 * found.margin:+.{decimals}f} %'
 
     @property
     def interval(self) -> str:
