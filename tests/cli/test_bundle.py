@@ -200,7 +200,7 @@ NOT_THE_RECORDS = f'results.json is not what the records come to by Seatrial {se
         (CONTRACT_YAML, b'at_least: 100 MiB/s', b'at_least: 10 MiB/s', PROTOCOL),
         (PROTOCOL, b'200 MiB/s', b'900 MiB/s', PROTOCOL),
         (PROTOCOL, b'(?s).+', b'', f'there is no {PROTOCOL}'),
-        ('acceptance/protocol.json', b'"state": ""', b'"state": "degraded"', PROTOCOL),
+        ('acceptance/protocol.json', b'"state": ""', b'"state": "degraded"', 'acceptance/protocol.json'),
         ('acceptance/protocol.json', b'"criteria"', b'"others"', 'acceptance/protocol.json'),
         ('acceptance/remarks.jsonl', rb'Seen\.', b'Agreed.', PROTOCOL),
         (SUMMARY, b'# MEASURED', b'# PASS', f'{SUMMARY} is not what the records come to'),

@@ -3,13 +3,17 @@
 import errno
 import json
 import os
+import queue
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
@@ -34,11 +38,9 @@ from seatrial.report.terminal import console, say_loudly
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
-from seatrial.session.cases import Cases
 from seatrial.session.from_options import say_not_applicable
-from seatrial.session.progress import AFTER_LAST_S, Progress
+from seatrial.session.progress import AFTER_LAST_S, Cases, Progress
 from seatrial.session.results import show
-from seatrial.session.stop_request import StopRequest, stop_requests
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 from seatrial.site.modules import modules_in
@@ -124,6 +126,45 @@ def carried_out(
         for beat in heartbeats:
             beat.stop()
     return result, requested.stop
+
+
+class StopRequest:
+    """Signals that ask a session to stop: each is answered at once; none ends it before its verdict is written."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.stop = False
+
+
+@contextmanager
+def stop_requests(screen: Console, answer: str) -> Iterator[StopRequest]:
+    """Handles the signals inside the `with` statement; those that the caller ignores stay ignored (nohup). answer:
+    printed at each signal: what is waited for, and how long"""
+    requested = StopRequest(answer)
+    came: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # its put() may interrupt itself
+
+    def note(number: int, frame: FrameType | None) -> None:
+        requested.stop = True
+        came.put(number)
+
+    def reply() -> None:
+        for number in iter(came.get, None):
+            screen.print(f'{signal.Signals(number).name}: {requested.answer}', soft_wrap=True)
+
+    replying = threading.Thread(target=reply, name='replies to signals', daemon=True)
+    replying.start()
+    before = {
+        number: signal.signal(number, note)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield requested
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        came.put(None)
+        replying.join()
 
 
 def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
