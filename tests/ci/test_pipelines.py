@@ -32,14 +32,14 @@ def run(tmp_path):
     (tmp_path / 'seatrial' / '.venv' / 'bin').mkdir(parents=True)
 
     def script(text, **environment):
-        own = {
+        base = {
             'SEATRIAL': str(tmp_path / 'seatrial'),
             'SITE': str(tmp_path / 'site'),
             'MODE': 'smoke',
             'GITHUB_STEP_SUMMARY': str(tmp_path / 'step.md'),
         }
         argv = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', text]
-        return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **own, **environment}, timeout=120).returncode
+        return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **base, **environment}, timeout=120).returncode
 
     return script
 
@@ -103,4 +103,4 @@ def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio):
 
 def test_actions_are_pinned_by_commit(repository):
     uses = re.findall(r'uses: (\S+)', (repository / 'ci' / 'github.yml').read_text())
-    assert uses and all(re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', each) for each in uses)
+    assert uses and all(re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', use) for use in uses)
