@@ -18,7 +18,7 @@ from seatrial.judge import session
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model import lines
 from seatrial.model.record import KINDS
-from seatrial.session import carry_out, cases
+from seatrial.session import carry_out, progress
 from seatrial.site.load import load
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ def test_whose_terminal_is_closed_leaves_its_verdict(begin, site):
 
 
 def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monkeypatch):
-    read, judged, values_in, judge_case = [], Counter(), lines.values_in, cases.judge_case
+    read, judged, values_in, judge_case = [], Counter(), lines.values_in, progress.judge_case
 
     def counted(written, kinds):
         if kinds is KINDS:
@@ -98,7 +98,7 @@ def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monke
         return judge_case(plan, *of)
 
     monkeypatch.setattr(lines, 'values_in', counted)
-    for module in (cases, session):
+    for module in (progress, session):
         monkeypatch.setattr(module, 'judge_case', counting)
     on_site('run')
     written = [file.read_text() for file in site.folder.glob('state/sessions/*/cases/*/samples.jsonl')]
@@ -132,8 +132,8 @@ def test_a_state_directory_that_fails_in_the_middle_leaves_a_verdict(on_site, si
             raise OSError(errno.EIO, os.strerror(errno.EIO), reader.directory)
         return found
 
-    read = cases.RecordReader.read
-    monkeypatch.setattr(cases.RecordReader, 'read', failing)
+    read = progress.RecordReader.read
+    monkeypatch.setattr(progress.RecordReader, 'read', failing)
     said = on_site('run', 'Reads')
     assert (said.status, said.err) == (EXIT_CODES[Verdict.INCOMPLETE], '')
     assert re.search('not all that was measured can be read: /.*: Input/output error\n', said.out)
