@@ -117,7 +117,7 @@ def rewrite(samples, change):
     'text', [DEEP, r'{"profile": "\ud800"}', '{"profile": NaN}', '{"seed": 1' + '0' * 400 + '}', '[' + '{},' * 2**21]
 )
 @pytest.mark.parametrize(
-    ('file', 'status'), [('session.json', 64), ('cases/*/plan.json', 64), ('results.json', 11)], ids=lambda each: each
+    ('file', 'status'), [('session.json', 64), ('cases/*/plan.json', 64), ('results.json', 11)], ids=str
 )
 def test_json_that_no_program_of_ours_writes_is_refused_with_its_file(on_site, folder, file, status, text):
     path = file_in(folder, file)
@@ -185,7 +185,7 @@ def test_a_launch_that_nobody_can_have_made_is_contradicted(on_site, folder, old
 @pytest.mark.parametrize(
     ('file', 'status'),
     [('session.json', 64), ('cases/*/plan.json', 64), (f'cases/*/{SAMPLES}', 64), ('results.json', 11)],
-    ids=lambda each: each,
+    ids=str,
 )
 def test_a_file_that_is_none_is_not_waited_for(on_site, folder, make, file, status):
     path = file_in(folder, file)
