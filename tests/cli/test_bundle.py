@@ -257,7 +257,7 @@ FORMS = ('index.html', *FILES, *(f'sessions/{SESSION}/report/{name}' for name in
 def test_what_programs_read_is_in_it_in_the_published_form(made, repository):
     whole = contents(made())
     assert set(FORMS) < set(whole)
-    schema = json.loads((repository / 'docs' / 'results.schema.json').read_text())
+    schema = json.loads((repository / 'docs' / 'reference' / 'results.schema.json').read_text())
     results = json.loads(whole['results.json'])
     jsonschema.validate(results, schema)
     assert json.loads(whole['results.schema.json']) == schema

@@ -104,7 +104,9 @@ def rows_of(check: Declared) -> set[str]:
     stems = {match.group() for expectation in check.expectations if (match := _STEM.match(expectation.id))}
     strange = sorted(set(check.covers) - known)
     if strange:
-        raise CheckError(f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/catalogue.md")
+        raise CheckError(
+            f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/reference/catalogue.md"
+        )
     return (stems & known) | set(check.covers)
 
 

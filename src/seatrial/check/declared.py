@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seatrial.judge.expectations import Expectation, OfPair, Shape
+from seatrial.judge.expectations import CurveRatio, Expectation, Shape
 from seatrial.model.owned import refusal_of_code
 from seatrial.model.point import Axis, Point
 from seatrial.workload.registry import fault_of, form_fault, kind_of, metrics_at
@@ -105,7 +105,7 @@ def load(*folders: Path) -> dict[str, Declared]:
         _declared.update({**before, **checks})
     for check in checks.values():
         for expectation in check.expectations:
-            if isinstance(expectation, OfPair) and expectation.of:
+            if isinstance(expectation, CurveRatio) and expectation.of:
                 _check_pair(check, expectation, checks.get(expectation.of))
     return checks
 
@@ -153,7 +153,7 @@ def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:
     if not isinstance(expectations, (tuple, list)):
         return 'expectations: a single one stands where several are expected; write (..., ) with its comma'
     strange = [expectation for expectation in expectations if not isinstance(expectation, Expectation)]
-    return f'expectations: {strange[0]!r} is none; see docs/expectations.md' if strange else None
+    return f'expectations: {strange[0]!r} is none; see docs/reference/expectations.md' if strange else None
 
 
 def _line(error: Exception, file: Path) -> str:
@@ -165,7 +165,7 @@ def _line(error: Exception, file: Path) -> str:
     return f'line {frames[-1].lineno}{inside}: '
 
 
-def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:
+def _check_pair(one: Declared, expectation: CurveRatio, other: Declared | None) -> None:
     """Raises CheckError for a comparison with a check that does not exist or that sweeps something else."""
     fault = None
     if other is None:

@@ -440,7 +440,7 @@ def _too_long(cases: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[
         where = 'conditions' if plan.contract else 'trial'
         fits = f'budget: {budget_min:.0f}min in its {where}, or ' if budget_min > 0 else ''
         if kind_of(plan.kind).once:
-            fits = 'a check with less of the load, and allocations in its criterion (docs/scenarios.md), or '
+            fits = 'a check with less of the load, and allocations in its criterion (docs/how-to/scenarios.md), or '
         sentence = (
             f'the job of {plan.case.name} may take {duration(job_limit_s(plan))} (its budget of '
             f'{duration(plan.stopping.budget_s)}, its last launch, the removal), and Slurm ends it after '

@@ -5,14 +5,14 @@ from functools import partial
 
 from seatrial.engine.posixops import contention, integrity, limits, semantics
 from seatrial.engine.posixops.part import Guarantee
-from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, GuaranteeHolds, PointAtLeast
+from seatrial.judge.expectations import CurveRatio, Fair, GroupsAlike, GuaranteeHolds, PointRatio
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
 
 READ_AGAINST_WRITE = (
-    AtLeast(metric='read', than='write', id='L09-08a', words='reading is faster than writing', source=BOITO_2009),
-    Between(
+    CurveRatio(metric='read', than='write', id='L09-08a', words='reading is faster than writing', source=BOITO_2009),
+    CurveRatio(
         metric='read',
         than='write',
         lowest=1.05,
@@ -65,11 +65,11 @@ FAIRNESS = (
 )
 
 CONTENTION = (
-    PointAtLeast(
+    PointRatio(
         metric='file_create',
         at='private',
         than='shared',
-        times=1.1,  # chosen: the source gives no figure
+        lowest=1.1,  # chosen: the source gives no figure
         id='GP-03',
         words="tasks that create files get in each other's way in one directory; they should use one each",
         source=CALDERON,

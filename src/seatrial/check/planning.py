@@ -235,7 +235,7 @@ def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
     if not session.profile.disturbs:
         return f'disruptive: only with --profile {ACCEPTANCE.name} and --destructive'
     if workload.actions and not _actions(session, declared, case):
-        return f'trial.yaml has no {declared.axis.plural} for {case.file_system} (docs/scenarios.md)'
+        return f'trial.yaml has no {declared.axis.plural} for {case.file_system} (docs/how-to/scenarios.md)'
     storage_system = session.site.target(case.file_system, case.layout).storage_system
     if session.destructive != storage_system:
         return f'disruptive: it {hurts(workload)} {storage_system}; to allow it, add --destructive {storage_system}'

@@ -18,7 +18,8 @@ HEADINGS = ('what must hold', 'when', 'if it does not', 'remedy', 'why')
 def explain(subject: str | None) -> None:
     """Say what a validity RULE asks for and what follows where it does not hold, or what a WORD means here.
 
-    Words are those of docs/glossary.md: SFWA, cold, INCONCLUSIVE, ... Without a subject all rules are listed.
+    Words are those of docs/reference/glossary.md: SFWA, cold, INCONCLUSIVE, ... Without a subject all rules are
+    listed.
     """
     screen = console()
     if subject is None:
@@ -40,7 +41,8 @@ def explain(subject: str | None) -> None:
         raise click.UsageError(f"there is no rule '{subject}'; {choice(subject.upper(), RULES)}")
     if not matches:
         raise click.UsageError(
-            f"'{subject}' is neither a rule nor a word of docs/glossary.md; `seatrial explain` lists the rules"
+            f"'{subject}' is neither a rule nor a word of docs/reference/glossary.md; "
+            '`seatrial explain` lists the rules'
         )
     for name, meaning in matches:
         screen.print(f'{name}: {meaning}', soft_wrap=True)

@@ -89,7 +89,7 @@ destructive_option = click.option(
     '--destructive',
     default='',
     metavar='NAME',
-    help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
+    help='Start actions that take servers away (docs/how-to/scenarios.md), of the storage system of this name.',
 )
 
 

@@ -1,4 +1,4 @@
-"""contract.yaml: the criteria of a contract of acceptance, in its own words and units. docs/contract.md describes it.
+"""contract.yaml: the criteria of a contract of acceptance, in its own words and units. contract.md describes it.
 
 seatrial.check.contract finds the check that measures a criterion; everything else is checked here.
 """

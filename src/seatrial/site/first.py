@@ -40,7 +40,7 @@ class {name}(Check):
     workload = data_access(files='multiple', operations=('write', 'read'))
     sweep = Sweep('transfer_size', powers_of_two('64KiB', '1MiB'))
 """
-"""The first form of a check of a site's own; docs/extend.md says what else it can be."""
+"""The first form of a check of a site's own; docs/how-to/extend.md says what else it can be."""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
-from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.owned import refusal, shared, user_name
-from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
+from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
@@ -80,7 +79,7 @@ def calendar_of(at: str, days: Sequence[str] = DAYS) -> Calendar:
     return Calendar(int(hour), int(minute), tuple(days))
 
 
-# The docstring of a reader is its word in the column "type" of docs/site-config.md; without one its name is.
+# The docstring of a reader is its word in the column "type" of site-config.md; without one its name is.
 
 
 def _version(value: Any) -> int:
@@ -394,7 +393,7 @@ Filled = BeforeValidator(_filled)
 class Entry(BaseModel):
     """A mapping of trial.yaml. An unknown key is an error. Of a field's `examples` the first is the remedy.
 
-    The text below each field, and what its reader says of itself, are in docs/site-config.md (docs/generate_keys.py).
+    The text below each field, and what its reader says of itself, are in site-config.md (docs/generate.py).
     """
 
     model_config = ConfigDict(frozen=True, extra='forbid', use_attribute_docstrings=True)
@@ -463,7 +462,8 @@ class FileSystemEntry(Entry):
     targets_may_be_away: Truth = False
     """whether cases run while a target or a server is away, with a label; without it they are refused (rule P22)"""
     to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
-    """what [limits](limits.md) may fill: a quota that holds for `path`, or all of the trial's own file system"""
+    """what [limits](../how-to/limits.md) may fill: a quota that holds for `path`, or all of the trial's own file
+    system"""
     osts: Targets | None = None
     """how many targets were bought, or the numbers of those that are to be compared"""
     mdts: Targets | None = None
@@ -520,12 +520,12 @@ class Partition(Entry):
     programs: Annotated[dict[EngineName, Program], Filled] = {}
     """where the nodes of this partition have other binaries than `engines` names, as of another architecture"""
     darshan: PathText | None = None
-    """`libdarshan.so` of the nodes, built for their MPI: [Darshan](darshan.md)"""
+    """`libdarshan.so` of the nodes, built for their MPI: [Darshan](../how-to/darshan.md)"""
     queue_limit: Seconds = 24 * 3600.0
     """a job that has not begun by then is cancelled, and its case is INCOMPLETE with Slurm's reason"""
     groups: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_hosts)]], BeforeValidator(_groups)] = {}
     """nodes that are compared while all work at once: `{rack1: 'n[01-16]', rack2: 'n[17-32]'}`. See
-    [groups](statistics.md#groups-of-nodes-at-once)"""
+    [groups](../explanation/statistics.md#groups-of-nodes-at-once)"""
 
     @model_validator(mode='after')
     def _apart(self) -> 'Partition':
@@ -554,10 +554,10 @@ class ActionEntry(Entry):
     """those that the action may hit"""
     count: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     """prints a whole number, of messages in a log, say, and changes nothing;
-    [how much it rises](scenarios.md#which-number-is-best) while the action lasts is reported"""
+    [how much it rises](../how-to/scenarios.md#which-number-is-best) while the action lasts is reported"""
     values: Annotated[tuple[Annotated[int, Field(strict=True, ge=1)], ...], Listed] = ()
     """of a tunable, ascending: `{value}` in `start`, and where you like in the others, stands for each. Such an
-    action is one of [`Tunable`](scenarios.md#which-number-is-best) alone"""
+    action is one of [`Tunable`](../how-to/scenarios.md#which-number-is-best) alone"""
     timeout: Seconds = 120.0
     """of each command; then its process group is killed"""
 
@@ -630,7 +630,7 @@ class Overrides(Entry):
     files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
     """the same for the files and directories of a metadata check, where its trees may be of any size"""
     fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
-    """of [ageing](ageing.md): how much of the file system is in use when its trees are there"""
+    """of [ageing](../how-to/ageing.md): how much of the file system is in use when its trees are there"""
     transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
     """fixes the bytes of a transfer; a sweep over transfer sizes then has this one point"""
     direct: Annotated[bool | None, BeforeValidator(_truth)] = None
@@ -717,10 +717,11 @@ class TrialFile(Entry):
     actions: Annotated[dict[Name, ActionEntry], Filled] = {}
     """commands that take servers away and bring them back"""
     notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
-    """sends a notification of a [scheduled trial](scheduled.md#notifications), as a mail or to a web service"""
+    """sends a notification of a [scheduled trial](../how-to/scheduled.md#notifications), as a mail or to a web
+    service"""
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
     """how many false notifications of a change the site bears a month, for all that is scheduled: the threshold of
-    `seatrial trend`. Fewer find small changes later: [nights](statistics.md#sessions-and-nights)"""
+    `seatrial trend`. Fewer find small changes later: [nights](../explanation/statistics.md#sessions-and-nights)"""
     cuts: Annotated[tuple[Annotated[str, BeforeValidator(one_of('what can be cut', CUTS))], ...], Distinct] = CUTS
     """what `seatrial plan --fit` leaves out where time is short, in this order; of checks the last first"""
     units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY

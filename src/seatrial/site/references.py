@@ -1,7 +1,7 @@
 """references.yaml: expected figures of this system, in ReFrame's own form; their dates stand under `$seatrial`.
 
 ReFrame skips a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a part too
-many. Here each is a problem with its place and its remedy, before ReFrame starts. docs/references.md describes the
+many. Here each is a problem with its place and its remedy, before ReFrame starts. references.md describes the
 file.
 """
 
@@ -60,7 +60,7 @@ class Measured(NamedTuple):
 
 def _origin(value: Any) -> str:
     if value == CONTRACT:
-        remedy = 'write it as criteria into contract.yaml (docs/contract.md), and take these references out'
+        remedy = 'write it as criteria into contract.yaml (docs/reference/contract.md), and take these references out'
         raise ValueError(f'what was agreed does not stand here; {remedy}')
     if value != BASELINE:
         raise ValueError(f'{show(value)} is no origin; {choice(value, (BASELINE,))}')
@@ -127,7 +127,9 @@ class _ReferencesReading:
 
     def document(self, data: Any) -> References:
         if not isinstance(data, dict):
-            self.note((), f'{show(data)} stands where class names of checks are expected; see docs/references.md')
+            self.note(
+                (), f'{show(data)} stands where class names of checks are expected; see docs/reference/references.md'
+            )
             return {}
         origins = self.origins(data)
         references: dict[tuple[str, Case], tuple[Reference, ...]] = {}

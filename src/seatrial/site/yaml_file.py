@@ -85,7 +85,7 @@ def parse(text: str, name: str) -> Any:
         sentence = 'a number in an escape (\\U) or in a line that begins with % is out of range; correct it'
         raise SiteError([problem(name, [], sentence)]) from None
     if root is None:
-        raise SiteError([problem(name, [], 'the file is empty; see docs/site-config.md')])
+        raise SiteError([problem(name, [], 'the file is empty; see docs/reference/site-config.md')])
     reading = _Reading(name)
     value = reading.value(root, ())
     raise_any(reading.problems)
