@@ -65,7 +65,7 @@ def test_what_differs_is_said_before_any_figure(compare, upgraded):
 
 
 @pytest.mark.parametrize(
-    ('shown', 'said'),
+    ('shown', 'words'),
     [
         (
             {'storage_target_state': state(2, 'Offline / Good')},
@@ -75,14 +75,14 @@ def test_what_differs_is_said_before_any_figure(compare, upgraded):
     ],
 )
 def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figure(
-    compare, past, monkeypatch, tmp_path, shown, said
+    compare, past, monkeypatch, tmp_path, shown, words
 ):
     stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
     past(0, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='before')
     stand.now(**shown)
     past(1, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='after')
     lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
-    assert lines[2] == 'Not measured with the same:' and said in lines
+    assert lines[2] == 'Not measured with the same:' and words in lines
 
 
 def test_a_change_for_the_worse_fails_where_that_is_asked_for(compare, upgraded):

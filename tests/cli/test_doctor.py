@@ -237,10 +237,10 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
     assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
 
 
-def on_lustre(folder, monkeypatch, stack, told):
+def on_lustre(folder, monkeypatch, stack, changes):
     monkeypatch.setattr(driver, 'DF_S', 0.3)
     stand = stack.enter_context(standing(folder, monkeypatch))
-    stand.now(**told)
+    stand.now(**changes)
     return stand.mount
 
 
@@ -261,35 +261,35 @@ def on_gluster(folder, monkeypatch, stack, changed):
     return folder / 'mnt'
 
 
-def on_ceph(folder, monkeypatch, stack, told):
+def on_ceph(folder, monkeypatch, stack, changes):
     osds = [
-        {'osd': number, 'in': 1, 'up': 1, 'state': ['exists', 'up'], **told.get(number, {})} for number in range(3)
+        {'osd': number, 'in': 1, 'up': 1, 'state': ['exists', 'up'], **changes.get(number, {})} for number in range(3)
     ]
-    said = json.dumps({'osds': osds, 'checks': told.get('checks', {})})
+    content = json.dumps({'osds': osds, 'checks': changes.get('checks', {})})
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'ceph', 'n1:6789:/', 'rw')])
     monkeypatch.setattr(ceph, '_UNTOLD', [])
-    program(folder, monkeypatch, 'ceph', f"echo '{said}'")
+    program(folder, monkeypatch, 'ceph', f"echo '{content}'")
     return folder / 'mnt'
 
 
 def on_gpfs(folder, monkeypatch, stack, changed):
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'gpfs', 'scratch', 'rw')])
     monkeypatch.setattr(gpfs, 'MM', str(folder))
-    for name, said in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
-        text = transcripts('gpfs')[said]['out'].replace(*changed)
+    for name, section in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
+        text = transcripts('gpfs')[section]['out'].replace(*changed)
         program(folder, monkeypatch, name, f"cat <<'END'\n{text}END")
     return folder / 'mnt'
 
 
-def beegfs_target(number, said):
-    return {'storage_target_state': state(number, said)}
+def beegfs_target(number, words):
+    return {'storage_target_state': state(number, words)}
 
 
 SILENT = BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')
 
 
 @pytest.mark.parametrize(
-    ('kind', 'stand', 'told', 'shown', 'away'),
+    ('kind', 'stand', 'changes', 'shown', 'away'),
     [
         ('beegfs', on_beegfs, {}, 'storage targets 3: 1-3; metadata targets 1: 1; route TCP', ''),
         (
@@ -323,17 +323,17 @@ SILENT = BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0'
     ],
 )
 def test_targets_of_each_type_are_shown_and_one_that_is_away_is_wrong(
-    doctor, site, monkeypatch, tmp_path, kind, stand, told, shown, away
+    doctor, site, monkeypatch, tmp_path, kind, stand, changes, shown, away
 ):
     with contextlib.ExitStack() as stack:
-        path = stand(tmp_path, monkeypatch, stack, told) / 'trials'
+        path = stand(tmp_path, monkeypatch, stack, changes) / 'trials'
         path.mkdir(parents=True)
         site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
         done = doctor()
-    said = ' '.join(done.out.split())
-    assert shown in said
-    refused = 'x wrong targets of scratch P22: 1 of ' in said
-    assert (done.status, refused, away in said) == (64 if away else 0, bool(away), True)
+    text = ' '.join(done.out.split())
+    assert shown in text
+    refused = 'x wrong targets of scratch P22: 1 of ' in text
+    assert (done.status, refused, away in text) == (64 if away else 0, bool(away), True)
 
 
 def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):
