@@ -25,8 +25,7 @@ from seatrial.history.store import write
 from seatrial.nights import past
 from seatrial.nights import scheduled_job as night_module
 from seatrial.scheduler.order import with_block
-from seatrial.scheduler.series import alone, job_name
-from seatrial.scheduler.successors import queue_lock
+from seatrial.scheduler.series import alone, job_name, queue_lock
 from seatrial.site.calendar import DAYS, Calendar
 
 PROGRAMS = ('scrontab', 'sbatch', 'squeue', 'scancel', 'scontrol')
