@@ -259,13 +259,15 @@ class TestFailures:
         assert ended.status == 0 or (ended.status == 11 and 'T24: ' in ended.said), ended.said
 
     @pytest.mark.long
-    def test_a_server_that_is_started_again_has_lost_nothing(self, kernels):
+    def test_a_server_that_is_started_again_is_named_and_has_lost_nothing(self, kernels):
         """Its clients send again what it had not yet on its disk, after its grace period (RFC 8881, 8.4.2)."""
         running = writing(kernels)
         kernels.signal('KILL', 'n1')
         kernels.up()
         ended = running.ended()
-        assert ended.status == 0, ended.said
+        findings = [each for sample in ended.samples('MultipleFilesTasks') for each in sample['findings']]
+        assert {each['rule'] for each in findings if each['effect'] != 'label'} == {'P20'}, ended.said
+        assert ended.status == 11 and 'P20: the NFS server was lost: ' in ended.said, ended.said
 
     @pytest.mark.long
     def test_a_server_that_is_gone_for_good_ends_session_and_job_at_the_limit_of_the_launch(self, kernels):
