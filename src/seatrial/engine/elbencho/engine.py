@@ -266,8 +266,8 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
         said = _COMPLAINT.findall(outcome.stderrs[rank])
-        complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
-        refuse_failure('elbencho', time.exit_status, complaint)
+        causes = [line for line in said if _CAUSE.search(line)]
+        refuse_failure('elbencho', time.exit_status, causes or said)
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
     return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
