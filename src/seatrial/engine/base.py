@@ -225,6 +225,12 @@ def without_mpi(text: str) -> str:
     return _OF_MPI.sub('', text)
 
 
+def first_of_mpi(outcome: Outcome) -> str:
+    """The first line of such a message in any stream of a launch; empty without one."""
+    messages = (found.group() for text in (*outcome.stderrs, *outcome.stdouts) for found in _OF_MPI.finditer(text))
+    return next((line.strip() for each in messages for line in each.splitlines() if re.search(r'\w', line)), '')
+
+
 _OF_MPI = re.compile(
     r'^-{74}\n(?:(?!-{74}$).*\n)*?-{74}\n?|'
     r'^.*\b(?:OpenFabrics|more than one active ports|No preset parameters|MVAPICH2?|UCX|PSM2|libfabric)\b.*\n?',
