@@ -131,9 +131,3 @@ def test_a_complaint_beside_figures_is_refused():
 def test_what_it_cannot_do_it_says(change, why):
     assert BonnieEngine().cannot(GOOD) is None
     assert BonnieEngine().cannot(GOOD.changed(**change)).startswith(why)
-
-
-def test_the_version_is_read_from_its_usage():
-    assert BonnieEngine().parse_version(TRANSCRIPTS['usage']['out']) == '2.00a'
-    with pytest.raises(EngineError, match='is not the version of bonnie'):
-        BonnieEngine().parse_version('Version: 2.00a')

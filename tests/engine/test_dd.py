@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from measuring import access_point, refused_by
-from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.access import data_access, writers
@@ -122,17 +122,6 @@ class TestWhatItCannot:
     )
     def test_every_other_pattern_is_refused_with_its_reason(self, change, why):
         assert Dd().cannot(point(SEGMENTS).changed(**change)) == why
-
-
-class TestVersion:
-    def test_it_is_read_from_the_genuine_text(self):
-        assert Dd().version_argv('/bin/dd') == ['/bin/dd', '--version']
-        assert Dd().parse_version(TRANSCRIPTS['version']['out']) == '9.1'
-
-    @pytest.mark.parametrize('text', ['', 'dd (uutils coreutils) 0.2.2\n', 'BusyBox v1.35.0\n'])
-    def test_another_dd_is_refused(self, text):
-        with pytest.raises(EngineError, match='is not the version of dd'):
-            Dd().parse_version(text)
 
 
 @pytest.mark.parametrize('name', GOOD)

@@ -137,10 +137,7 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         ),
         ("the dd of task 0 exited with 1: 'dd: error writing 'a': Disk quota exceeded'", ('EDQUOT', True, '', 'a')),
         (IOR, ('ENOSPC', True)),
-        (
-            MDTEST,
-            ('ENOSPC', False, '', '/s/f.2'),
-        ),
+        (MDTEST, ('ENOSPC', False, '', '/s/f.2')),
         ('task 1 on n2: close: Input/output error', ('EIO', True, 'n2')),
         ('task 1 on n2: create: Remote I/O error: calls.1/f.1.0', ('EREMOTEIO', False, 'n2', 'calls.1/f.1.0')),
         ('fio exited with 1; task 0: No space left on device', ('ENOSPC', False)),

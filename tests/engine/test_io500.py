@@ -131,23 +131,6 @@ def test_no_section_is_no_result():
         parse_result('; END 2026-11-23 16:01:07\n')
 
 
-def test_the_version_is_that_in_its_own_text():
-    assert Io500Engine().parse_version('io500-isc26_v2-26-g02091cf254d8\n') == 'isc26_v2-26-g02091cf254d8'
-    with pytest.raises(EngineError, match='is not the version of io500'):
-        Io500Engine().parse_version('')
-
-
-@pytest.mark.parametrize('release', ['isc20_v4', 'sc20', 'isc21_v2'])
-def test_a_release_without_a_phase_that_is_read_is_refused_before_it_runs(release):
-    with pytest.raises(EngineError, match=f'^T7: IO500 {release} has no ior-rnd4K; install sc21 or later'):
-        Io500Engine().parse_version(f'io500-{release}\n')
-
-
-@pytest.mark.parametrize('version', ['sc21', 'isc22_v1', 'dev-17-g0a1b2c3', 'isc26'])
-def test_a_release_that_has_them_or_a_clone_is_quoted(version):
-    assert Io500Engine().parse_version(f'io500-{version}\n') == version
-
-
 def test_what_a_call_of_the_storage_said_is_quoted_though_it_stands_only_in_the_log_of_its_phase():
     line = 'WARNING: write(15, 0x5581, 3901) failed No space left on device'
     process = ProcessTime('node1', 0.0, 9.0, 134)

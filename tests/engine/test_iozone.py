@@ -3,7 +3,7 @@
 import pytest
 
 from measuring import access_point, cuts, option, refused_by
-from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.iozone import Iozone, parse_run
 from seatrial.model.units import KIB, MIB
 from seatrial.workload.registry import kind_of
@@ -141,11 +141,3 @@ def test_figures_that_contradict_each_other_are_refused(figure, lie):
 def test_what_it_cannot_do_it_says(change, why):
     assert Iozone().cannot(POINT.changed(**change)).startswith(why)
     assert Iozone().cannot(POINT) is None
-
-
-def test_the_version_is_read_from_the_genuine_text():
-    assert Iozone().parse_version(TRANSCRIPTS['version']['out']) == '3.471'
-    with pytest.raises(EngineError, match='^T7: IOzone 3.489 writes zeros into half of each transfer'):
-        Iozone().parse_version(TRANSCRIPTS['version-3.489']['out'])
-    with pytest.raises(EngineError, match='is not the version of iozone'):
-        Iozone().parse_version('iozone')

@@ -222,8 +222,7 @@ def test_a_file_that_cannot_be_closed_breaks_the_guarantee_it_was_open_for(place
 
 
 @pytest.mark.parametrize(
-    ('hosts', 'who'),
-    [(('a', 'a'), 'another task on the same node'), (('a', 'b'), 'another task on another node')],
+    ('hosts', 'who'), [(('a', 'a'), 'another task on the same node'), (('a', 'b'), 'another task on another node')]
 )
 def test_it_is_said_where_the_other_task_was(hosts, who):
     assert facts('read_after_close', hosts)[0].seen == f'{who} read what was written'
@@ -231,8 +230,7 @@ def test_it_is_said_where_the_other_task_was(hosts, who):
 
 class TestWhoIsTheOther:
     @pytest.mark.parametrize(
-        ('hosts', 'other'),
-        [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)],
+        ('hosts', 'other'), [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)]
     )
     def test_it_is_the_first_of_another_node_or_the_next_of_this_one(self, hosts, other):
         assert Pair(TaskBarrier(), 0, hosts)._second == other
@@ -258,11 +256,3 @@ class TestRoot:
     def test_permissions_say_nothing_to_root(self):
         fact = facts('permissions')[0]
         assert (fact.holds, fact.seen) == (None, 'root may read every file')
-
-
-class TestTheGuarantees:
-    def test_their_ids_are_words_that_a_file_can_name(self):
-        assert all(guarantee.name.isidentifier() and guarantee.name.islower() for guarantee in GUARANTEES)
-
-    def test_each_has_words_and_a_source(self):
-        assert all(guarantee.words and guarantee.source for guarantee in GUARANTEES)

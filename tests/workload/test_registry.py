@@ -132,10 +132,7 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
             checkpoint('8GiB', 600.0, '1GiB')._replace(tasks=2),
             'a file of its own, as a checkpoint of 8 GiB every 10 min',
         ),
-        (
-            contention('append', 1000, '256B')._replace(tasks=4),
-            '4 tasks appends 250 records of 256 B to one file',
-        ),
+        (contention('append', 1000, '256B')._replace(tasks=4), '4 tasks appends 250 records of 256 B to one file'),
         (contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
         (contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
         (POINTS['device'].changed(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),

@@ -122,8 +122,7 @@ def test_a_sweep_over_targets_has_a_point_for_each_of_the_site_and_none_without(
 
 
 @pytest.mark.parametrize(
-    ('nodes', 'groups'),
-    [(2, [1, 1]), (8, [1] * 8), (9, [2, 2, 2, 2, 1]), (64, [8] * 8), (5000, [625] * 8)],
+    ('nodes', 'groups'), [(2, [1, 1]), (8, [1] * 8), (9, [2, 2, 2, 2, 1]), (64, [8] * 8), (5000, [625] * 8)]
 )
 def test_a_node_sweep_has_all_nodes_at_once_and_then_each_of_at_most_eight_groups(nodes, groups):
     first, *others = expand(NODES, MFWA, Allocation(nodes, 4))

@@ -189,10 +189,7 @@ def test_a_loss_is_what_is_missing_beside_the_other():
         rate('training_beside', 60, 1.0, ''),
     )
     found = BURST.derived(both(2), 'burst', Measurement(figures, 2, ('n1',)))
-    assert {each.name: each.value for each in found} == {
-        'checkpoint_loss': 0.5,
-        'training_loss': pytest.approx(-0.2),
-    }
+    assert {each.name: each.value for each in found} == {'checkpoint_loss': 0.5, 'training_loss': pytest.approx(-0.2)}
     assert BURST.derived(both(2), 'burst', Measurement(figures[:3], 2, ('n1',))) == found[:1]
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from measuring import access_point, cuts, option, refused_by
-from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles, parse_phase
 from seatrial.engine.elbencho.task import main
 from seatrial.engine.failed_call import failed_calls
@@ -182,10 +182,7 @@ class TestCommand:
     def test_files_are_each_of_a_process_and_segments_of_threads_of_one(self):
         assert [
             (command_of('read', at).scope, len(command_of('read', at).argvs)) for at in (point(), point(SEGMENTS))
-        ] == [
-            ('task', 2),
-            ('node', 1),
-        ]
+        ] == [('task', 2), ('node', 1)]
 
     def test_on_two_nodes_a_task_reads_the_file_of_the_next_node(self):
         at = point(tasks=4, nodes=2)
@@ -234,22 +231,6 @@ class TestWhatItCannot:
     @pytest.mark.parametrize('at', [each for _, each in GOOD.values()])
     def test_all_that_was_captured_it_can(self, at):
         assert engine_of(at).cannot(at) is None
-
-
-class TestVersion:
-    def test_it_is_read_from_the_genuine_text(self):
-        assert Elbencho().parse_version(TRANSCRIPTS['version']['out']) == '3.1-10'
-
-    @pytest.mark.parametrize('version', ['3.0-3', '3.0-35'])
-    def test_one_whose_json_says_too_little_is_refused(self, version):
-        text = TRANSCRIPTS['version']['out'].replace('3.1-10', version)
-        with pytest.raises(EngineError, match='take 3.0-37') as caught:
-            Elbencho().parse_version(text)
-        assert caught.value.rule == 'T7'
-
-    def test_another_program_is_refused(self):
-        with pytest.raises(EngineError, match='is not the version of elbencho'):
-            Elbencho().parse_version(TRANSCRIPTS['bad-option']['err'])
 
 
 class TestFailures:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fio_runs import changed, jobs_in, outcome, sections, text
+from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, sections, text
 from measuring import MFWA, cuts, refused_by
 from measuring import access_point as point
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
@@ -19,11 +19,10 @@ from seatrial.workload.registry import kind_of
 from transcript import run_for
 
 MFWA_RANDOM = data_access('multiple', order='random')
-SFSA = data_access('single', 'segment')
-SFSA_STRIDED = data_access('single', 'segment', 'strided')
-SFSA_RANDOM = data_access('single', 'segment', 'random')
+SFSA, SFSA_STRIDED, SFSA_RANDOM = (
+    data_access('single', 'segment', order) for order in ('contiguous', 'strided', 'random')
+)
 SFWA = data_access('single', operations=('read',))
-
 
 GOOD = {
     'mfwa-write': ('write', point()),
@@ -187,17 +186,6 @@ class TestWhatItCannot:
     )
     def test_it_says_what_it_cannot(self, at, why):
         assert Fio().cannot(at) == why
-
-
-class TestVersion:
-    def test_it_is_read_from_the_genuine_text_and_keeps_the_suffix_of_a_build_from_git(self):
-        assert Fio().version_argv('/opt/fio') == ['/opt/fio', '--version']
-        assert Fio().parse_version(text('version', 'out')) == '3.33'
-        assert Fio().parse_version('fio-3.36-17-gb9d3\n') == '3.36-17-gb9d3'
-
-    def test_another_program_is_refused(self):
-        with pytest.raises(EngineError, match='is not the version of fio'):
-            Fio().parse_version('ior-4.0.0\n')
 
 
 @pytest.mark.parametrize('name', GOOD)
@@ -388,23 +376,9 @@ FAILED_ON_TWO = {
 }
 
 
-def processes_on_two(name):
-    return [ProcessTime(*each) for each in json.loads(text(name, 'processes'))]
-
-
-def outcome_on_two(name):
-    """What the runner saw of this transcript: of two processes at the same time, as if on two nodes."""
-    return Outcome(
-        tuple(processes_on_two(name)),
-        ('', ''),
-        tuple(text(name, f'{rank}.err') for rank in range(2)),
-        tuple(text(name, f'{rank}.json') or None for rank in range(2)),
-    )
-
-
 def measure_on_two(name, seen=None, how=None):
     phase, at = how or {**GOOD_ON_TWO, **FAILED_ON_TWO}[name]
-    command = spread(phase, at)._replace(inputs={f'/raw/1.{n}.fio': text(name, f'{n}.fio') for n in range(2)})
+    command = spread(phase, at)._replace(inputs=inputs_of_two(name))
     return Fio().measure(phase, at, command, seen or outcome_on_two(name))
 
 
@@ -453,7 +427,7 @@ class TestEveryGoodRunOnTwoNodes:
         assert measured.seconds == max(task.end_s for task in measured.tasks)
 
     def test_a_window_begins_with_its_process_and_has_the_length_of_the_runtime(self, name):
-        starts = [process.start_s for process in processes_on_two(name)]
+        starts = [process.start_s for process in outcome_on_two(name).processes]
         windows = [(task.start_s, task.seconds) for task in measure_on_two(name).tasks]
         assert windows == [
             (pytest.approx(start - min(starts)), pytest.approx(runtime))
@@ -464,7 +438,7 @@ class TestEveryGoodRunOnTwoNodes:
         measurement = measure_on_two(name)
         untimed = [
             process.end_s - process.start_s - task.seconds
-            for process, task in zip(processes_on_two(name), measurement.tasks, strict=True)
+            for process, task in zip(outcome_on_two(name).processes, measurement.tasks, strict=True)
         ]
         assert min(untimed) > LEAD_S
         assert measurement.clock_s == pytest.approx(max(untimed) - LEAD_S + CLOCK_S)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fio_runs import changed, jobs_in, outcome, report_of, text
+from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, report_of, text
 from measuring import cuts, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.access import LEAD_S
@@ -38,6 +38,7 @@ GOOD = {
     'random-mixed': MIXED,
     'random-cached-write': point('randwrite', share=48 * MIB, direct=False, transfer_size=100_000),
 }
+LONG, LONG_MIXED = point(duration_s=30.0), point('randrw', duration_s=30.0, read_share=0.7)
 MIXED_ON_TWO = point('randrw', nodes=2, read_share=0.7, queue_depth=4, transfer_size=64 * KIB)
 
 
@@ -105,11 +106,8 @@ class TestJobFile:
     def test_it_says_what_the_point_has_and_its_time_ends_it_alone(self, at):
         (phase,) = at.phases
         for job in jobs_of(at):
-            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == (
-                phase,
-                at.data.transfer_size,
-                at.data.queue_depth,
-            )
+            meant = (phase, at.data.transfer_size, at.data.queue_depth)
+            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == meant
             assert job.get('direct', '0') == str(int(at.data.direct))
             assert float(job.get('rwmixread', '0')) == pytest.approx(100 * at.data.read_share)
             assert (job['time_based'], job['norandommap'], job.get('io_size')) == ('1', '1', None)
@@ -228,12 +226,8 @@ def test_a_sync_that_takes_longer_than_the_writes_counts():
     ('name', 'at', 'sentence'),
     [
         ('random-missing-file', point(), "exited with 1: 'fio: file creation disallowed by allow_file_create=0'"),
-        (
-            'random-terminated',
-            point('randrw', duration_s=30.0, read_share=0.7),
-            "exited with 128: 'fio: terminating on signal 15'",
-        ),
-        ('random-client-killed', point(duration_s=30.0), 'got signal=9'),
+        ('random-terminated', LONG_MIXED, "exited with 128: 'fio: terminating on signal 15'"),
+        ('random-client-killed', LONG, 'got signal=9'),
     ],
 )
 def test_a_failed_run_is_refused_in_the_words_of_fio(name, at, sentence):
@@ -243,11 +237,7 @@ def test_a_failed_run_is_refused_in_the_words_of_fio(name, at, sentence):
 
 
 @pytest.mark.parametrize(
-    ('name', 'at', 'rule'),
-    [
-        ('random-terminated', point('randrw', duration_s=30.0, read_share=0.7), 'T1'),
-        ('random-client-killed', point(duration_s=30.0), 'T18'),
-    ],
+    ('name', 'at', 'rule'), [('random-terminated', LONG_MIXED, 'T1'), ('random-client-killed', LONG, 'T18')]
 )
 def test_a_run_that_ended_early_is_found_by_its_time_or_bytes_even_where_fio_says_nothing(name, at, rule):
     """fio's own error is 0 in both."""
@@ -283,15 +273,9 @@ class TestDoctoredReports:
 NODES = 'nodes-random-mixed'
 
 
-def outcome_on_two():
-    processes = tuple(ProcessTime(*each) for each in json.loads(text(NODES, 'processes')))
-    return Outcome(processes, ('', ''), ('', ''), tuple(text(NODES, f'{rank}.json') for rank in range(2)))
-
-
-def measure_on_two(seen=None):
-    command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)
-    inputs = {f'/raw/1.{rank}.fio': text(NODES, f'{rank}.fio') for rank in range(2)}
-    return FioRandom().measure('randrw', MIXED_ON_TWO, command._replace(inputs=inputs), seen or outcome_on_two())
+def measure_on_two():
+    command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)._replace(inputs=inputs_of_two(NODES))
+    return FioRandom().measure('randrw', MIXED_ON_TWO, command, outcome_on_two(NODES))
 
 
 class TestOnTwoNodes:
@@ -312,7 +296,7 @@ class TestOnTwoNodes:
             assert rate.value == rate.operations / found.seconds
 
     def test_the_seconds_run_from_the_first_process_to_the_end_of_the_last_job(self):
-        starts = [process.start_s for process in outcome_on_two().processes]
+        starts = [process.start_s for process in outcome_on_two(NODES).processes]
         runtimes = [
             max(report_of(NODES, f'{rank}.json')['jobs'][0][direction]['runtime'] for direction in ('read', 'write'))
             for rank in range(2)
@@ -329,9 +313,7 @@ class Traced:
     """One job as strace saw it: its open of the data file, transfers as (phase, offset, length), and its end."""
 
     def __init__(self, trace):
-        *_, self.open = re.findall(  # an open that a signal interrupted is made again
-            r'openat\([^)]*"data[^)]*\)', trace
-        )
+        *_, self.open = re.findall(r'openat\([^)]*"data[^)]*\)', trace)  # one that was interrupted is made again
         single = re.findall(r'p(read|write)64\(.*, (\d+), (\d+)\) += \2$', trace, re.MULTILINE)
         queued = re.findall(r'CMD_P(READ|WRITE), .*?aio_nbytes=(\d+), aio_offset=(\d+)', trace)
         self.transfers = [(how.lower(), int(offset), int(size)) for how, size, offset in single + queued]

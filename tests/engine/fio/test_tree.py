@@ -123,17 +123,6 @@ class TestWhatItCannot:
         assert FioFiles().cannot(at).startswith(why)
 
 
-class TestVersion:
-    @pytest.mark.parametrize('version', ['2.99', '3.1', '3.26', '3.26-11-gd1ef'])
-    def test_one_that_cannot_remove_files_is_refused(self, version):
-        with pytest.raises(EngineError, match=f'T7: fio {version} has no engine filedelete'):
-            FioFiles().parse_version(f'fio-{version}\n')
-
-    @pytest.mark.parametrize('version', ['3.27', '3.100', '4.0', '3.36-17-gb9d3'])
-    def test_later_ones_are_not(self, version):
-        assert FioFiles().parse_version(f'fio-{version}\n') == version
-
-
 @pytest.mark.parametrize('name', GOOD)
 class TestEveryGoodRun:
     def test_the_operations_are_those_of_the_plan_in_the_runtimes_that_fio_wrote(self, name):

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial import __version__
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posixops import tree as tree_task
 from seatrial.engine.posixops.engine import PosixOps
@@ -58,26 +57,6 @@ class TestWhatItCan:
         assert PosixOps().cannot(at.changed(depth=1362)) == 'cannot handle paths of 4098 characters'
 
 
-class TestVersion:
-    @pytest.mark.parametrize('version', ['3.6.8', '3.13.0rc2', '4.0.0'])
-    def test_it_is_seatrials_and_that_of_any_python_since_3_6(self, version):
-        assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
-        assert PosixOps().parse_version(f'Python {version}\n') == f'{__version__}, Python {version}'
-
-    @pytest.mark.parametrize(
-        ('text', 'why'),
-        [
-            ('Python 3.5.10\n', 'is too old'),
-            ('Python 2.7.18\n', 'is too old'),
-            ('', 'is not the version of python3'),
-            ('pyenv: python3: command not found\n', 'is not the version of python3'),
-        ],
-    )
-    def test_an_older_one_and_what_is_none_are_refused(self, text, why):
-        with pytest.raises(EngineError, match=why):
-            PosixOps().parse_version(text)
-
-
 class TestCommand:
     def test_it_is_one_process_a_task_that_looks_for_modules_nowhere_and_differs_in_its_rank_alone(self):
         command = PosixOps().command('/opt/python3', 'stat', point(tasks=3), '/raw/1', 7)
@@ -85,6 +64,7 @@ class TestCommand:
         assert {argv[:3] for argv in command.argvs} == {('/opt/python3', '-I', '-S')}
         assert {argv[:-1] for argv in command.argvs} == {command.argvs[0][:-1]}
         assert [argv[-1] for argv in command.argvs] == ['0', '1', '2']
+        assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
 
     def test_what_is_to_be_done_stands_in_one_file_of_the_records(self):
         command = PosixOps().command('python3', 'list', LISTING, '/raw/1', 7)
