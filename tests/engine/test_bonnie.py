@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import cuts, refused_by
+from measuring import assert_refused, cuts, refused_by
 from seatrial.engine import bonnie
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.bonnie import FIELDS, BonnieEngine, parse_run
@@ -110,8 +110,7 @@ def test_a_line_that_is_not_of_this_launch_is_refused(fields, rule):
     [('file-limit', "exited with 1: 'exceeded file storage limits.'"), ('no-space', 'No space left on device')],
 )
 def test_a_failed_run_is_refused_in_the_words_of_bonnie(name, said):
-    error = refusal(name, SMALL)
-    assert (error.rule, said in error.sentence) == ('E1', True), error.sentence
+    assert_refused(refusal(name, SMALL), 'E1', said)
 
 
 def test_a_complaint_beside_figures_is_refused():

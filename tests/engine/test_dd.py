@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import access_point, refused_by
+from measuring import access_point, assert_refused, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.model.units import GIB, KIB, MIB
@@ -176,9 +176,7 @@ class TestEveryGoodRun:
     ],
 )
 def test_a_failed_run_is_refused_in_the_words_of_dd(name, phase, rule, sentence):
-    error = refusal(name, how=(phase, point()))
-    assert error.rule == rule
-    assert sentence in error.sentence
+    assert_refused(refusal(name, how=(phase, point())), rule, sentence)
 
 
 def test_a_dd_that_was_ended_is_refused():

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import MFWA, access_point, cuts, option, refused_by
+from measuring import MFWA, access_point, assert_refused, cuts, option, refused_by
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
 from seatrial.engine.ior import Ior, complaints, parse_summary
 from seatrial.model.units import GIB, KIB, MIB
@@ -404,9 +404,7 @@ def test_a_rank_is_on_the_host_that_it_has_said_where_they_are_as_many_as_ior_ha
 @pytest.mark.parametrize('name', REFUSED)
 def test_a_failure_is_refused_with_its_rule_and_reason(name):
     rule, words = REFUSED[name]
-    refused = refusal(name)
-    assert refused.rule == rule
-    assert words in refused.sentence
+    assert_refused(refusal(name), rule, words)
 
 
 @pytest.mark.parametrize('name', OTHERS)
@@ -504,9 +502,7 @@ def test_the_exit_status_decides_when_the_explanation_is_lost(name):
     ],
 )
 def test_a_summary_that_says_something_else_is_refused(fields, rule, words):
-    refused = refusal('one-mfwa-write', summary=changed('one-mfwa-write', **fields))
-    assert refused.rule == rule
-    assert words in refused.sentence
+    assert_refused(refusal('one-mfwa-write', summary=changed('one-mfwa-write', **fields)), rule, words)
 
 
 @pytest.mark.parametrize('key', ['Version', 'tests', 'summary', 'Machine', 'bwMiB', 'keepFile', 'tasks', 'xsizeMiB'])
@@ -615,9 +611,7 @@ def test_a_launch_of_several_processes_is_not_one_of_ior():
     ],
 )
 def test_a_warning_beside_a_perfect_summary_is_refused(line, rule):
-    refused = refusal('one-mfwa-write', stdout=f'Writing output to /r/1.json\n{line}\n')
-    assert refused.rule == rule
-    assert line[-20:] in refused.sentence
+    assert_refused(refusal('one-mfwa-write', stdout=f'Writing output to /r/1.json\n{line}\n'), rule, line[-20:])
 
 
 RULER = 74 * '-'

@@ -220,15 +220,14 @@ class TestFileop:
         assert calls['unlink'] == 40  # the links go as well, untimed
 
 
-class TestFileopInRounds:
-    def test_more_files_than_may_be_open_are_done_in_rounds(self, disk):
-        at = point(posix_operations(1030, 1, 'private'), tasks=1)
-        metrics = {metric.name: metric for metric in disk.launch('fileop', at).metrics}
-        said = json.loads(disk.outcome.stdouts[0])['timed']
-        assert [len(said[name]['spans']) for name in ('create', 'open', 'write', 'read', 'close')] == [1, 3, 3, 3, 3]
-        spans = said['close']['spans']
-        assert metrics['close'].operations == 1030
-        assert metrics['close'].seconds == pytest.approx(sum(span['end_s'] - span['start_s'] for span in spans))
+def test_more_files_than_may_be_open_are_done_in_rounds(disk):
+    at = point(posix_operations(1030, 1, 'private'), tasks=1)
+    metrics = {metric.name: metric for metric in disk.launch('fileop', at).metrics}
+    said = json.loads(disk.outcome.stdouts[0])['timed']
+    assert [len(said[name]['spans']) for name in ('create', 'open', 'write', 'read', 'close')] == [1, 3, 3, 3, 3]
+    spans = said['close']['spans']
+    assert metrics['close'].operations == 1030
+    assert metrics['close'].seconds == pytest.approx(sum(span['end_s'] - span['start_s'] for span in spans))
 
 
 class TestAListing:

@@ -228,12 +228,11 @@ def test_it_is_said_where_the_other_task_was(hosts, who):
     assert facts('read_after_close', hosts)[0].seen == f'{who} read what was written'
 
 
-class TestWhoIsTheOther:
-    @pytest.mark.parametrize(
-        ('hosts', 'other'), [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)]
-    )
-    def test_it_is_the_first_of_another_node_or_the_next_of_this_one(self, hosts, other):
-        assert Pair(TaskBarrier(), 0, hosts)._second == other
+@pytest.mark.parametrize(
+    ('hosts', 'other'), [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)]
+)
+def test_the_other_task_is_the_first_of_another_node_or_the_next_of_this_one(hosts, other):
+    assert Pair(TaskBarrier(), 0, hosts)._second == other
 
 
 class TestRoot:

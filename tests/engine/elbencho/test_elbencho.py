@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from measuring import access_point, cuts, option, refused_by
+from measuring import access_point, assert_refused, cuts, option, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles, parse_phase
 from seatrial.engine.elbencho.task import main
@@ -246,9 +246,7 @@ class TestFailures:
         ],
     )
     def test_a_failed_run_is_refused_in_the_words_of_elbencho(self, name, how, sentence):
-        error = refusal(name, how=how)
-        assert error.rule == 'E1'
-        assert sentence in error.sentence
+        assert_refused(refusal(name, how=how), 'E1', sentence)
 
     def test_a_full_file_system_is_told_from_a_fault_of_elbencho(self):
         (found,) = failed_calls(refusal('no-space', how=('write', point())).sentence)

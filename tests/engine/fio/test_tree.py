@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, jobs_in, outcome, text
-from measuring import cuts, refused_by
+from measuring import assert_refused, cuts, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio.tree import TOGETHER_S, FioFiles
 from seatrial.model.units import GIB, KIB
@@ -163,9 +163,7 @@ class TestEveryGoodRun:
 @pytest.mark.parametrize('name', REFUSED)
 def test_a_failed_run_is_refused_with_its_reason(name):
     phase, tree, rule, sentence = REFUSED[name]
-    refused = refusal(name, how=(phase, point(tree)))
-    assert refused.rule == rule
-    assert sentence in refused.sentence
+    assert_refused(refusal(name, how=(phase, point(tree))), rule, sentence)
 
 
 def test_an_error_of_a_task_is_one_even_if_fio_exits_with_0():
@@ -242,9 +240,7 @@ class TestLatencies:
     ],
 )
 def test_figures_that_contradict_each_other_or_the_plan_are_refused(fields, rule, words):
-    refused = refusal('files-private-read', of_second_task('files-private-read', **fields))
-    assert refused.rule == rule
-    assert words in refused.sentence
+    assert_refused(refusal('files-private-read', of_second_task('files-private-read', **fields)), rule, words)
 
 
 @given(st.data())

@@ -155,22 +155,21 @@ def carry_out(phase, rank, tree):
     tree_task.carry_out(work, Spec(phase, point(tree, nodes=2)))
 
 
-class TestShares:
-    @given(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 3))
-    def test_the_shares_of_all_tasks_are_the_tree(self, depth, branching, files, empties, tasks):
-        for subtrees in ('shared', 'private'):
-            tree = metadata_tree(PHASES, depth, branching, files, empties, subtrees=subtrees)
-            shares = [share(tree, 'tree', rank) for rank in range(tasks)]
-            found = (
-                {d for each in shares for d in each.directories},
-                {d + name for each in shares for d in each.directories for name in each.files},
-            )
-            planned = levels_total(tree, tasks)
-            made = {''}
-            for directory in shares[0].directories:
-                assert directory.rpartition('/')[0] in made, 'a parent is made before what lies in it'
-                made.add(directory)
-            assert (len(found[0]), len(found[1])) == (planned.directories, planned.files)
+@given(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 3))
+def test_the_shares_of_all_tasks_are_the_tree(depth, branching, files, empties, tasks):
+    for subtrees in ('shared', 'private'):
+        tree = metadata_tree(PHASES, depth, branching, files, empties, subtrees=subtrees)
+        shares = [share(tree, 'tree', rank) for rank in range(tasks)]
+        found = (
+            {d for each in shares for d in each.directories},
+            {d + name for each in shares for d in each.directories for name in each.files},
+        )
+        planned = levels_total(tree, tasks)
+        made = {''}
+        for directory in shares[0].directories:
+            assert directory.rpartition('/')[0] in made, 'a parent is made before what lies in it'
+            made.add(directory)
+        assert (len(found[0]), len(found[1])) == (planned.directories, planned.files)
 
 
 class TestData:
@@ -189,12 +188,11 @@ class TestData:
         assert all(len(data.of(number)) == size for number in range(600))
 
 
-class TestRounding:
-    @given(st.floats(0, 1e5, allow_subnormal=False))
-    def test_a_time_is_not_made_shorter_and_at_most_a_hundredth_longer(self, seconds):
-        rounded = rounded_up(seconds)
-        assert seconds * 1e9 - 1e-2 <= rounded <= max(seconds * 1e9 * 1.01, seconds * 1e9 + 1)
-        assert rounded == 0 or len(str(rounded).rstrip('0')) <= 3
+@given(st.floats(0, 1e5, allow_subnormal=False))
+def test_a_time_is_not_made_shorter_and_at_most_a_hundredth_longer(seconds):
+    rounded = rounded_up(seconds)
+    assert seconds * 1e9 - 1e-2 <= rounded <= max(seconds * 1e9 * 1.01, seconds * 1e9 + 1)
+    assert rounded == 0 or len(str(rounded).rstrip('0')) <= 3
 
 
 # What two tasks say of a launch that creates 10 files each: one second, from 0 to 1 and from 0.5 to 1.5.
@@ -360,18 +358,17 @@ def fileop_reports(counts):
     ]
 
 
-class TestPercentiles:
-    @given(st.lists(st.integers(1, 999), min_size=20, max_size=20))
-    def test_they_are_the_shortest_times_that_so_many_calls_did_not_exceed(self, times):
-        counts = [{}, {}]
-        for number, each in enumerate(times):
-            own = counts[number // 10]
-            own[str(each)] = own.get(str(each), 0) + 1
-        metric = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics[0]
-        expected = {f'p{part}': sorted(times)[math.ceil(part * 20 / 100) - 1] / 1e9 for part in (50, 95, 99)}
-        assert metric.percentiles_s == expected
-        metrics = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics
-        assert tuple(metric.name for metric in metrics) == FILEOP
+@given(st.lists(st.integers(1, 999), min_size=20, max_size=20))
+def test_percentiles_are_the_shortest_times_that_so_many_calls_did_not_exceed(times):
+    counts = [{}, {}]
+    for number, each in enumerate(times):
+        own = counts[number // 10]
+        own[str(each)] = own.get(str(each), 0) + 1
+    metric = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics[0]
+    expected = {f'p{part}': sorted(times)[math.ceil(part * 20 / 100) - 1] / 1e9 for part in (50, 95, 99)}
+    assert metric.percentiles_s == expected
+    metrics = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics
+    assert tuple(metric.name for metric in metrics) == FILEOP
 
 
 def facts_of(holds=True, count=None):
