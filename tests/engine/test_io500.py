@@ -24,15 +24,15 @@ def command(point):
 
 
 def measure(name='two-tasks', point=POINT, result=None, lived_s=None):
-    told = TRANSCRIPTS[name]
-    process = ProcessTime('node1', 0.0, lived_s or float(told['seconds']), int(told['rc']))
-    outputs = (told.get('result.txt') if result is None else result, told.get('ior-easy-write.txt'))
+    transcript = TRANSCRIPTS[name]
+    process = ProcessTime('node1', 0.0, lived_s or float(transcript['seconds']), int(transcript['rc']))
+    outputs = (transcript.get('result.txt') if result is None else result, transcript.get('ior-easy-write.txt'))
     return measured(
         Io500Engine(),
         PHASE,
         point,
         command(point),
-        Outcome((process,), (told['out'],), (told.get('err', ''),), outputs),
+        Outcome((process,), (transcript['out'],), (transcript.get('err', ''),), outputs),
     )
 
 
@@ -46,7 +46,7 @@ def test_its_configuration_is_that_of_the_transcript(name, point):
 
 def test_every_phase_has_its_figure_and_a_short_stone_wall_no_score():
     measurement = measure()
-    assert {each.name for each in metrics_of(POINT, PHASE)} == set(measurement.figures)
+    assert {metric.name for metric in metrics_of(POINT, PHASE)} == set(measurement.figures)
     for name, value in re.findall(r'^\[.{6}\] +(\S+) +([\d.]+) (?:GiB/s|kIOPS) : time', TOLD['out'], re.MULTILINE):
         if name != 'timestamp':
             unit = GIB if name.startswith('ior') else 1000
@@ -63,11 +63,11 @@ def by_rules():
 def test_the_score_is_that_of_io500_where_its_rules_were_kept():
     point = POINT.changed(duration_s=io500('4GiB').duration_s)
     measurement = measure(point=point, result=by_rules())
-    said = {key: float(value) for key, value in re.findall(r'^(MD|BW|SCORE) +=+ ([\d.]+)', RESULT, re.MULTILINE)}
-    assert measurement.figures[BANDWIDTH] / GIB == pytest.approx(said['BW'], rel=1e-4)
-    assert measurement.figures[RATE] / 1000 == pytest.approx(said['MD'], rel=1e-4)
-    assert measurement.figures[SCORE] == pytest.approx(said['SCORE'], rel=1e-4)
-    assert {each.name for each in metrics_of(point, PHASE)} == set(measurement.figures)
+    printed = {key: float(value) for key, value in re.findall(r'^(MD|BW|SCORE) +=+ ([\d.]+)', RESULT, re.MULTILINE)}
+    assert measurement.figures[BANDWIDTH] / GIB == pytest.approx(printed['BW'], rel=1e-4)
+    assert measurement.figures[RATE] / 1000 == pytest.approx(printed['MD'], rel=1e-4)
+    assert measurement.figures[SCORE] == pytest.approx(printed['SCORE'], rel=1e-4)
+    assert {metric.name for metric in metrics_of(point, PHASE)} == set(measurement.figures)
 
 
 def test_by_its_rules_a_phase_that_is_too_short_makes_all_of_it_invalid():
@@ -117,10 +117,10 @@ def test_all_phases_together_last_no_longer_than_the_launch():
 
 
 @pytest.mark.parametrize(
-    ('name', 'said'), [('bad-option', 'parse config file'), ('no-space', 'No space left on device')]
+    ('name', 'words'), [('bad-option', 'parse config file'), ('no-space', 'No space left on device')]
 )
-def test_a_failed_run_is_refused_in_the_words_of_io500(name, said):
-    assert_refused(refusal(name), 'E1', said)
+def test_a_failed_run_is_refused_in_the_words_of_io500(name, words):
+    assert_refused(refusal(name), 'E1', words)
 
 
 def test_no_section_is_no_result():
@@ -140,4 +140,4 @@ def test_what_a_call_of_the_storage_said_is_quoted_though_it_stands_only_in_the_
 
 def test_all_that_it_makes_it_may_remove():
     names = ['io500', 'ior-easy', 'mdtest-hard', 'ior_file_easy.00000001', 'file', 'test-dir.0-0', 'file.mdtest.1.12']
-    assert all(any(re.fullmatch(each, name) for each in Io500Engine().makes) for name in names)
+    assert all(any(re.fullmatch(pattern, name) for pattern in Io500Engine().makes) for name in names)

@@ -127,7 +127,7 @@ OTHERS = {
     'v33-json': 'T7',
 }
 REWRITTEN = 'reuse-rewrite'
-SUMMARIES = sorted(name for name, said in TRANSCRIPTS.items() if 'summary.json' in said)
+SUMMARIES = sorted(name for name, sections in TRANSCRIPTS.items() if 'summary.json' in sections)
 WHOLE = [name for name in SUMMARIES if '"Finished"' in TRANSCRIPTS[name]['summary.json'] and name != 'v33-json']
 
 
@@ -207,13 +207,13 @@ def test_one_launch_does_one_operation_once_and_has_no_other_option(form):
 
 
 def test_direct_access_is_read_from_the_command_line_that_ior_was_given():
-    told = text('one-mfwa-write', 'summary.json').replace('"ior -a POSIX', f'"ior -a POSIX {DIRECT}')
+    summary_with = text('one-mfwa-write', 'summary.json').replace('"ior -a POSIX', f'"ior -a POSIX {DIRECT}')
     direct = ('write', point(MFWA.changed(direct=True)))
     assert DIRECT in argv_of(*direct)
-    assert measure('one-mfwa-write', direct, summary=told).direct is True
+    assert measure('one-mfwa-write', direct, summary=summary_with).direct is True
     for how, summary, words in (
         (direct, None, 'planned, and IOR ran without it'),
-        (None, told, 'not planned, and IOR ran with it'),
+        (None, summary_with, 'not planned, and IOR ran with it'),
     ):
         refused = refusal('one-mfwa-write', how, summary=summary)
         assert (refused.rule, refused.sentence) == ('P15', f'{DIRECT} was {words}')
@@ -300,8 +300,8 @@ def test_a_path_that_ior_would_cut_short_is_refused(raw):
     ],
 )
 def test_data_begin_again_where_an_offset_comes_to_the_same_seed(at, after):
-    said = Ior().repeats(at)
-    assert (f'begin again after {after}, and' in said) if after else said == ''
+    clause = Ior().repeats(at)
+    assert (f'begin again after {after}, and' in clause) if after else clause == ''
 
 
 @given(st.sampled_from([MFWA, SFSA_STRIDED]), st.integers(1, 5), st.sampled_from([MIB, 3 * MIB, 5 * MIB]), st.data())
@@ -318,8 +318,8 @@ def test_up_to_there_no_seed_of_a_task_comes_twice(workload, tasks, transfer_siz
 @pytest.mark.parametrize(
     'at',
     [
-        *(point(each, tasks=40, nodes=40) for each in (MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFWA, SFWA_RANDOM)),
-        *(point(each, tasks=40, nodes=40) for each in (mpiio(SFSA, True), hdf5(MFWA), netcdf(SFSA_STRIDED))),
+        *(point(form, tasks=40, nodes=40) for form in (MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFWA, SFWA_RANDOM)),
+        *(point(form, tasks=40, nodes=40) for form in (mpiio(SFSA, True), hdf5(MFWA), netcdf(SFSA_STRIDED))),
         point(netcdf(SFSA), transfer_size=MIB, transfers=4096),
         point(netcdf(SFSA_STRIDED), transfer_size=16 * MIB, transfers=128),
         point(transfer_size=MAX_BYTES_PER_CALL),
@@ -414,13 +414,13 @@ def test_a_run_of_something_else_is_refused(name):
 
 @pytest.mark.parametrize('name', WHOLE)
 def test_a_whole_summary_is_understood(name):
-    said, raw = parse_summary(text(name, 'summary.json')), json.loads(text(name, 'summary.json'))
+    summary, raw = parse_summary(text(name, 'summary.json')), json.loads(text(name, 'summary.json'))
     options = raw['tests'][0]['Options']
-    assert said.version == raw['Version']
-    assert (said.tasks, said.nodes) == (options['tasks'], options['nodes'])
-    assert [total['operation'] for total in said.totals] == [total['operation'] for total in raw['summary']]
+    assert summary.version == raw['Version']
+    assert (summary.tasks, summary.nodes) == (options['tasks'], options['nodes'])
+    assert [total['operation'] for total in summary.totals] == [total['operation'] for total in raw['summary']]
     printed = re.findall(r'"bwMiB": ([\d.]+)', text(name, 'summary.json'))
-    assert [str(row['bwMiB']) for row in said.results] == printed
+    assert [str(row['bwMiB']) for row in summary.results] == printed
 
 
 @pytest.mark.parametrize('name', sorted({*SUMMARIES} - {*WHOLE} - {'v33-json'}))
@@ -540,8 +540,8 @@ def timed(seconds, longest_s, lived_s=100.0, nodes=2):
     figure = f'{8 / seconds:.4f}'
     figures = dict.fromkeys(('bwMiB', 'bwMaxMIB', 'bwMinMIB', 'bwMeanMIB'), figure)
     summary = changed(name, **figures, **dict.fromkeys(('totalTime', 'MeanTime'), f'{seconds:.4f}'))
-    own = point().data.bytes_per_task / longest_s
-    ranks = re.sub(r'(read,1),[^,]+,([^,]+),[^,]+', rf'\1,{longest_s:.10e},\2,{own:.10e}', text(name, 'csv'))
+    throughput = point().data.bytes_per_task / longest_s
+    ranks = re.sub(r'(read,1),[^,]+,([^,]+),[^,]+', rf'\1,{longest_s:.10e},\2,{throughput:.10e}', text(name, 'csv'))
     seen = outcome(name, summary=summary, ranks=ranks)
     seen = seen._replace(processes=(ProcessTime('node1', 2.0, 2.0 + lived_s, 0),))
     try:
@@ -647,8 +647,8 @@ NO_SPACE = 'write failed: No space left on device: fatal error'
     ],
 )
 def test_the_cause_of_a_failure_is_an_error_before_what_warns_retries_or_follows(stderr, stdout, cause):
-    said = f'{stderr}\n{"" if stdout else EXPIRED}\n'
-    assert f"'{cause}'" in refusal('one-mfwa-write', status=1, stdout=stdout, stderr=said).sentence
+    stream = f'{stderr}\n{"" if stdout else EXPIRED}\n'
+    assert f"'{cause}'" in refusal('one-mfwa-write', status=1, stdout=stdout, stderr=stream).sentence
 
 
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
@@ -734,7 +734,7 @@ class Ran:
     @staticmethod
     def _calls(trace):
         """(call, file, offset, bytes) for every call on a data file that moves bytes or syncs."""
-        found, position = [], {}
+        calls, position = [], {}
         for line in trace.read_text().splitlines():
             match = re.match(r'(\w+)\(\d+<[^>]*/(data[.\d]*)>(.*)\) += (\d+)', line)
             if match is None:
@@ -743,13 +743,13 @@ class Ran:
             if call == 'lseek':
                 position[file] = result
             elif call in ('pread64', 'pwrite64'):
-                found.append((call[1:-2], file, int(arguments.rpartition(', ')[2]), result))
+                calls.append((call[1:-2], file, int(arguments.rpartition(', ')[2]), result))
             elif call == 'fsync':
-                found.append((call, file, None, None))
+                calls.append((call, file, None, None))
             else:
-                found.append((call, file, position.get(file, 0), result))
+                calls.append((call, file, position.get(file, 0), result))
                 position[file] = position.get(file, 0) + result
-        return found
+        return calls
 
 
 @pytest.mark.needs('ior', 'mpiexec', 'strace')
@@ -842,9 +842,9 @@ def test_the_version_behind_a_script_is_found_and_no_file_is_made(tmp_path):
 
 def test_a_rewrite_keeps_the_files_and_is_read_as_the_write_that_it_is():
     at = access_point(file_reuse(('write', 'rewrite', 'read', 'reread')), transfers=32)
-    told = TRANSCRIPTS[REWRITTEN]
-    process = ProcessTime('node1', 0.0, float(told['seconds']), int(told['rc']))
-    outcome = Outcome((process,), (told['out'],), (told['err'],), (told['summary.json'], told['csv']))
+    run = TRANSCRIPTS[REWRITTEN]
+    process = ProcessTime('node1', 0.0, float(run['seconds']), int(run['rc']))
+    outcome = Outcome((process,), (run['out'],), (run['err'],), (run['summary.json'], run['csv']))
     commands = {phase: command_of(phase, at) for phase in at.phases}
     measurement = Ior().measure('rewrite', at, commands['rewrite'], outcome)
     assert (measurement.metrics[0].name, measurement.fsync) == ('rewrite', True)

@@ -25,10 +25,10 @@ GOOD = {
 
 def measure(name, out=None, how=None):
     """What the engine makes of a transcript, with another output or plan if they are given."""
-    told = TRANSCRIPTS[name]
+    transcript = TRANSCRIPTS[name]
     phase, at = how or GOOD[name]
-    process = ProcessTime('node1', 0.0, float(told['seconds']), int(told['rc']))
-    outcome = Outcome((process,), (told['out'] if out is None else out,), (told.get('err', ''),), ())
+    process = ProcessTime('node1', 0.0, float(transcript['seconds']), int(transcript['rc']))
+    outcome = Outcome((process,), (transcript['out'] if out is None else out,), (transcript.get('err', ''),), ())
     command = Iozone().command('iozone', phase, at, '/raw/1', 7)
     return Iozone().measure(phase, at, command, outcome)
 

@@ -43,8 +43,8 @@ class Event(NamedTuple):
 
 
 def point(workload, tasks, transfers=TRANSFERS, **changes):
-    own = {'transfer_size': TRANSFER, 'bytes_per_task': transfers * TRANSFER, **changes}
-    return workload.changed(tasks=tasks, tasks_per_node=tasks, **own)
+    sizes = {'transfer_size': TRANSFER, 'bytes_per_task': transfers * TRANSFER, **changes}
+    return workload.changed(tasks=tasks, tasks_per_node=tasks, **sizes)
 
 
 def issued(engine, phase, at, directory, raw):
@@ -141,8 +141,8 @@ def places(tmp_path):
 
 FILES = [MFWA, SFSA]
 ISSUES = [
-    *(pytest.param(Fio(), each, id=f'fio {name_of(each)}') for each in (*FILES, SFSA_STRIDED, SFWA)),
-    *(pytest.param(Dd(), each, id=f'dd {name_of(each)}') for each in (*FILES, SFWA)),
+    *(pytest.param(Fio(), workload, id=f'fio {name_of(workload)}') for workload in (*FILES, SFSA_STRIDED, SFWA)),
+    *(pytest.param(Dd(), workload, id=f'dd {name_of(workload)}') for workload in (*FILES, SFWA)),
 ]
 
 
@@ -156,7 +156,7 @@ class TestFioAndDd:
         processes, _ = issued(engine, 'read', at, *places)
         assert sorted(processes) == sorted(rule('read', at))
 
-    @pytest.mark.parametrize(('engine', 'workload'), [each for each in ISSUES if each.values[1] != SFWA])
+    @pytest.mark.parametrize(('engine', 'workload'), [row for row in ISSUES if row.values[1] != SFWA])
     def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync_and_nothing_else(
         self, places, engine, workload, tasks
     ):

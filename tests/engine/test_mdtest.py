@@ -79,7 +79,7 @@ OTHERS = {
     *('D', 'F-w-e', 'I-z-b', 'L', 'P', 'S', 'V2', 'W1-T', 'W1-r', 'Z', 'allprocs', 'basic-n2', 'fail-nI', 'v', 'vv'),
     *('fail-none', 'fail-w-noparse', 'main-P', 'phase-C', 'phase-T', 'phase-r', 't-timing', 'werr-ok', 'y'),
 }
-NAMES = sorted(name for name, said in TRANSCRIPTS.items() if 'out' in said)
+NAMES = sorted(name for name, sections in TRANSCRIPTS.items() if 'out' in sections)
 UNFINISHED = {name for name, (rule, _) in REFUSED.items() if rule == 'E1'} | {'v33-refuses'}
 WHOLE = sorted(set(NAMES) - UNFINISHED - {'mdwb', 'mdwb-detail', 'singletons'})
 
@@ -154,8 +154,8 @@ def test_each_phase_is_a_launch_of_its_own_and_timed_in_no_other_way(phase, flag
 
 
 def test_bytes_are_written_and_synced_on_creation_and_read_again_and_nowhere_else():
-    said = {phase: {'-w', '-e'} & set(options_of(phase, point(PRIVATE))) for phase in PHASES}
-    assert said == {'create': {'-w'}, 'stat': set(), 'read': {'-e'}, 'remove': set()}
+    flags = {phase: {'-w', '-e'} & set(options_of(phase, point(PRIVATE))) for phase in PHASES}
+    assert flags == {'create': {'-w'}, 'stat': set(), 'read': {'-e'}, 'remove': set()}
     assert not any({'-w', '-e'} & set(argv_of(phase, point(SHARED))) for phase in PHASES)
     assert [phase for phase in PHASES if '-y' in options_of(phase, point(SYNCED))] == ['create']
 
@@ -166,9 +166,9 @@ def test_bytes_are_written_and_synced_on_creation_and_read_again_and_nowhere_els
 )
 def test_on_four_nodes_every_phase_after_creation_is_shifted_by_one_node_and_not_by_its_tasks(tree, nodes, shifted):
     at = point(tree, 8 * nodes, nodes)
-    said = {phase: options_of(phase, at) for phase in PHASES}
-    assert [phase for phase in PHASES if '-N' in said[phase]] == shifted
-    assert all(option(said[phase], '-N') == '1' for phase in shifted)
+    options = {phase: options_of(phase, at) for phase in PHASES}
+    assert [phase for phase in PHASES if '-N' in options[phase]] == shifted
+    assert all(option(options[phase], '-N') == '1' for phase in shifted)
     assert tree == PRIVATE or [phase for phase in PHASES if Mdtest().reads_elsewhere(at, phase)] == shifted
 
 
@@ -277,13 +277,13 @@ def test_a_run_of_something_else_is_refused(name):
 
 @pytest.mark.parametrize('name', WHOLE)
 def test_a_whole_output_is_understood(name):
-    said = parse_output(text(name))
+    output = parse_output(text(name))
     lines = [line for line in text(name).splitlines() if re.match(r'   (Directory|File|Tree) \w', line)]
-    rows = [row for table in said.tables for row in table.rows]
+    rows = [row for table in output.tables for row in table.rows]
     assert [line.replace(':', ' ').split()[-4:] for line in lines] == [
         [str(figure) for figure in (row.maximum, row.minimum, row.mean, row.deviation)] for row in rows
     ]
-    assert said.nodemap == '1' * said.tasks
+    assert output.nodemap == '1' * output.tasks
 
 
 def tables(output):
@@ -322,10 +322,10 @@ def test_all_that_an_output_says_is_read(name, fact, value):
 
 @pytest.mark.parametrize('name', ['P', 'main-P'])
 def test_times_are_seconds_whatever_their_head_says(name):
-    said = parse_output(text(name))
-    rates, times = ({row.operation: row for row in table.rows} for table in said.tables)
+    output = parse_output(text(name))
+    rates, times = ({row.operation: row for row in table.rows} for table in output.tables)
     assert float(rates['File creation'].maximum) == pytest.approx(
-        said.runs[0][1] / float(times['File creation'].minimum), rel=0.01
+        output.runs[0][1] / float(times['File creation'].minimum), rel=0.01
     )
 
 
@@ -435,11 +435,11 @@ def test_a_figure_that_cannot_be_is_refused(figures, rule, words):
 def test_a_tree_of_other_directories_or_that_took_the_first_rank_longer_than_all_is_refused():
     stdout = row_changed('one-private-create', 'Tree creation', '5.000', '5.000', '5.000', '0.000')
     ranks = ranks_changed('one-private-create', 'all', 'Tree creation', '5.2000000000e+01', '1.0000000000e+00')
-    for instead, said in (
+    for instead, words in (
         ({'stdout': stdout}, 'Tree creation: 5.000 a second for 13 in no more than'),
         ({'ranks': ranks}, 'Tree creation: 52.0 directories, not 13 for each rank'),
     ):
-        assert said in refusal('one-private-create', **instead).sentence
+        assert words in refusal('one-private-create', **instead).sentence
 
 
 def ranks_changed(name, rank, operation, rate, seconds):
@@ -480,11 +480,11 @@ def test_more_seconds_than_the_launch_lived_are_refused():
         Mdtest().measure(phase, at, command_of(phase, at), seen)
 
 
-@pytest.mark.parametrize(('tasks', 'files', 'size', 'said'), [(2, 20, 5, '19 of 40'), (4, 10, 5, '27 of 40')])
-def test_files_of_other_ranks_with_the_same_bytes_are_told(tasks, files, size, said):
+@pytest.mark.parametrize(('tasks', 'files', 'size', 'share'), [(2, 20, 5, '19 of 40'), (4, 10, 5, '27 of 40')])
+def test_files_of_other_ranks_with_the_same_bytes_are_told(tasks, files, size, share):
     at = point(metadata_tree(files_per_directory=files, bytes_per_file=size), tasks)
-    assert Mdtest().repeats(at) == f'{said} files have the bytes of one that another rank makes'
-    assert len({number + rank for number in range(files) for rank in range(tasks)}) == files * tasks - int(said[:2])
+    assert Mdtest().repeats(at) == f'{share} files have the bytes of one that another rank makes'
+    assert len({number + rank for number in range(files) for rank in range(tasks)}) == files * tasks - int(share[:2])
 
 
 def test_one_rank_and_empty_files_repeat_nothing():
@@ -612,7 +612,7 @@ class Ran:
             )
             Mdtest().measure(phase, self.at, command, ended)
             made = [(Path(top), directories, files) for top, directories, files in os.walk(data)]
-            self.on_disk[phase] = (sum(len(each[1]) for each in made), sum(len(each[2]) for each in made))
+            self.on_disk[phase] = (sum(len(step[1]) for step in made), sum(len(step[2]) for step in made))
             self.sizes[phase] = {(top / file).stat().st_size for top, _, files in made for file in files}
 
 

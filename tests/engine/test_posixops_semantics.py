@@ -151,14 +151,14 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ('name', 'module', 'names', 'said'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
+    ('name', 'module', 'names', 'words'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
 )
-def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, said):
+def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, words):
     monkeypatch.setattr(semantics, module.__name__, Altered(module, **names))
     one, other = facts(name)
     assert one == other
     assert one.holds is False
-    assert said in one.seen
+    assert words in one.seen
 
 
 def test_a_name_that_comes_late_is_removed_with_the_rest(monkeypatch, place):
@@ -216,8 +216,8 @@ def test_a_file_that_cannot_be_closed_breaks_the_guarantee_it_was_open_for(place
     monkeypatch.setattr(task_pair, 'os', Altered(os, close=close))
     one, other = facts('unlink_by_another')
     assert (one, one.holds) == (other, False)
-    said = 'the first task could not close what it had open: No such file or directory'
-    assert one.seen == f'it was read after its removal; {said}'
+    words = 'the first task could not close what it had open: No such file or directory'
+    assert one.seen == f'it was read after its removal; {words}'
     assert list((place / 'semantics').iterdir()) == []
 
 

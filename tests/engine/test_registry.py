@@ -88,8 +88,8 @@ def test_an_unknown_name_is_refused_with_the_known_ones(find):
     ],
 )
 def test_the_first_that_can_all_points_is_chosen_with_the_path_that_was_found(candidates, points, chosen, program):
-    found = choose(candidates, points, installed('fio', '/opt/dd', 'python3'))
-    assert (type(found.engine), found.program) == (chosen, program)
+    choice = choose(candidates, points, installed('fio', '/opt/dd', 'python3'))
+    assert (type(choice.engine), choice.program) == (chosen, program)
 
 
 def test_one_that_needs_another_program_is_skipped_with_its_name():
@@ -150,12 +150,12 @@ def test_engines_of_another_kind_are_not_said_to_be_skipped():
 
 
 def test_a_program_of_the_site_is_taken_before_the_engines_own():
-    own = EngineChoice('posixops', '/opt/python3.12')
+    site_python = EngineChoice('posixops', '/opt/python3.12')
     assert (
-        choose([own], [placed(posix_semantics(), 'probe')], installed('/opt/python3.12')).program
+        choose([site_python], [placed(posix_semantics(), 'probe')], installed('/opt/python3.12')).program
         == '/found//opt/python3.12'
     )
-    assert choose([own], [placed(posix_semantics(), 'probe')], installed('python3')).skipped == (
+    assert choose([site_python], [placed(posix_semantics(), 'probe')], installed('python3')).skipped == (
         'posixops: not installed (/opt/python3.12)',
     )
 
@@ -183,8 +183,8 @@ def test_a_program_of_the_site_is_taken_before_the_engines_own():
 def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped_with_the_reason(
     candidates, points, there, chosen, skipped
 ):
-    found = choose(candidates, points, installed(*there))
-    assert (type(found.engine), found.skipped) == (chosen, skipped)
+    choice = choose(candidates, points, installed(*there))
+    assert (type(choice.engine), choice.skipped) == (chosen, skipped)
 
 
 def test_candidates_that_are_for_something_else_say_for_what():

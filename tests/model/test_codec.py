@@ -67,7 +67,7 @@ def test_a_field_that_a_class_gets_later_changes_nothing_that_was_written():
 
 
 @pytest.mark.parametrize(
-    ('change', 'said'),
+    ('change', 'words'),
     [
         ({'extra': 1}, 'extra: no such key in Outer'),
         ({'names': 'a'}, 'names: a list is expected, not str'),
@@ -81,8 +81,8 @@ def test_a_field_that_a_class_gets_later_changes_nothing_that_was_written():
         ({'perhaps': 3}, 'perhaps: str is expected, not int'),
     ],
 )
-def test_another_form_is_refused_with_its_place(change, said):
-    with pytest.raises(FormError, match=said):
+def test_another_form_is_refused_with_its_place(change, words):
+    with pytest.raises(FormError, match=words):
         from_json(Outer, {**to_json(OUTER), **change})
 
 
@@ -108,19 +108,19 @@ def test_any_json_is_a_value_or_a_form_error(data):
 # No form is guessed
 
 
-def reached(kind, found):
+def reached(kind, types):
     """Every type that is named in a value of this one."""
-    if kind not in found:
-        found.add(kind)
+    if kind not in types:
+        types.add(kind)
         for part in get_args(kind) or (get_type_hints(kind).values() if hasattr(kind, '_fields') else ()):
-            reached(part, found)
-    return found
+            reached(part, types)
+    return types
 
 
 @pytest.mark.parametrize('kind', [TrialPlan, DarshanRun, *KINDS.values()])
 def test_every_field_has_one_form_or_none_so_that_nothing_is_decoded_by_guess(kind):
-    unions = [each for each in reached(kind, set()) if get_origin(each) is Union]
-    assert [each for each in unions if len(get_args(each)) != 2 or get_args(each)[1] is not type(None)] == []
+    unions = [form for form in reached(kind, set()) if get_origin(form) is Union]
+    assert [form for form in unions if len(get_args(form)) != 2 or get_args(form)[1] is not type(None)] == []
 
 
 # Plans and records
@@ -137,7 +137,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize(
-    ('change', 'said'),
+    ('change', 'words'),
     [
         ({'schema': 1}, f'schema: 1 is neither {SCHEMA} nor {ALL_IN_ONE}, which are read here'),
         ({'schema': None}, 'schema: None is neither'),
@@ -145,18 +145,18 @@ PLANS = {
         ({'workload': {'files': 'multiple'}}, 'workload: no such key in TrialPlan'),
     ],
 )
-def test_a_plan_of_another_form_is_refused_with_the_key(tmp_path, change, said):
+def test_a_plan_of_another_form_is_refused_with_the_key(tmp_path, change, words):
     (tmp_path / 'plan.json').write_text(json.dumps({**to_json(PLANS['access']), **change}))
-    with pytest.raises(FormError, match=said):
+    with pytest.raises(FormError, match=words):
         read_plan(str(tmp_path / 'plan.json'))
 
 
 @pytest.fixture
 def earlier(tmp_path):
     """A genuine plan of schema 2, and two of the lines of its record."""
-    said = transcripts('seatrial')['empty-files']
-    (tmp_path / 'plan.json').write_text(said['plan.json'])
-    return read_plan(str(tmp_path / 'plan.json')), read_records(said['samples.jsonl'].splitlines())
+    sections = transcripts('seatrial')['empty-files']
+    (tmp_path / 'plan.json').write_text(sections['plan.json'])
+    return read_plan(str(tmp_path / 'plan.json')), read_records(sections['samples.jsonl'].splitlines())
 
 
 def test_a_plan_of_schema_2_is_read_with_the_parts_of_its_kind(earlier):

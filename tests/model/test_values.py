@@ -36,8 +36,8 @@ def test_what_a_kind_does_not_have_is_not_in_its_json():
 
 
 def test_a_layout_of_its_own_is_told_from_that_of_the_case():
-    own = WRITES._replace(layout=Layout())
-    assert from_json(Point, to_json(own)).layout == Layout()
+    pinned = WRITES._replace(layout=Layout())
+    assert from_json(Point, to_json(pinned)).layout == Layout()
     assert from_json(Point, to_json(WRITES)).layout is None
 
 

@@ -66,7 +66,7 @@ def test_its_file_is_there_while_it_runs_and_not_afterwards():
 
 
 def test_no_read_of_it_is_known_to_be_cold():
-    names = [each.name for each in BONNIE.metrics(ONE_FILE, PHASE)]
+    names = [metric.name for metric in BONNIE.metrics(ONE_FILE, PHASE)]
     assert {name: BONNIE.cache_of(name, '') for name in names} == {
         'write': '',
         'update': UNKNOWN,
@@ -88,7 +88,7 @@ def test_each_transfer_is_sought_once_on_average_and_each_seeker_has_one():
 # Files used again
 
 REUSE = kind_of('reuse')
-AGAIN = file_reuse([each.name for each in REUSE.phases])._replace(nodes=1, tasks=2, tasks_per_node=2)
+AGAIN = file_reuse([phase.name for phase in REUSE.phases])._replace(nodes=1, tasks=2, tasks_per_node=2)
 
 
 def test_an_update_reads_and_writes_all_bytes_and_a_second_read_forgets_nothing():
@@ -107,13 +107,13 @@ def test_the_stone_wall_does_not_wait_for_the_last_task():
     measurement = Measurement((bandwidth('write', 200, 2.0, ''),), 2, ('node1',), tasks=tasks)
     (wall,) = REUSE.derived(AGAIN, 'write', measurement)
     assert (wall.name, wall.value, wall.seconds) == ('write_stonewall', 150.0, 2.0)
-    assert [each.name for each in REUSE.metrics(AGAIN, 'write')] == ['write', 'write_stonewall']
+    assert [metric.name for metric in REUSE.metrics(AGAIN, 'write')] == ['write', 'write_stonewall']
     assert REUSE.derived(AGAIN, 'write', measurement._replace(tasks=(tasks[0], tasks[0]._replace(end_s=0.0)))) == ()
 
 
 def test_one_task_has_no_other_to_wait_for():
     alone = AGAIN._replace(tasks=1, tasks_per_node=1)
-    assert [each.name for each in REUSE.metrics(alone, 'write')] == ['write']
+    assert [metric.name for metric in REUSE.metrics(alone, 'write')] == ['write']
     task = TaskTime(0, 'node1', 100, 0.0, 1.0)
     measurement = Measurement((bandwidth('write', 100, 1.0, ''),), 1, ('node1',), tasks=(task,))
     assert REUSE.derived(alone, 'write', measurement) == ()
@@ -190,7 +190,7 @@ def test_the_tasks_are_on_two_nodes_where_there_are(nodes, per_node):
 
 
 @pytest.mark.parametrize(
-    ('point', 'said'),
+    ('point', 'sentence'),
     [
         (placed(1), 'The guarantees of POSIX are tried by 2 tasks on one node, one after the other'),
         (placed(2), 'The guarantees of POSIX are tried by 2 tasks on 2 nodes, one after the other'),
@@ -198,8 +198,8 @@ def test_the_tasks_are_on_two_nodes_where_there_are(nodes, per_node):
         (intact(2, 1), 'Files are written in many ways by 2 tasks on 2 nodes, and compared byte for byte'),
     ],
 )
-def test_what_a_case_does_is_one_sentence(point, said):
-    assert kind_of('semantics').sentence([point]) == said
+def test_what_a_case_does_is_one_sentence(point, sentence):
+    assert kind_of('semantics').sentence([point]) == sentence
 
 
 @pytest.mark.parametrize(('nodes', 'tasks'), [(1, 8), (3, 24)])

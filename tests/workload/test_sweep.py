@@ -294,10 +294,10 @@ def test_numbers_of_tasks_by_file_sizes_are_one_sweep_of_which_only_what_fits_is
     sweep = tasks_by_sizes((1, 4), ('1MiB', '1GiB'))
     assert labels(sweep) == ['1task-1MiB', '1task-1GiB', '4tasks-1MiB', '4tasks-1GiB']
     placed = expand(sweep, MFWA, Allocation(2, 2))
-    assert [(each.nodes, each.tasks, each.data.bytes_per_task) for each in placed] == [
+    assert [(point.nodes, point.tasks, point.data.bytes_per_task) for point in placed] == [
         (1, 1, MIB),
         (1, 1, GIB),
         (2, 4, MIB),
         (2, 4, GIB),
     ]
-    assert [each.tasks for each in expand(sweep, MFWA, Allocation(1, 2))] == [1, 1]
+    assert [point.tasks for point in expand(sweep, MFWA, Allocation(1, 2))] == [1, 1]

@@ -63,7 +63,7 @@ def command_of(phase, at):
     return engine_of(at).command('elbencho', phase, at, '/raw/1', 7)
 
 
-def told(argv):
+def arguments_of(argv):
     """The command line of elbencho, without the process around it."""
     return argv[argv.index('elbencho') :]
 
@@ -77,10 +77,10 @@ def measure(name, how=None, hosts=('node1', 'node1'), **changed):
         ProcessTime(host, float(a), float(b), int(rc)) for host, (a, b, rc) in zip(hosts, rows, strict=False)
     )
 
-    def each(section):
+    def output(section):
         return tuple(changed.get(f'{section}{n}', texts.get(f'{n}.{section}')) for n in range(len(rows)))
 
-    outcome = Outcome(times, each('out'), each('err'), each('json'))
+    outcome = Outcome(times, output('out'), output('err'), output('json'))
     return engine_of(at).measure(phase, at, command_of(phase, at), outcome)
 
 
@@ -91,7 +91,7 @@ refusal = refused_by(measure)
 class TestEveryGoodRun:
     def test_the_commands_are_those_of_the_transcript(self, name):
         argvs = command_of(*GOOD[name]).argvs
-        assert ''.join(' '.join(told(argv)) + '\n' for argv in argvs) == TRANSCRIPTS[name]['cmd']
+        assert ''.join(' '.join(arguments_of(argv)) + '\n' for argv in argvs) == TRANSCRIPTS[name]['cmd']
 
     def test_a_report_that_is_cut_short_anywhere_is_refused(self, name):
         whole = TRANSCRIPTS[name]['0.json'].rstrip()
@@ -228,7 +228,7 @@ class TestWhatItCannot:
     def test_it_is_refused_with_its_reason(self, at, why):
         assert engine_of(at).cannot(at).startswith(why)
 
-    @pytest.mark.parametrize('at', [each for _, each in GOOD.values()])
+    @pytest.mark.parametrize('at', [at for _, at in GOOD.values()])
     def test_all_that_was_captured_it_can(self, at):
         assert engine_of(at).cannot(at) is None
 
@@ -249,8 +249,8 @@ class TestFailures:
         assert_refused(refusal(name, how=how), 'E1', sentence)
 
     def test_a_full_file_system_is_told_from_a_fault_of_elbencho(self):
-        (found,) = failed_calls(refusal('no-space', how=('write', point())).sentence)
-        assert (found.errno, found.node) == ('ENOSPC', 'node1')
+        (call,) = failed_calls(refusal('no-space', how=('write', point())).sentence)
+        assert (call.errno, call.node) == ('ENOSPC', 'node1')
 
 
 class TestFsync:
@@ -270,7 +270,7 @@ class TestFsync:
     @pytest.mark.parametrize('off_s', [-1.0, 3600.0])
     def test_a_clock_that_was_set_meanwhile_is_refused(self, off_s):
         out = TRANSCRIPTS['files-write']['0.out']
-        text = re.sub(r'("ended": )([\d.]+)', lambda found: f'{found.group(1)}{float(found.group(2)) + off_s}', out)
+        text = re.sub(r'("ended": )([\d.]+)', lambda match: f'{match.group(1)}{float(match.group(2)) + off_s}', out)
         assert refusal('files-write', out0=text).rule == 'T1'
 
     def test_it_syncs_the_file_once_the_program_has_ended_well(self, tmp_path, capfd, monkeypatch):

@@ -98,7 +98,7 @@ class TestJobFile:
         assert seeds('/b/1', seed) == one
         assert not set(one) & {*seeds('/a/2', seed), *seeds('/a/1', seed + 1)}
         # Odd, so that no two jobs share one, which fio counts up from it.
-        assert len(set(one)) == (4 if nodes > 1 else 1) and all(each % 2 and each < 2**63 for each in one)
+        assert len(set(one)) == (4 if nodes > 1 else 1) and all(number % 2 and number < 2**63 for number in one)
 
     def test_it_lies_beside_the_raw_output_and_is_the_last_argument_of_the_nodes_one_process(self):
         command = Fio().command('/opt/fio', 'write', point(tasks=3), '/raw/1', 7)
@@ -141,11 +141,11 @@ class TestCommandOnManyNodes:
 
     @given(SPREAD)
     def test_the_jobs_are_those_of_one_node_but_for_the_data(self, at):
-        own = ('randseed', 'disk_util')
+        differing = ('randseed', 'disk_util')
         here = jobs_of('write', at._replace(nodes=1, tasks_per_node=at.tasks))
         assert [
-            {key: value for key, value in job.items() if key not in own} for job in jobs_of_each('write', at)
-        ] == [{key: value for key, value in job.items() if key not in own} for job in here]
+            {key: value for key, value in job.items() if key not in differing} for job in jobs_of_each('write', at)
+        ] == [{key: value for key, value in job.items() if key not in differing} for job in here]
 
     @given(SPREAD)
     def test_a_task_reads_what_one_of_the_next_node_has_written(self, at):
@@ -268,8 +268,8 @@ def test_the_strided_job_that_moves_half_of_its_bytes_without_an_error_is_refuse
 def test_a_killed_task_is_found_by_its_bytes_even_where_fio_says_nothing():
     name, at = 'client-killed', point(transfers=GIB // (64 * KIB))
     process = ProcessTime('node1', 0.0, 9.0, 0)
-    said = text(name, 'json')
-    report = said[said.index('{') : said.rindex('}') + 1]
+    output = text(name, 'json')
+    report = output[output.index('{') : output.rindex('}') + 1]
     silent = Outcome((process,), ('',), ('',), (report,))
     with pytest.raises(EngineError) as caught:
         Fio().measure('write', at, command_of(name), silent)
@@ -319,8 +319,8 @@ class TestDoctoredReports:
             data['global options']['direct'] = '1'
 
         report, at = changed('mfwa-write', direct), point(MFWA.changed(direct=True))
-        told = text('mfwa-write', 'fio').replace('[global]\n', '[global]\ndirect=1\n')
-        command = command_of('mfwa-write')._replace(inputs={'/raw/1.fio': told})
+        options = text('mfwa-write', 'fio').replace('[global]\n', '[global]\ndirect=1\n')
+        command = command_of('mfwa-write')._replace(inputs={'/raw/1.fio': options})
         assert Fio().measure('write', at, command, outcome('mfwa-write', report)).direct is True
         with pytest.raises(EngineError) as caught:
             Fio().measure('write', at, command, outcome('mfwa-write'))

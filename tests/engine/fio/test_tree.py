@@ -173,8 +173,8 @@ def test_an_error_of_a_task_is_one_even_if_fio_exits_with_0():
 
 def test_a_killed_task_is_found_by_its_operations_even_where_fio_says_nothing():
     phase, tree, *_ = REFUSED['files-client-killed']
-    said = text('files-client-killed', 'json')
-    refused = refusal('files-client-killed', said[said.index('{\n') :], (phase, point(tree)), stderr='')
+    output = text('files-client-killed', 'json')
+    refused = refusal('files-client-killed', output[output.index('{\n') :], (phase, point(tree)), stderr='')
     assert refused.rule == 'T1'
     assert refused.sentence.startswith('task 1 did ')
 
@@ -214,7 +214,7 @@ class TestLatencies:
         for key, ours in zip(
             ('50.000000', '95.000000', '99.000000'), measure(name).metrics[0].percentiles_s.values(), strict=True
         ):
-            theirs = [each[key] for each in of_jobs]
+            theirs = [percentiles[key] for percentiles in of_jobs]
             assert min(theirs) <= round(1e9 * ours) <= max(theirs)
 
     @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ def launch(program, folder, phase, at, number=1):
     data = folder / 'data directory'
     data.mkdir(exist_ok=True)
     command = command_of(phase, at, str(folder / f'{number}-measured-{phase}@label'), program=program)
-    for path, said in command.inputs.items():
-        Path(path).write_text(said)
+    for path, content in command.inputs.items():
+        Path(path).write_text(content)
     for directory in command.directories:
         (data / directory).mkdir()
     began = time.monotonic()
@@ -286,12 +286,12 @@ def launch(program, folder, phase, at, number=1):
 
 def attributes(folder):
     """Inode, size and times of every file: who removed and made one anew would change them."""
-    found = {}
+    files = {}
     for path in (folder / 'data directory').rglob('*'):
         of_file = path.stat()
         if path.is_file():
-            found[path] = (of_file.st_ino, of_file.st_size, of_file.st_mtime_ns, of_file.st_ctime_ns)
-    return found
+            files[path] = (of_file.st_ino, of_file.st_size, of_file.st_mtime_ns, of_file.st_ctime_ns)
+    return files
 
 
 def on_disk(folder):
