@@ -51,7 +51,7 @@ class Monitor(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The file system under test, as one job sees it: keys of trial.yaml (docs/site-config.md) and words of its type.
+    """The file system under test, as one job sees it: keys of trial.yaml (site-config.md) and words of its type.
     Sizes in bytes, times in seconds; None is undeclared or unknown, empty is none."""
 
     name: str

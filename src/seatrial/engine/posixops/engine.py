@@ -2,7 +2,7 @@
 
 One process a task; all meet at a barrier before each timed act (barrier.py), so that a rate is the operations of all
 tasks from the first one's start to the last one's end. What an operation is, the other files of this folder say. The
-interpreter adds to each what docs/benchmarks.md says of it.
+interpreter adds to each what docs/explanation/benchmarks.md says of it.
 """
 
 import json
