@@ -24,16 +24,16 @@ class LevelChange(NamedTuple):
 
 def changes(values: Sequence[float], level: float) -> list[LevelChange]:
     """The changes in a series of logarithms, in its order, that chance produces with probability `level` at most."""
-    found: list[LevelChange] = []
+    level_changes: list[LevelChange] = []
     places, parts = len(values) - 2 * MIN_NIGHTS + 1, [(0, len(values))]
     while parts:
         start, end = parts.pop()
         place = _largest(values[start:end], places)
         if place is not None and place.chance <= level:
             first = start + place.first
-            found.append(LevelChange(first, place.chance))
+            level_changes.append(LevelChange(first, place.chance))
             parts += [(start, first), (first, end)]
-    return sorted(found)
+    return sorted(level_changes)
 
 
 def _largest(values: Sequence[float], among: int) -> LevelChange | None:

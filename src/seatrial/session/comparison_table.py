@@ -5,13 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.judge.compare import BETTER, SAME, WORSE
-from seatrial.report.comparison.before_after import (
-    BeforeAfter,
-    interval_words,
-    means_words,
-    ratio_words,
-    sessions_words,
-)
+from seatrial.report.comparison.before_after import BeforeAfter, change_words, means_words
 from seatrial.report.terminal import table_of
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
@@ -55,9 +49,7 @@ def _families(found: BeforeAfter) -> Table:
         table.add_row(
             _marked(own.verdict) if own else '',
             f'{row.file_system}: {row.family}',
-            ratio_words(own) if own else '-',
-            interval_words(own) if own else '-',
-            sessions_words(own) if own else '-',
+            *change_words(own),
             counts,
         )
     return table
@@ -74,9 +66,7 @@ def _metrics(found: BeforeAfter) -> Table:
                 row.case,
                 row.metric,
                 *means_words(row, found.units),
-                ratio_words(row.change),
-                interval_words(row.change),
-                sessions_words(row.change),
+                *change_words(row.change),
             )
         if len(own) > SHOWN:
             table.add_row('', f'and {len(own) - SHOWN} more {verdict}, in --json and --html')
