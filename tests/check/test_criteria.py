@@ -22,7 +22,9 @@ EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 CHECKS = load(ROOT / 'checks')
 EXPECTATIONS = [(check, each) for check in CHECKS.values() for each in check.expectations]
 DOCUMENTED = re.findall(
-    r'^\| ((?:L09|GP|GV|FN|IN|QF|CN|MLPS)-[\w.*]+) \|', (ROOT / 'docs' / 'expectations.md').read_text(), re.MULTILINE
+    r'^\| ((?:L09|GP|GV|FN|IN|QF|CN|MLPS)-[\w.*]+) \|',
+    (ROOT / 'docs' / 'reference' / 'expectations.md').read_text(),
+    re.MULTILINE,
 )
 
 FILER = '    nodes: [1, 4]\n    profiles: [nightly]\n'

@@ -164,18 +164,8 @@ def test_what_cannot_even_be_written_is_an_error_that_names_line_and_class(write
         load(write(sweep=sweep))
 
 
-@pytest.mark.parametrize(
-    ('text', 'fault'),
-    [
-        ('import no_such_module\n', "broken.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"),
-        ('class:\n', r'broken.py: SyntaxError: invalid syntax \(broken.py, line 1\)'),
-        (None, 'no check files; '),
-    ],
-)
-def test_a_folder_of_nothing_or_of_what_does_not_load_is_an_error_that_names_it(tmp_path, text, fault):
-    if text is not None:
-        (tmp_path / 'broken.py').write_text(text)
-    with pytest.raises(CheckError, match=fault):
+def test_a_folder_of_nothing_is_an_error_that_says_so(tmp_path):
+    with pytest.raises(CheckError, match='no check files; '):
         load(tmp_path)
 
 

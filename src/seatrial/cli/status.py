@@ -48,10 +48,10 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
         fault = unsent(site, watch.profile)
         if fault:
             lines.append(('news', f'the last could not be sent: {fault}'))
-        for (word, said), line in zip(lines, aligned(lines), strict=True):
+        for (word, text), line in zip(lines, aligned(lines), strict=True):
             if word == 'verdict':
-                marked = f'{SIGNS[watch.verdict.value]} {said}'
-                screen.print(Text(line.removesuffix(said)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
+                marked = f'{SIGNS[watch.verdict.value]} {text}'
+                screen.print(Text(line.removesuffix(text)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
             else:
                 screen.print(line, soft_wrap=True)
         if notify:

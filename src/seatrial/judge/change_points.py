@@ -14,7 +14,7 @@ repetitions.
 The interval of a step is Student's for the difference of two lines (Draper and Smith, Applied Regression Analysis,
 1998), with the error probability shared between all places (Bonferroni), because the place was picked after the fact.
 The interval of the place holds all places that the likelihood ratio does not reject (Siegmund, International
-Statistical Review 56, 1988). docs/statistics.md says how often both are right.
+Statistical Review 56, 1988). docs/explanation/statistics.md says how often both are right.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Expectations: findings of the literature about a curve, declared by a check and judged on this system's figures.
 
 An expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise.
-It decides a verdict only where the site has made it a criterion by naming its id (docs/expectations.md). All of them
+It decides a verdict only where the site has made it a criterion by naming its id (expectations.md). All of them
 speak of performance: for a metric such as a latency, the smaller figure is the better one.
 """
 

@@ -2,7 +2,7 @@
 
 The interval of the mean decides: a mean may lie on the right side of a bound by chance. The verdict of the mean
 alone, which is all that ReFrame compares, stands beside it. A reference may be for a quantile instead, or for every
-single launch. docs/references.md has the rules in words.
+single launch. docs/reference/references.md has the rules in words.
 """
 
 import math

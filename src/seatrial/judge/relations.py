@@ -12,7 +12,7 @@ all pairs this is the interval of Ury and Wiggins 1971, next to Tamhane's T2 of 
 and so not above the largest, with probability 1 - alpha. The upper end needs no such correction: it is the largest of
 the m upper ends at 1 - alpha, one of which belongs to the truly largest ratio (intersection-union, Berger and Hsu,
 Statistical Science 11, 1996). Games and Howell's studentised range is shorter but, with the 6 samples that a point
-may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5 % (docs/statistics.md).
+may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5 % (docs/explanation/statistics.md).
 """
 
 import math

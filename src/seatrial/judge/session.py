@@ -20,7 +20,7 @@ from seatrial.model.record import Records
 
 FAMILY = 0.05
 FALSE_FAIL = 0.051
-"""Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (docs/statistics.md)."""
+"""Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (statistics.md)."""
 
 
 @dataclass(frozen=True)

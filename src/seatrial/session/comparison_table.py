@@ -18,58 +18,58 @@ SHOWN = 20
 """Metrics of each verdict, and what is left out."""
 
 
-def show_comparison(found: BeforeAfter, screen: Console) -> None:
+def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     """Prints tables: differences in circumstances, families, metrics, what is not compared, and the counts."""
-    for name, side in (('before', found.before), ('after', found.after)):
+    for name, side in (('before', compared.before), ('after', compared.after)):
         screen.print(f'{name:<7} {side.words}', soft_wrap=True)
-    if found.differing:
+    if compared.differing:
         screen.print(Text('Not measured with the same:', 'yellow'))
-        for said in found.differing:
-            screen.print(Text(f'  {said}', 'yellow'), soft_wrap=True)
+        for line in compared.differing:
+            screen.print(Text(f'  {line}', 'yellow'), soft_wrap=True)
     else:
         screen.print('Measured with the same, as far as it is recorded')
-    for said in found.circumstances:
-        screen.print(f'  {said}', soft_wrap=True)
-    if found.notice and found.metrics:
-        screen.print(Text(found.notice, 'yellow'), soft_wrap=True)
-    screen.print(_families(found))
-    if any(found.counts[verdict] for verdict in found.counts if verdict != SAME):
-        screen.print(_metrics(found))
-    for said in cut(found.left_out, SHOWN, ', in --json and --html'):
-        screen.print(f'not compared: {said}', soft_wrap=True)
-    counts = ', '.join(f'{number} {verdict}' for verdict, number in found.counts.items() if number)
-    screen.print(f'{counted(len(found.metrics), "metric")}: {counts or "nothing to compare"}')
+    for line in compared.circumstances:
+        screen.print(f'  {line}', soft_wrap=True)
+    if compared.notice and compared.metrics:
+        screen.print(Text(compared.notice, 'yellow'), soft_wrap=True)
+    screen.print(_families(compared))
+    if any(compared.counts[verdict] for verdict in compared.counts if verdict != SAME):
+        screen.print(_metrics(compared))
+    for line in cut(compared.left_out, SHOWN, ', in --json and --html'):
+        screen.print(f'not compared: {line}', soft_wrap=True)
+    counts = ', '.join(f'{number} {verdict}' for verdict, number in compared.counts.items() if number)
+    screen.print(f'{counted(len(compared.metrics), "metric")}: {counts or "nothing to compare"}')
 
 
-def _families(found: BeforeAfter) -> Table:
+def _families(compared: BeforeAfter) -> Table:
     table = table_of('verdict', 'family', 'after / before', '95 % interval', 'sessions', 'metrics')
-    for row in found.families:
+    for row in compared.families:
         counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
-        own = row.change
+        change = row.change
         table.add_row(
-            _marked(own.verdict) if own else '',
+            _marked(change.verdict) if change else '',
             f'{row.file_system}: {row.family}',
-            *change_words(own),
+            *change_words(change),
             counts,
         )
     return table
 
 
-def _metrics(found: BeforeAfter) -> Table:
+def _metrics(compared: BeforeAfter) -> Table:
     """The metrics that are not the same."""
     table = table_of('verdict', 'case', 'metric', '#before', '#after', 'after / before', '95 % interval', 'sessions')
-    for verdict in found.counts:
-        own = [row for row in found.metrics if row.change.verdict == verdict and verdict != SAME]
-        for row in own[:SHOWN]:
+    for verdict in compared.counts:
+        rows = [row for row in compared.metrics if row.change.verdict == verdict and verdict != SAME]
+        for row in rows[:SHOWN]:
             table.add_row(
                 _marked(verdict),
                 row.case,
                 row.metric,
-                *means_words(row, found.units),
+                *means_words(row, compared.units),
                 *change_words(row.change),
             )
-        if len(own) > SHOWN:
-            table.add_row('', f'and {len(own) - SHOWN} more {verdict}, in --json and --html')
+        if len(rows) > SHOWN:
+            table.add_row('', f'and {len(rows) - SHOWN} more {verdict}, in --json and --html')
     return table
 
 
