@@ -28,8 +28,8 @@ import reframe.utility.sanity as sn
 from harness import machine, reframe_version, run, scratch
 from reframe.core.exceptions import SanityError
 
+from seatrial.judge.change_points import changes
 from seatrial.judge.compare import BETTER, EFFECT, WORSE, Series, compared
-from seatrial.judge.trend import changes
 from seatrial.model.units import MIB
 from seatrial.report.nights.trend import MONTH, NEAR, SUSPECTED
 

@@ -189,8 +189,8 @@ def a_night(cases: int) -> pl.DataFrame:
         pl.DataFrame({'repetition': range(6)}, schema={'repetition': pl.Int64}),
     ]
     rows = row.drop('check', 'point', 'repetition')
-    for length in numbers:
-        rows = rows.join(length, how='cross')
+    for column in numbers:
+        rows = rows.join(column, how='cross')
     named = {'site': 'site', 'profile': 'nightly', 'selection': ''}
     rows = rows.with_columns(pl.lit(value).alias(name) for name, value in named.items())
     return rows.with_columns(metric='write@' + pl.col('point')).select(list(COLUMNS))

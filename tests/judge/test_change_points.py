@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.change_points import changes_between, steps
-from seatrial.judge.trend import MIN_NIGHTS, changes
+from seatrial.judge.change_points import MIN_NIGHTS, changes, changes_between, steps
 from seatrial.model.metric import LOWER
 
 KIB = 1024

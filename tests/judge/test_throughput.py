@@ -94,9 +94,9 @@ class TestPieces:
         'changes', [{'counters': {READ: 0, WRITTEN: 0}}, {'counters': {READ: 9}}, {'time': 1000.0}, {'time': 400.0}]
     )
     def test_nothing_is_said_where_a_counter_begins_anew_or_is_missing_or_the_clock_was_set_back(self, changes):
-        telemetry = looked([5.0])
-        telemetry.looks[1] = telemetry.looks[1]._replace(**changes)
-        assert pieces(telemetry) == []
+        telemetry = looked([5.0, 5.0])
+        telemetry.looks[2] = telemetry.looks[2]._replace(**changes)
+        assert [piece.start for piece in pieces(telemetry)] == [1000.0]
 
 
 class TestTheTimedRegion:

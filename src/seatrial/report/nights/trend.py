@@ -11,8 +11,8 @@ import polars as pl
 from seatrial.history.provenance import differing, facts_of
 from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY
 from seatrial.history.store import Annotation
+from seatrial.judge.change_points import changes
 from seatrial.judge.compare import SAME, MetricChange
-from seatrial.judge.trend import changes
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import (
