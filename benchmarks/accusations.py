@@ -3,7 +3,7 @@
     python benchmarks/accusations.py [--sessions 100] [--quick]
 
 measures smoke sessions of data, metadata and integrity with the engines that are installed, in turn, while other
-processes compute on every core and one writes and syncs on the same disk, and prints what docs/benchmarks.md says of
+processes compute on every core and one writes and syncs on the same disk, and prints what benchmarks.md says of
 it. Exit code 1 if a case was accused. --quick shows only that it works.
 """
 

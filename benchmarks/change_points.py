@@ -2,7 +2,7 @@
 
     python benchmarks/change_points.py --series 2000 --seed 2009 [--quick]
 
-prints the table of docs/statistics.md under "Sweeps with a change point". Samples are normal, six at each size of
+prints the table of statistics.md under "Sweeps with a change point". Samples are normal, six at each size of
 checks/access/change_point.py. --quick shows only that it works.
 """
 

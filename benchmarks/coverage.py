@@ -2,7 +2,7 @@
 
     python benchmarks/coverage.py --series 100000 --sweeps 2000 --seed 2009 [--quick]
 
-prints the first tables of docs/statistics.md under "Measured". The series are stopped by an array version of the
+prints the first tables of statistics.md under "Measured". The series are stopped by an array version of the
 stopping rule; on a random part of every row it is compared with the real seatrial.rules.stopping.state, asked after
 each repetition, and with the real verdict_interval, and any difference ends the run. The relations are the real ones
 throughout. --quick shows only that it works.

@@ -2,7 +2,7 @@
 
     python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64 [--quick]
 
-prints the two tables of docs/isolation.md; with --targets, whom a sweep over OSTs or bricks names. A night is a whole
+prints the two tables of isolation.md; with --targets, whom a sweep over OSTs or bricks names. A night is a whole
 sweep: writes and reads, all nodes together and in groups, and the second measurement of what is suspected then, with
 the groups that the runner would make; each target is measured by itself. The rules are the real ones
 (seatrial.rules.outliers, seatrial.job.sequence.confirm); only the figures are drawn.

@@ -50,7 +50,7 @@ WITHIN, BETWEEN = (0.05, 0.15, 0.40), (0.03, 0.10, 0.20)
 DROPS, FOUND_WITHIN = (0.15, 0.30), 3
 METRICS = 8
 BASELINE_OF, CASES = 10, 4
-"""Sessions, as docs/references.md advises; and cases of a session whose metrics have their bounds together."""
+"""Sessions, as references.md advises; and cases of a session whose metrics have their bounds together."""
 EARLIER = StoppingRule(0.10)
 RULES = {
     '4 to 20, and 2': EARLIER,

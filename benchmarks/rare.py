@@ -1,4 +1,4 @@
-"""What a few repetitions do not show: rare slow launches, and noisy baselines (docs/statistics.md and references.md).
+"""What a few repetitions do not show: rare slow launches, and noisy baselines (statistics.md and references.md).
 
 Series are stopped by the runner's own rule and judged by the judge's own references, so both are those of a session.
 

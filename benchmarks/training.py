@@ -3,7 +3,7 @@
     python benchmarks/training.py --on /dev/shm --on /mnt/slow [--dlio PROGRAM] [--rounds 4] [--quick]
 
 writes a data set in each of the directories, by posixops, and has both engines read it by turns, its pages dropped
-before each reading. It prints the table of docs/benchmarks.md, without DLIO where that is not installed. Exit code 1
+before each reading. It prints the table of benchmarks.md, without DLIO where that is not installed. Exit code 1
 if the two are further apart than 10 %. --quick reads a few kilobytes, to see that it works.
 """
 

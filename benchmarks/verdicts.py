@@ -2,7 +2,7 @@
 
     python benchmarks/verdicts.py --cases 4000 --seed 2009 [--quick]
 
-prints the tables of docs/statistics.md under "False verdicts". Series are stopped by the array version of the
+prints the tables of statistics.md under "False verdicts". Series are stopped by the array version of the
 stopping rule of coverage.py, which is compared with the real one; correlations, widths and references are those of
 the judge. --quick shows only that it works.
 """

@@ -22,7 +22,9 @@ EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 CHECKS = load(ROOT / 'checks')
 EXPECTATIONS = [(check, each) for check in CHECKS.values() for each in check.expectations]
 DOCUMENTED = re.findall(
-    r'^\| ((?:L09|GP|GV|FN|IN|QF|CN|MLPS)-[\w.*]+) \|', (ROOT / 'docs' / 'expectations.md').read_text(), re.MULTILINE
+    r'^\| ((?:L09|GP|GV|FN|IN|QF|CN|MLPS)-[\w.*]+) \|',
+    (ROOT / 'docs' / 'reference' / 'expectations.md').read_text(),
+    re.MULTILINE,
 )
 
 FILER = '    nodes: [1, 4]\n    profiles: [nightly]\n'
@@ -31,7 +33,7 @@ FILER = '    nodes: [1, 4]\n    profiles: [nightly]\n'
 CHECK = """
 import reframe
 from seatrial.check.base import Check, trial
-from seatrial.judge.expectations import AtLeast, Insensitive
+from seatrial.judge.expectations import CurveRatio, Insensitive
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
@@ -239,8 +241,8 @@ def test_a_group_of_nodes_has_no_baseline_for_it_is_other_nodes_in_every_session
     ('expectation', 'said'),
     [
         ("Insensitive(to='tasks', {})", "'tasks' is not the axis of its sweep"),
-        ("AtLeast(of='Szes', {})", "there is no check 'Szes'"),
-        ("AtLeast(of='Tasks', {})", 'Tasks sweeps numbers of tasks, not transfer sizes'),
+        ("CurveRatio(of='Szes', {})", "there is no check 'Szes'"),
+        ("CurveRatio(of='Tasks', {})", 'Tasks sweeps numbers of tasks, not transfer sizes'),
     ],
 )
 def test_an_expectation_of_what_its_check_cannot_be_compared_with_is_refused(declaring, expectation, said):

@@ -73,8 +73,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize(
-    ('name', 'handles', 'ends'),
-    [('linux.uml', 'True', 7), ('linux.uml', 'False', 0), ('slurmctld', 'True', 0)],
+    ('name', 'handles', 'ends'), [('linux.uml', 'True', 7), ('linux.uml', 'False', 0), ('slurmctld', 'True', 0)]
 )
 def test_only_a_kernel_that_handles_a_timers_signal_gets_one(kernels, tmp_path, name, handles, ends):
     argv = [sys.executable, '-c', KERNEL, name, handles]

@@ -158,16 +158,6 @@ def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, alloca
     assert '1 of 1' in row(on_site('accept', '--judge'), '1.1')
 
 
-def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, page):
-    folder = allocation(FIRST, '1.1', 200.0)
-    (file,) = folder.glob('cases/*/samples.jsonl')
-    assert '"host":"node1"' in file.read_text()
-    file.write_text(file.read_text().replace('"host":"node1"', '"host":"node2"', 1))
-    said = on_site('accept', '--judge')
-    assert '0 of 1' in row(said, '1.1')
-    assert 'R4' in page()
-
-
 @pytest.mark.parametrize(
     ('old', 'new', 'said'),
     [

@@ -6,7 +6,9 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from beegfs_stand import FALLBACK, BeeGfsStand, state
 from nights import figures, session
+from seatrial.filesystem.registry import by_type
 from seatrial.history.store import write
 
 BEGAN = datetime(2026, 10, 1, 2, 0, tzinfo=timezone.utc)
@@ -74,6 +76,27 @@ def test_of_many_metrics_that_changed_25_rows_of_a_terminal_have_the_worst(compa
     worse = re.findall(r'^x worse  (\S+) .*write@(\d+)KiB: 95.6 to', said.out, re.MULTILINE)
     assert (said.rows <= 25, worse[0], worse == sorted(worse), len(worse) > 9) == (True, ('0.412', '59'), True, True)
     assert f'and {55 - len(worse)} more, in --json and --html' in said.out
+
+
+@pytest.mark.parametrize(
+    ('shown', 'said'),
+    [
+        (
+            {'storage_target_state': state(2, 'Offline / Good')},
+            'scratch: storage targets: 3: 1-3 against 3: 1-3; storage target 2 offline',
+        ),
+        ({'storage_nodes': FALLBACK}, 'scratch: route: TCP against TCP; TCP [fallback route]'),
+    ],
+)
+def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figure(
+    compare, past, monkeypatch, tmp_path, shown, said
+):
+    stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
+    past(0, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='before')
+    stand.now(**shown)
+    past(1, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='after')
+    lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
+    assert lines[2] == 'Not measured with the same:' and said in lines
 
 
 def test_a_change_for_the_worse_fails_where_that_is_asked_for(compare, upgraded):

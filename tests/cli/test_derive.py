@@ -245,11 +245,7 @@ def test_one_clear_pattern_of_a_library_is_replayed_through_it(derive, pydarshan
 @pytest.mark.parametrize(
     ('source', 'counters', 'said'),
     [
-        (
-            'hdf5',
-            {'H5D': {'H5D_BYTES_WRITTEN': 3 * MIB, 'H5D_WRITES': 12}},
-            'its transfers have no one order',
-        ),
+        ('hdf5', {'H5D': {'H5D_BYTES_WRITTEN': 3 * MIB, 'H5D_WRITES': 12}}, 'its transfers have no one order'),
         (
             'mfwa',
             {'POSIX': {}, 'HEATMAP': {}, 'DFS': {'DFS_BYTES_WRITTEN': 3 * MIB}},

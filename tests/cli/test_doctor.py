@@ -1,5 +1,6 @@
 """`seatrial doctor`: what is there, what is missing, and how to get it."""
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -12,13 +13,19 @@ from pathlib import Path
 import pytest
 
 import seatrial
-from beegfs_stand import BeeGfsStand, state
+from beegfs_stand import FALLBACK, BeeGfsStand, state
+from lustre_stand import standing
+from seatrial.filesystem import ceph, glusterfs, gpfs, mounts
 from seatrial.filesystem.base import Behaviour, Capability
+from seatrial.filesystem.lustre import driver
+from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.model.owned import user_name
 from seatrial.site.load import load
+from stand_in import program
 from transcript import transcripts
 
+TRANSCRIPTS = Path(__file__).resolve().parents[1] / 'transcripts'
 OF_FIO = "data access, checkpoints, file reuse, Bonnie's file, random I/O, a metadata tree and raw devices"
 
 
@@ -230,16 +237,103 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
     assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
 
 
-def test_targets_are_shown_with_their_route_and_one_that_is_away_is_wrong(doctor, site, monkeypatch, tmp_path):
-    path = Path(load(site.folder).file_system('scratch').path)
-    path.mkdir(parents=True)
-    site.change('type: posix', 'type: beegfs')
-    stand = BeeGfsStand(tmp_path, path, monkeypatch)
-    assert 'storage targets 3: 1-3; metadata targets 1: 1; route TCP' in ' '.join(doctor().out.split())
-    stand.now(storage_target_state=state(2, 'Offline / Good'))
-    said = doctor()
-    assert said.status == 64
-    assert 'x wrong targets of scratch P22: 1 of 4 targets is away: ' in ' '.join(said.out.split())
+def on_lustre(folder, monkeypatch, stack, told):
+    monkeypatch.setattr(driver, 'DF_S', 0.3)
+    stand = stack.enter_context(standing(folder, monkeypatch))
+    stand.now(**told)
+    return stand.mount
+
+
+def on_beegfs(folder, monkeypatch, stack, shown):
+    BeeGfsStand(folder, folder / 'mnt', monkeypatch).now(**shown)
+    return folder / 'mnt'
+
+
+BRICKS = glusterfs.parse_files((TRANSCRIPTS / 'glusterfs' / 'bricks-distributed.txt').read_text())
+
+
+def on_gluster(folder, monkeypatch, stack, changed):
+    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'fuse.glusterfs', 'n2:/lab', 'rw')])
+    for name, text in {**BRICKS, **changed}.items():
+        file = folder / 'mnt' / '.meta' / 'graphs' / 'active' / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return folder / 'mnt'
+
+
+def on_ceph(folder, monkeypatch, stack, told):
+    osds = [
+        {'osd': number, 'in': 1, 'up': 1, 'state': ['exists', 'up'], **told.get(number, {})} for number in range(3)
+    ]
+    said = json.dumps({'osds': osds, 'checks': told.get('checks', {})})
+    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'ceph', 'n1:6789:/', 'rw')])
+    monkeypatch.setattr(ceph, '_UNTOLD', [])
+    program(folder, monkeypatch, 'ceph', f"echo '{said}'")
+    return folder / 'mnt'
+
+
+def on_gpfs(folder, monkeypatch, stack, changed):
+    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'gpfs', 'scratch', 'rw')])
+    monkeypatch.setattr(gpfs, 'MM', str(folder))
+    for name, said in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
+        text = transcripts('gpfs')[said]['out'].replace(*changed)
+        program(folder, monkeypatch, name, f"cat <<'END'\n{text}END")
+    return folder / 'mnt'
+
+
+def beegfs_target(number, said):
+    return {'storage_target_state': state(number, said)}
+
+
+SILENT = BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')
+
+
+@pytest.mark.parametrize(
+    ('kind', 'stand', 'told', 'shown', 'away'),
+    [
+        ('beegfs', on_beegfs, {}, 'storage targets 3: 1-3; metadata targets 1: 1; route TCP', ''),
+        (
+            'beegfs',
+            on_beegfs,
+            beegfs_target(2, 'Offline / Good'),
+            '; storage target 2 offline;',
+            'storage target 2 of',
+        ),
+        ('beegfs', on_beegfs, beegfs_target(3, 'Online / Needs-resync'), '; storage target 3 needs resync;', ''),
+        ('beegfs', on_beegfs, {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
+        ('glusterfs', on_gluster, {}, 'bricks 4: 0-3', ''),
+        (
+            'glusterfs',
+            on_gluster,
+            {'lab-client-3/private': SILENT},
+            '; brick 3 n2:/srv/4/b not connected',
+            'n2:/srv/4/b',
+        ),
+        ('cephfs', on_ceph, {}, 'OSDs 3: 0-2; clusters 1: 0', ''),
+        ('cephfs', on_ceph, {1: {'up': 0}}, 'OSDs 3: 0-2; OSD 1 down', 'osd.1: down'),
+        ('cephfs', on_ceph, {'checks': {'PG_DEGRADED': {}}}, 'cluster 0 PG_DEGRADED', ''),
+        ('lustre', on_lustre, {}, 'OSTs 4: 0-3', ''),
+        ('lustre', on_lustre, {'away': [1]}, 'OST 1 does not answer', 'lustre-OST0001: does not answer'),
+        ('lustre', on_lustre, {'df': '310'}, 'OST 3 degraded', ''),
+        ('lustre', on_lustre, {'inactive': [3]}, 'OST 3 inactive', ''),
+        ('gpfs', on_gpfs, ('', ''), 'disks 7: 1-7; nodes 1: 0', ''),
+        ('gpfs', on_gpfs, ('ready:up:3', 'ready:down:3'), 'disk 3 down', 'RG003VS004: down'),
+        ('gpfs', on_gpfs, ('ib0:NIC:HEALTHY', 'ib0:NIC:FAILED'), 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),
+        ('gpfs', on_gpfs, ('FILESYSTEM:HEALTHY', 'FILESYSTEM:DEGRADED'), 'FILESYSTEM of scratch DEGRADED', ''),
+    ],
+)
+def test_targets_of_each_type_are_shown_and_one_that_is_away_is_wrong(
+    doctor, site, monkeypatch, tmp_path, kind, stand, told, shown, away
+):
+    with contextlib.ExitStack() as stack:
+        path = stand(tmp_path, monkeypatch, stack, told) / 'trials'
+        path.mkdir(parents=True)
+        site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
+        done = doctor()
+    said = ' '.join(done.out.split())
+    assert shown in said
+    refused = 'x wrong targets of scratch P22: 1 of ' in said
+    assert (done.status, refused, away in said) == (64 if away else 0, bool(away), True)
 
 
 def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):

@@ -44,9 +44,7 @@ REFERENCES = {
     '$seatrial': {'Writes': {'nightly': {'origin': 'baseline', 'date': '2026-11-20', 'engine': 'fio', 'tasks': 2}}},
     'Writes': {
         '$index': ['profile', '$partition', 'file_system', 'layout', 'num_nodes'],
-        'nightly': {
-            'local:default': {'scratch': {'default': {1: {'write@64KiB': [100.0, -0.1, 0.2, 'MiB/s']}}}},
-        },
+        'nightly': {'local:default': {'scratch': {'default': {1: {'write@64KiB': [100.0, -0.1, 0.2, 'MiB/s']}}}}},
     },
 }
 COMMANDS = (('list', '--profile=nightly'), ('status',), ('schedule', '--profile=nightly'), ('history', 'list'))

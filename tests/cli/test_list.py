@@ -111,8 +111,7 @@ def test_metadata_that_nothing_here_can_measure_is_said_with_the_reasons(on_site
 
 
 @pytest.mark.parametrize(
-    ('engine', 'measures'),
-    [('dd', {'Reads': 'dd'}), ('posixops', {'Files': 'posixops', 'Guarantees': 'posixops'})],
+    ('engine', 'measures'), [('dd', {'Reads': 'dd'}), ('posixops', {'Files': 'posixops', 'Guarantees': 'posixops'})]
 )
 def test_no_other_stands_in_for_an_engine_that_is_asked_for(site, row, engine, measures):
     site.add_metadata()

@@ -445,7 +445,7 @@ sys.path[:0] = {path!r}
 from datetime import datetime, timedelta, timezone
 orders = json.loads(pathlib.Path(__file__ + '.json').read_text())
 asked = []
-if orders['ends when asked']:
+if orders['ends_when_asked']:
     signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
 else:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -477,16 +477,9 @@ def session(site, tmp_path, repository, monkeypatch):
     monkeypatch.setattr(schedule_module, 'installed', lambda name: str(program))
     monkeypatch.setattr(night_module, 'POLL_S', 0.01)
 
-    def to(verdict='PASS', status=0, *, lasts=0.0, killed=False, ends_when_asked=True, later=0):
-        orders = {
-            'verdict': verdict,
-            'status': status,
-            'lasts': lasts,
-            'killed': killed,
-            'ends when asked': ends_when_asked,
-            'later': later,
-            'state': str(site.folder / 'state'),
-        }
+    def to(verdict='PASS', status=0, **more):
+        usual = {'lasts': 0.0, 'killed': False, 'ends_when_asked': True, 'later': 0}
+        orders = {'state': str(site.folder / 'state'), 'verdict': verdict, 'status': status, **usual, **more}
         Path(f'{program}.json').write_text(json.dumps(orders))
         return program
 
@@ -615,8 +608,7 @@ JOB = {
 
 
 @pytest.mark.parametrize(
-    ('kind', 'passed_on'),
-    [('submits', {'SLURM_CONF', 'SLURM_JOB_ID'}), ('site', set(JOB) - {'SLURM_EXPORT_ENV'})],
+    ('kind', 'passed_on'), [('submits', {'SLURM_CONF', 'SLURM_JOB_ID'}), ('site', set(JOB) - {'SLURM_EXPORT_ENV'})]
 )
 def test_the_jobs_of_cases_hear_nothing_of_a_small_job_and_the_steps_of_an_allocation_all_of_it(
     request, on_site, session, monkeypatch, kind, passed_on

@@ -208,10 +208,7 @@ def test_an_enforced_expectation_is_named(status, state):
         'enforced': True,
         'relation': {'verdict': 'fails', 'sentence': 'it falls'},
     }
-    results = {
-        'relations': [],
-        'cases': [{'case': {'name': f'Check/{WHERE}'}, 'expectations': [expectation]}],
-    }
+    results = {'relations': [], 'cases': [{'case': {'name': f'Check/{WHERE}'}, 'expectations': [expectation]}]}
     folder = state / 'sessions' / session(began)
     folder.mkdir(parents=True)
     (folder / 'results.json').write_text(json.dumps(results))

@@ -143,8 +143,15 @@ def test_a_brick_that_never_comes_back_is_a_failure_of_the_storage(distributed, 
     assert done.returncode == 10 and 'F1: load@brick: ENOTCONN' in done.stdout, done.stdout
 
 
-def test_a_replica_that_dies_for_good_costs_nobody_an_operation(replicated, tmp_path):
-    site = site_on(replicated, tmp_path, KILL, 'true', 'test -d {directory}', action_s=10, after_s=40)
+@pytest.mark.parametrize(
+    ('start', 'action_s', 'outage_s'), [(KILL, 10, (0, 5)), (STOP, 25, (PING_TIMEOUT_S - 1, 2 * PING_TIMEOUT_S + 1))]
+)
+def test_a_replica_that_dies_or_stands_still_for_good_costs_nobody_an_operation(
+    replicated, tmp_path, start, action_s, outage_s
+):
+    """One that stands still is given up after the ping timeout. It is not let go on in the load: one that came back
+    after 40 s has been seen to answer with what it had before."""
+    site = site_on(replicated, tmp_path, start, 'true', 'test -d {directory}', action_s=action_s, after_s=40)
     try:
         done = accepted(site)
     finally:
@@ -152,20 +159,7 @@ def test_a_replica_that_dies_for_good_costs_nobody_an_operation(replicated, tmp_
     assert '2 met' in done.stdout, done.stdout + done.stderr
     found = {name: each.value for name, each in metrics_of(site.session).items()}
     assert (found['errors'], found['verified'] > 50) == (0, True)
-    assert found['outage'] <= 5
-
-
-def test_a_replica_that_stands_still_for_good_is_given_up_after_the_ping_timeout(replicated, tmp_path):
-    """Not let go on in the load: one that came back after 40 s has been seen to answer with what it had before."""
-    site = site_on(replicated, tmp_path, STOP, 'true', 'test -d {directory}', action_s=25, after_s=40)
-    try:
-        done = accepted(site)
-    finally:
-        assert GLUSTER.run('up', replicated.directory).returncode == 0
-    assert '2 met' in done.stdout, done.stdout + done.stderr
-    found = {name: each.value for name, each in metrics_of(site.session).items()}
-    assert PING_TIMEOUT_S - 1 <= found['outage'] <= 2 * PING_TIMEOUT_S + 1 and found['errors'] == 0
-    assert found['verified'] > 50
+    assert outage_s[0] <= found['outage'] <= outage_s[1]
 
 
 def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(distributed, tmp_path):

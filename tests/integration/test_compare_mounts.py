@@ -16,10 +16,7 @@ TRIAL = trial(
     'bytes: 100MiB, inodes: 5000',
     more='files_per_task: 100, budget: 1s',
 )
-MOUNTS = {
-    'memory': 'mount -t tmpfs -o size=200m none {point}',
-    'disk': 'mount -o loop {image} {point}',
-}
+MOUNTS = {'memory': 'mount -t tmpfs -o size=200m none {point}', 'disk': 'mount -o loop {image} {point}'}
 
 
 READ_AHEAD = '/sys/class/bdi/$(mountpoint -d {point})/read_ahead_kb'

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import threading
+import zlib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -143,7 +144,7 @@ def ran(home, reframe):
     values = [
         word for each in ('profile=smoke', 'transfer_size=512KiB', 'bytes_per_task=1MiB') for word in ('-S', each)
     ]
-    chosen = ['-n', 'Writes|Hello', '--repeat=2']
+    chosen = ['-n', 'Writes|Hello', '--repeat=2', '--performance-report']
     done = reframe(*paths, *values, *chosen, '-r', f'--report-file={report}')
     assert done.returncode == 0, done.stdout
     found = {}
@@ -170,6 +171,11 @@ def test_reframes_results_database_compares_figures_with_their_units(ran, refram
     assert all(word in compared for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
 
 
+def test_a_performance_report_follows_the_run(ran):
+    report = ran[0].partition('PERFORMANCE REPORT')[2]
+    assert all(word in report for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
+
+
 def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
     words = [f'--restore-session={home / "report.json"}', '-l', '-S', 'profile=smoke']
     assert 'Found 2 check(s)' in reframe(*words).stdout
@@ -177,10 +183,12 @@ def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
 
 
 class Collector(BaseHTTPRequestHandler):
-    """Keeps what ReFrame's handler sends."""
+    """Keeps what ReFrame's handlers send, by the path."""
 
     def do_POST(self):
-        self.server.found.append(json.loads(self.rfile.read(int(self.headers['Content-Length']))))
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        packed = 'Content-Encoding' in self.headers
+        self.server.found.setdefault(self.path, []).append(json.loads(zlib.decompress(body) if packed else body))
         self.send_response(200)
         self.end_headers()
 
@@ -195,10 +203,14 @@ def sent(home, reframe):
     settings, report = home / 'site-config' / 'site' / 'settings.py', home / 'undecided.json'
     before = settings.read_text()
     with HTTPServer(('127.0.0.1', 0), Collector) as server:
-        server.found = []
+        server.found = {}
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        handler = {'type': 'httpjson', 'url': f'http://127.0.0.1:{server.server_port}', 'level': 'info'}
-        text = before.replace("'logging': [\n        {", f"'logging': [{{\n        'handlers_perflog': [{handler}],")
+        address = f'127.0.0.1:{server.server_port}'
+        handlers = [
+            {'type': 'httpjson', 'url': f'http://{address}/own', 'level': 'info'},
+            {'type': 'graylog', 'address': address, 'level': 'info'},
+        ]
+        text = before.replace("'logging': [\n        {", f"'logging': [{{\n        'handlers_perflog': {handlers},")
         settings.write_text(text.replace("'enable': True", "'enable': True, 'sqlite_conn_timeout': 1"))
         (home / '.seatrial' / 'reframe').mkdir(parents=True, exist_ok=True)
         with (home / '.seatrial' / 'reframe' / '.db.lock').open('a') as held:
@@ -226,10 +238,18 @@ def test_what_is_undecided_is_a_skip_or_a_failure_as_the_site_says(sent):
 
 
 def test_its_handlers_send_what_was_measured_with_units(sent):
-    (record,) = sent[2]
+    (record,) = sent[2]['/own']
     assert (record['check_verdict'], record['check_result'], record['check_num_nodes']) == ('MEASURED', 'fail', 1)
     assert record['check_perf_write_512KiB_unit'] == 'MiB/s'
     assert record['check_perf_write_512KiB_value'] > 0
+
+
+def test_graylog_gets_all_metrics_of_a_case_in_one_field(sent):
+    pytest.importorskip('pygelf', reason='ReFrame sends GELF by pygelf')
+    (record,) = sent[2]['/gelf']
+    assert (record['_check_verdict'], record['_check_num_nodes']) == ('MEASURED', 1)
+    value, *_, unit, result = record['_check_perfvalues']['local:default:write@512KiB']
+    assert value > 0 and (unit, result) == ('MiB/s', 'pass')
 
 
 def test_a_results_database_that_is_held_is_said_and_not_waited_for(sent):

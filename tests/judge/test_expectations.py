@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from seatrial.judge.expectations import (
     MARGIN_5,
-    AtLeast,
-    Between,
     ChangePoint,
+    CurveRatio,
     Curves,
     Degrades,
     DoesNotDegrade,
@@ -19,8 +18,7 @@ from seatrial.judge.expectations import (
     GuaranteeHolds,
     Insensitive,
     Plateaus,
-    PointAtLeast,
-    PointBetween,
+    PointRatio,
     Reaches,
     RisesWith,
     Shape,
@@ -88,8 +86,8 @@ STEP = ChangePoint(over='tasks', first=4, last=8, **SOURCE)
         (Reaches(at=8, **SOURCE), SLOWLY_RISING, 'fails'),
         (STEP, STEPPING, 'holds'),
         (STEP, dict.fromkeys(STEPPING, 100.0), 'fails'),
-        (PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE), RISING, 'holds'),
-        (PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE), FLAT, 'fails'),
+        (PointRatio(at='p8', than='p1', lowest=1.1, **SOURCE), RISING, 'holds'),
+        (PointRatio(at='p8', than='p1', lowest=1.1, **SOURCE), FLAT, 'fails'),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, 'id') else str(value),
 )
@@ -106,11 +104,11 @@ OF_CURVES = [
     Degrades(**SOURCE),
     Reaches(at=8, **SOURCE),
     STEP,
-    PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE),
+    PointRatio(at='p8', than='p1', lowest=1.1, **SOURCE),
 ]
 OF_PAIRS = [
-    AtLeast(metric='read', than='write', **SOURCE),
-    Between(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE),
+    CurveRatio(metric='read', than='write', **SOURCE),
+    CurveRatio(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE),
 ]
 
 
@@ -151,9 +149,9 @@ def test_without_a_metric_every_one_is_judged_for_itself():
 @pytest.mark.parametrize(
     'expectation',
     [
-        PointAtLeast(at='p8', than='p16', **SOURCE),
-        PointAtLeast(at='p16', than='p8', **SOURCE),
-        PointBetween(at='p16', than='p8', lowest=1.0, highest=1.06, **SOURCE),
+        PointRatio(at='p8', than='p16', **SOURCE),
+        PointRatio(at='p16', than='p8', **SOURCE),
+        PointRatio(at='p16', than='p8', lowest=1.0, highest=1.06, **SOURCE),
         Reaches(at=16, **SOURCE),
     ],
 )
@@ -162,7 +160,7 @@ def test_a_point_that_the_profile_left_out_cannot_be_compared(expectation):
 
 
 def test_what_is_of_two_checks_or_of_a_guarantee_says_nothing_of_a_curve():
-    for expectation in (GUARANTEE, AtLeast(metric='read', of='Strided', **SOURCE)):
+    for expectation in (GUARANTEE, CurveRatio(metric='read', of='Strided', **SOURCE)):
         assert judge_curves(expectation, curves(read=FLAT)) == []
 
 
@@ -177,7 +175,7 @@ def test_a_guarantee_holds_as_the_fact_does(holds, word):
 
 
 def test_reading_must_be_faster_at_every_point():
-    at_least = AtLeast(metric='read', than='write', **SOURCE)
+    at_least = CurveRatio(metric='read', than='write', **SOURCE)
     write = dict.fromkeys(FLAT, 80.0)
     assert verdict(at_least, curves(read=FLAT, write=write)) == 'holds'
     (result,) = judge_curves(at_least, curves(read=FLAT, write={**write, 8: 150.0}))
@@ -186,14 +184,14 @@ def test_reading_must_be_faster_at_every_point():
 
 
 def test_the_closest_point_of_a_band_is_the_one_nearest_to_either_end():
-    between = Between(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE)
+    between = CurveRatio(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE)
     write = dict.fromkeys(FLAT, 100.0)
     (result,) = judge_curves(between, curves(read={1: 110.0, 2: 120.0, 8: 133.0, 40: 120.0}, write=write))
     assert (result.relation.verdict, result.relation.sentence.split(',')[0]) == ('holds', 'at p8')
 
 
 def test_one_of_many_points_that_is_barely_below_may_be_chance():
-    at_least = AtLeast(metric='read', than='write', **SOURCE)
+    at_least = CurveRatio(metric='read', than='write', **SOURCE)
     assert verdict(at_least, curves(read={7: 97.0}, write={7: 100.0}, spread=0.03)) == 'fails'
     read = {**dict.fromkeys(range(1, 21), 130.0), 7: 97.0}
     (result,) = judge_curves(at_least, curves(read=read, write=dict.fromkeys(read, 100.0), spread=0.03))
@@ -204,13 +202,13 @@ def test_one_of_many_points_that_is_barely_below_may_be_chance():
 def test_a_point_that_is_too_noisy_keeps_all_from_holding_even_if_another_is_closer():
     measured = curves(read={1: 105.0, 2: 130.0}, write={1: 100.0, 2: 100.0})
     measured.samples['read']['p2'] = samples(130.0, 0.8)
-    (result,) = judge_curves(AtLeast(metric='read', than='write', **SOURCE), measured)
+    (result,) = judge_curves(CurveRatio(metric='read', than='write', **SOURCE), measured)
     assert result.relation.verdict == 'undecided'
     assert result.relation.sentence.startswith('at p2, ')
 
 
 def test_two_checks_are_compared_where_both_have_points_of_the_size_asked_for():
-    at_least = AtLeast(metric='read', of='Strided', minimum=2, **SOURCE)
+    at_least = CurveRatio(metric='read', of='Strided', minimum=2, **SOURCE)
     one = curves('Contiguous', read={1: 50.0, 2: 100.0, 8: 100.0})
     other = curves('Strided', read={1: 100.0, 2: 80.0, 40: 500.0})
     (result,) = judge_pair(at_least, one, other, 'lab:io/scratch/default/1n')
@@ -225,12 +223,12 @@ def test_two_checks_are_compared_where_both_have_points_of_the_size_asked_for():
 
 @pytest.mark.parametrize('other', [curves('Strided', read={64: 1.0}), curves('Strided', 'fio', read=RISING)])
 def test_two_checks_without_a_point_in_common_or_of_two_engines_cannot_be_compared(other):
-    (result,) = judge_pair(AtLeast(metric='read', of='Strided', **SOURCE), curves(read=FLAT), other, 'here')
+    (result,) = judge_pair(CurveRatio(metric='read', of='Strided', **SOURCE), curves(read=FLAT), other, 'here')
     assert result.relation.verdict == 'undecided'
 
 
 def test_a_check_that_is_not_in_the_session_is_missed_only_if_the_comparison_is_enforced():
-    at_least = AtLeast(metric='read', of='Strided', **SOURCE)
+    at_least = CurveRatio(metric='read', of='Strided', **SOURCE)
     assert judge_pair(at_least, curves(read=FLAT), None, 'here') == []
     (result,) = judge_pair(at_least, curves(read=FLAT), None, 'here', enforced=True)
     assert (result.relation.verdict, result.enforced) == ('undecided', True)
@@ -239,7 +237,7 @@ def test_a_check_that_is_not_in_the_session_is_missed_only_if_the_comparison_is_
 @pytest.mark.parametrize(('enforced', 'word'), [(False, 'holds'), (True, 'undecided')])
 @pytest.mark.parametrize(('one', 'other'), [({1: 2.0, 8: 2.0}, {1: 1.0}), ({1: 2.0}, {1: 1.0, 8: 1.0})])
 def test_a_criterion_does_not_hold_where_a_point_is_missing_on_one_side(one, other, enforced, word):
-    at_least = AtLeast(of='Strided', **SOURCE)
+    at_least = CurveRatio(of='Strided', **SOURCE)
     (result,) = judge_pair(at_least, curves(read=one), curves('Strided', read=other), 'here', enforced)
     assert result.relation.verdict == word
     if enforced:
@@ -247,7 +245,7 @@ def test_a_criterion_does_not_hold_where_a_point_is_missing_on_one_side(one, oth
 
 
 def test_a_criterion_that_fails_at_a_point_of_both_fails_whatever_is_missing():
-    at_least = AtLeast(of='Strided', **SOURCE)
+    at_least = CurveRatio(of='Strided', **SOURCE)
     one, other = curves(read={1: 0.5, 8: 2.0}), curves('Strided', read={1: 1.0})
     assert judge_pair(at_least, one, other, 'here', enforced=True)[0].relation.verdict == 'fails'
 
@@ -268,7 +266,7 @@ means = st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), st.floats(50.0, 200.0
 @given(means, st.lists(st.floats(50.0, 200.0), min_size=5, max_size=5), st.floats(0.0, 0.2))
 def test_reading_is_never_judged_against_the_means(read, under, spread):
     write = dict(zip(read, under, strict=False))
-    found = verdict(AtLeast(metric='read', than='write', **SOURCE), curves(read=read, write=write, spread=spread))
+    found = verdict(CurveRatio(metric='read', than='write', **SOURCE), curves(read=read, write=write, spread=spread))
     lowest = min(read[value] / write[value] for value in read)
     assert found == 'undecided' or (found == 'holds') == (lowest >= 1)
 
@@ -291,7 +289,7 @@ def test_a_margin_that_is_wider_never_turns_what_holds_into_a_failure(read, spre
 
 def test_the_figures_of_a_pair_are_those_of_the_comparison_itself():
     (result,) = judge_curves(
-        AtLeast(metric='read', than='write', **SOURCE), curves(read={1: 120.0}, write={1: 100.0})
+        CurveRatio(metric='read', than='write', **SOURCE), curves(read={1: 120.0}, write={1: 100.0})
     )
     assert result.relation.estimate == pytest.approx(1.2)
     assert math.log(result.relation.high / 1.2) == pytest.approx(math.log(1.2 / result.relation.low))
@@ -301,7 +299,7 @@ def test_the_figures_of_a_pair_are_those_of_the_comparison_itself():
     ('striped', 'expected'), [(104.0, 'holds'), (112.0, 'fails'), (95.0, 'fails'), (106.0, 'undecided')]
 )
 def test_a_point_is_so_many_times_another_one(striped, expected):
-    between = PointBetween(at='p3', than='p1', lowest=1.0, highest=1.06, **SOURCE)
+    between = PointRatio(at='p3', than='p1', lowest=1.0, highest=1.06, **SOURCE)
     assert verdict(between, curves(axis='layout', read={1: 100.0, 3: striped})) == expected
 
 
@@ -316,7 +314,7 @@ def inverse(curve):
 @pytest.mark.parametrize('curve', [FLAT, RISING, SLOWLY_RISING, COLLAPSING, FALLING, STEPPING])
 @pytest.mark.parametrize(
     'expectation',
-    [*OF_CURVES, PointBetween(at='p8', than='p1', lowest=0.9, highest=1.1, **SOURCE)],
+    [*OF_CURVES, PointRatio(at='p8', than='p1', lowest=0.9, highest=1.1, **SOURCE)],
     ids=lambda value: type(value).__name__,
 )
 def test_a_latency_is_judged_as_the_rate_that_belongs_to_it(expectation, curve):
@@ -325,7 +323,7 @@ def test_a_latency_is_judged_as_the_rate_that_belongs_to_it(expectation, curve):
 
 @pytest.mark.parametrize(('read', 'expected'), [({1: 90.0}, 'holds'), ({1: 110.0}, 'fails')])
 def test_of_two_latencies_the_smaller_one_is_the_better(read, expected):
-    faster = AtLeast(metric='read', than='write', **SOURCE)
+    faster = CurveRatio(metric='read', than='write', **SOURCE)
     (result,) = judge_curves(faster, curves(read=read, write={1: 100.0}, better=LOWER))
     assert result.relation.verdict == expected
     assert result.relation.sentence.startswith('at p1, the closest of 1: write over read is ')
@@ -333,13 +331,13 @@ def test_of_two_latencies_the_smaller_one_is_the_better(read, expected):
 
 def test_a_rate_and_a_latency_are_not_compared():
     mixed = replace(curves(iops={1: 100.0}, latency={1: 1.0}), better={'iops': HIGHER, 'latency': LOWER})
-    (result,) = judge_curves(AtLeast(metric='iops', than='latency', **SOURCE), mixed)
+    (result,) = judge_curves(CurveRatio(metric='iops', than='latency', **SOURCE), mixed)
     assert result.relation.verdict == 'undecided'
     assert 'of one of the two higher is better, and of the other lower' in result.relation.sentence
 
 
 def test_points_above_a_value_of_the_axis_may_be_left_out():
-    at_least = AtLeast(of='Strided', maximum=8, **SOURCE)
+    at_least = CurveRatio(of='Strided', maximum=8, **SOURCE)
     one, other = curves(read={8: 2.0, 40: 0.5}), curves('Strided', read={8: 1.0, 40: 1.0})
     assert judge_pair(at_least, one, other, 'here', enforced=True)[0].relation.verdict == 'holds'
     assert judge_pair(replace(at_least, maximum=40), one, other, 'here')[0].relation.verdict == 'fails'
@@ -378,21 +376,21 @@ LAYOUTS = Shape(('write', 'read'), 'layout', ('default', 'c1'))
         (replace(STEP, times=1.0), SIZES, 'a change point lies between first and last'),
         (replace(STEP, over='tree'), NAMED, "the points of the axis 'tree' have no sizes"),
         (Plateaus(metric='stat', **SOURCE), SIZES, "there is no metric 'stat' in ['write', 'read']"),
-        (AtLeast(metric='read', than='stat', **SOURCE), SIZES, "there is no metric 'stat' in ['write', 'read']"),
-        (AtLeast(metric='read', **SOURCE), SIZES, "there is no metric '' in ['write', 'read']"),
-        (AtLeast(metric='file_create', than='stat', **SOURCE), NAMED, "there is no metric 'stat' in"),
-        (PointAtLeast(at='private', than='shared', metric='read', **SOURCE), NAMED, "there is no metric 'read' in"),
-        (PointAtLeast(at='privat', than='shared', **SOURCE), NAMED, "there is no point 'privat' in"),
-        (PointAtLeast(at='private', than='share', **SOURCE), NAMED, "there is no point 'share' in"),
-        (PointBetween(at='c3', than='c1', lowest=1.0, highest=1.06, **SOURCE), LAYOUTS, "there is no point 'c3' in"),
+        (CurveRatio(metric='read', than='stat', **SOURCE), SIZES, "there is no metric 'stat' in ['write', 'read']"),
+        (CurveRatio(metric='read', **SOURCE), SIZES, "there is no metric '' in ['write', 'read']"),
+        (CurveRatio(metric='file_create', than='stat', **SOURCE), NAMED, "there is no metric 'stat' in"),
+        (PointRatio(at='private', than='shared', metric='read', **SOURCE), NAMED, "there is no metric 'read' in"),
+        (PointRatio(at='privat', than='shared', **SOURCE), NAMED, "there is no point 'privat' in"),
+        (PointRatio(at='private', than='share', **SOURCE), NAMED, "there is no point 'share' in"),
+        (PointRatio(at='c3', than='c1', lowest=1.0, highest=1.06, **SOURCE), LAYOUTS, "there is no point 'c3' in"),
         # What it measures has no fault.
         (Insensitive(to='transfer_size', **SOURCE), SIZES, None),
         (Plateaus(metric='write', **SOURCE), SIZES, None),
-        (AtLeast(metric='read', than='write', **SOURCE), SIZES, None),
-        (AtLeast(metric='read', of='Other', **SOURCE), SIZES, None),
+        (CurveRatio(metric='read', than='write', **SOURCE), SIZES, None),
+        (CurveRatio(metric='read', of='Other', **SOURCE), SIZES, None),
         (GUARANTEE, NAMED, None),
-        (PointAtLeast(at='private', than='shared', metric='file_create', **SOURCE), NAMED, None),
-        (AtLeast(metric='file_stat', than='file_create', **SOURCE), NAMED, None),
+        (PointRatio(at='private', than='shared', metric='file_create', **SOURCE), NAMED, None),
+        (CurveRatio(metric='file_stat', than='file_create', **SOURCE), NAMED, None),
     ],
 )
 def test_a_check_declares_what_it_measures_and_nothing_else(expectation, shape, fault):

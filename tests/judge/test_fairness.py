@@ -8,7 +8,7 @@ import pytest
 
 from builders import plan_of, records_of
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, Curves, Fair, PointAtLeast, PointBetween, Shape, judge_curves
+from seatrial.judge.expectations import CurveRatio, Curves, Fair, PointRatio, Shape, judge_curves
 from seatrial.judge.relations import lies_between, stays_below
 from seatrial.judge.statistics import fairness
 from seatrial.model.metric import LOWER
@@ -178,11 +178,11 @@ def test_the_gain_of_stripes_at_fermilab_is_significant_and_below_6_per_cent(str
     its own interval ends at 5.8 %.
     """
     points = {'at': '4MiB-3', 'than': 'one', **SOURCE}
-    found = compared(PointAtLeast(**points), around(*striped), around(*plain))
+    found = compared(PointRatio(**points), around(*striped), around(*plain))
     assert found.verdict == 'holds' and found.low > 1.03
     assert found.estimate == pytest.approx(gain, abs=0.0005) and found.estimate < 1.06
     assert (
-        compared(PointBetween(lowest=1.0, highest=1.06, **points), around(*striped), around(*plain)).verdict == within
+        compared(PointRatio(lowest=1.0, highest=1.06, **points), around(*striped), around(*plain)).verdict == within
     )
     own = lies_between(around(*striped), around(*plain), 1.0, 1.06, confidence=ONE_SIGMA)
     assert own.verdict == 'holds'
@@ -194,5 +194,5 @@ def test_the_listing_of_the_source_is_14_1_times_as_fast_from_the_cache():
     """GP-04: 0.466 s, then 0.033 s."""
     times = {'ls_first': {'891': around(0.466, 0.001, 6)}, 'ls_fourth': {'891': around(0.033, 0.0001, 6)}}
     measured = Curves('Check', 'posixops', AXES['tree'], {'891': 0}, times, dict.fromkeys(times, LOWER))
-    (result,) = judge_curves(AtLeast(metric='ls_fourth', than='ls_first', times=5.0, **SOURCE), measured)
+    (result,) = judge_curves(CurveRatio(metric='ls_fourth', than='ls_first', lowest=5.0, **SOURCE), measured)
     assert result.relation.verdict == 'holds' and result.relation.estimate == pytest.approx(14.1, abs=0.03)

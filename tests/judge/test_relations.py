@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seatrial.judge.relations import (
-    at_least,
     does_not_degrade,
     falls_with,
     insensitive,
@@ -87,7 +86,7 @@ def test_the_sentence_says_what_was_found_in_plain_words():
 
 def test_the_upper_end_of_the_largest_ratio_is_that_of_its_own_pair():
     found = insensitive(sweep(100, 104, 108), 1.5)
-    assert found.high == pytest.approx(at_least(samples(108), samples(100), 1).high)
+    assert found.high == pytest.approx(lies_between(samples(108), samples(100), 1).high)
 
 
 def test_the_lower_end_of_the_largest_ratio_pays_for_every_pair():
@@ -98,7 +97,7 @@ def test_the_lower_end_of_the_largest_ratio_pays_for_every_pair():
 
 def test_two_means_are_compared_as_welch_does():
     a, b = samples(1000.0, 0.01), [*samples(980.0, 0.03), *samples(980.0, 0.02)]
-    found = at_least(a, b, 1.0)
+    found = lies_between(a, b, 1.0)
     welch = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.90)
     assert (found.low - 1) * 980 == pytest.approx(welch.low, abs=0.5)
     assert (found.high - 1) * 980 == pytest.approx(welch.high, abs=0.5)
@@ -119,7 +118,7 @@ def test_too_few_samples_decide_nothing(judge):
 def test_too_few_samples_decide_no_order_and_no_ratio():
     points = {'2': samples(100.0), '4': [10.0] * 5}
     assert falls_with(points, 'objects').verdict == 'undecided'
-    assert at_least(points['2'], points['4'], 1.0).verdict == 'undecided'
+    assert lies_between(points['2'], points['4'], 1.0).verdict == 'undecided'
     assert lies_between(points['2'], points['4'], 1.0, 2.0).verdict == 'undecided'
 
 
@@ -192,14 +191,14 @@ def test_the_rank_correlation_is_that_of_scipy(means):
 
 
 def test_a_metric_that_is_enough_times_another_is_at_least_that():
-    found = at_least(samples(120), samples(100), 1.05, ('read', 'write'))
+    found = lies_between(samples(120), samples(100), 1.05, names=('read', 'write'))
     assert found.verdict == 'holds'
     assert found.sentence == 'read over write is 1.2, 90 % interval 1.192 to 1.208, wanted at least 1.05: holds'
 
 
 @pytest.mark.parametrize(('over', 'verdict'), [(102, 'fails'), (105, 'undecided'), (120, 'holds')])
 def test_a_ratio_is_at_least_what_is_wanted(over, verdict):
-    assert at_least(samples(over), samples(100), 1.05).verdict == verdict
+    assert lies_between(samples(over), samples(100), 1.05).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -217,13 +216,13 @@ def test_a_band_that_does_not_ascend_is_refused(band):
 
 @given(st.floats(10.0, 1000.0), st.floats(10.0, 1000.0), spreads, spreads)
 def test_turning_a_ratio_round_inverts_its_interval(over, under, one, other):
-    straight = at_least(samples(over, one), samples(under, other), 1.0)
-    turned = at_least(samples(under, other), samples(over, one), 1.0)
+    straight = lies_between(samples(over, one), samples(under, other), 1.0)
+    turned = lies_between(samples(under, other), samples(over, one), 1.0)
     assert (turned.low, turned.high) == pytest.approx((1 / straight.high, 1 / straight.low))
 
 
 def test_more_confidence_makes_a_wider_interval():
-    usual, careful = (at_least(samples(110), samples(100), 1.0, confidence=each) for each in (0.90, 0.99))
+    usual, careful = (lies_between(samples(110), samples(100), 1.0, confidence=each) for each in (0.90, 0.99))
     assert careful.low < usual.low < usual.high < careful.high
 
 
@@ -337,6 +336,6 @@ def test_what_is_not_there_is_seldom_found(judge, means, verdict):
 @pytest.mark.parametrize('rule', [None, TEN, FIVE], ids=['six samples', 'stopped at 10 %', 'stopped at 5 %'])
 def test_the_interval_of_a_ratio_covers_it(rule):
     found = simulated([120.0, 100.0], 0.08, rule, 2000, 12)
-    relations = [at_least(points['point 0'], points['point 1'], 1.05) for points in found]
+    relations = [lies_between(points['point 0'], points['point 1'], 1.05) for points in found]
     covered = np.mean([relation.low <= 1.2 <= relation.high for relation in relations])
     assert covered >= 0.88 - 3 * (0.88 * 0.12 / 2000) ** 0.5

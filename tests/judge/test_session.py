@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, Insensitive
+from seatrial.judge.expectations import CurveRatio, Insensitive
 from seatrial.judge.references import Reference
 from seatrial.judge.session import FAMILY, holm, judge_cases, judge_session
 from seatrial.judge.verdict import Criteria, Verdict
@@ -13,7 +13,7 @@ from seatrial.model.record import Records
 from seatrial.model.units import MIB
 
 NOTHING = Records(None, None, [], None, None, 0)
-FASTER = AtLeast(of='Strided', id='X1', words='it is so', source='Somebody')
+FASTER = CurveRatio(of='Strided', id='X1', words='it is so', source='Somebody')
 ENFORCED = Criteria((FASTER,), frozenset(['X1']))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from seatrial.judge.choice import FigureColumn, choice, front, requirement, spread
 from seatrial.judge.lfsck import Watched, fan_in, fan_out, line, linear, share, unsaturated, watched
-from seatrial.judge.relations import FAILS, HOLDS, NO_LEAST, UNDECIDED, at_least, lies_between
+from seatrial.judge.relations import FAILS, HOLDS, NO_LEAST, UNDECIDED, lies_between
 from seatrial.model.metric import LOWER
 from seatrial.model.telemetry import ServerLook
 
@@ -64,7 +64,7 @@ def test_what_a_source_says_of_two_figures_comes_out_here_too(over, under, betwe
 def test_each_of_21_clients_reads_less_than_one_alone(many, one, ratio):
     """FN-06: about 20 % less, and on board 13 %."""
     assert judged(many, one, 0.75, 0.9) == (ratio, HOLDS)
-    assert at_least(around(*many), around(*one), 1.0).verdict == FAILS
+    assert lies_between(around(*many), around(*one), 1.0).verdict == FAILS
 
 
 def test_files_read_0_31_times_as_fast_as_three_devices_together():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, DoesNotDegrade, Insensitive
+from seatrial.judge.expectations import CurveRatio, DoesNotDegrade, Insensitive
 from seatrial.judge.references import Reference
 from seatrial.judge.statistics import verdict_interval
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
@@ -146,7 +146,7 @@ def test_an_acceptance_compared_with_its_own_baseline_alone_says_so(judged, arou
 
 
 def test_a_comparison_of_two_checks_that_is_enforced_is_criterion_enough(judged, around):
-    pair = AtLeast(of='Other', id='X3', **SOURCE)
+    pair = CurveRatio(of='Other', id='X3', **SOURCE)
     assert judged(around(SLOW), criteria(expectations=[pair], enforced=['X3']), profile='acceptance').reasons == ()
     assert judged(around(SLOW), criteria(expectations=[pair]), profile='acceptance').reasons != ()
 

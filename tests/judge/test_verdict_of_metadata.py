@@ -5,7 +5,7 @@ import pytest
 from builders import FLAT, FLAT_TREE, plan_of, records_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, Degrades, GuaranteeHolds, PointAtLeast
+from seatrial.judge.expectations import CurveRatio, Degrades, GuaranteeHolds, PointRatio
 from seatrial.judge.outliers import USUAL
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
@@ -152,7 +152,7 @@ def test_what_was_listed_before_neither_meets_nor_fails_a_contract_but_may_have_
 @pytest.mark.parametrize(('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE')])
 def test_an_acceptance_may_be_compared_with_what_listing_again_shows(cache, verdict):
     plan = plan_of(*AGAIN, profile='acceptance')
-    kept = AtLeast(metric='ls_fourth', than='ls_first', times=5.0, id='G2', **SOURCE)
+    kept = CurveRatio(metric='ls_fourth', than='ls_first', lowest=5.0, id='G2', **SOURCE)
     rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in planned_metrics(plan)}
     assert judge_case(plan, records_of(plan, rates, cache=cache), enforcing(kept)).verdict == verdict
 
@@ -187,7 +187,7 @@ def test_percentiles_are_the_medians_over_the_repetitions():
 
 @pytest.mark.parametrize(('private', 'word'), [(9000.0, 'holds'), (5100.0, 'fails')])
 def test_two_points_of_a_case_are_compared(private, word):
-    contention = PointAtLeast(metric='file_create', at='private', than='shared', times=1.1, id='G1', **SOURCE)
+    contention = PointRatio(metric='file_create', at='private', than='shared', lowest=1.1, id='G1', **SOURCE)
     rates = {name: 6 * [private if name.endswith('@private') else 5000.0] for name in planned_metrics(TWO)}
     result = judge_case(TWO, records_of(TWO, rates), enforcing(contention))
     assert [(each.subject, each.relation.verdict) for each in result.expectations] == [('file_create', word)]

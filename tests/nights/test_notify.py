@@ -107,7 +107,7 @@ def test_the_text_comes_on_standard_input_and_the_facts_in_the_environment(
         'SEATRIAL_REPORT': '',
     }
     assert (tmp_path / 'arguments').read_text() == 'argument\n'
-    documentation = (repository / 'docs' / 'scheduled.md').read_text()
+    documentation = (repository / 'docs' / 'how-to' / 'scheduled.md').read_text()
     assert [fact for fact in facts if f'`{fact}`' not in documentation] == []
 
 

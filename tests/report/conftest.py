@@ -9,7 +9,7 @@ import pytest
 import builders
 from builders import MFWA, SIZE
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, FallsWith, GuaranteeHolds, Insensitive, PointAtLeast
+from seatrial.judge.expectations import CurveRatio, FallsWith, GuaranteeHolds, Insensitive, PointRatio
 from seatrial.judge.references import Reference
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import Criteria
@@ -223,13 +223,13 @@ def varied():
             metric='write',
             to='transfer_size',
         ),
-        AtLeast(
+        CurveRatio(
             id='L09-03',
             words='reading is at least 1.2 times as fast as writing',
             source='Boito et al. 2009 (NFS on Gigabit Ethernet)',
             metric='read',
             than='write',
-            times=1.2,
+            lowest=1.2,
         ),
         FallsWith(
             id='L09-09',
@@ -271,7 +271,7 @@ def varied():
     cut_rates = {planned_metrics(cut)[0]: [800.0 * MIB, 900.0 * MIB]}
     died = case_of(cut, records_of(cut, cut_rates, ended=False))
     cases = (passing, failing, invalid, undecided, absent, died)
-    pair = AtLeast(
+    pair = CurveRatio(
         id='L09-07',
         words='a file a task is at least as fast as one shared file',
         source='Boito et al. 2009',
@@ -293,19 +293,19 @@ FILE_SYSTEMS = {
 """Three of them: their type, what is mounted, and how fast they are."""
 
 RATES = {'create': 9e3, 'stat': 80e3, 'read': 40e3, 'remove': 14e3}
-GP_03 = PointAtLeast(
+GP_03 = PointRatio(
     metric='file_create',
     at='private',
     than='shared',
-    times=1.1,
+    lowest=1.1,
     id='GP-03',
     words="tasks that create files get in each other's way in one directory",
     source='Calderon (GPFS, HLRS)',
 )
-WARM = AtLeast(
+WARM = CurveRatio(
     metric='ls_fourth',
     than='ls_first',
-    times=5.0,
+    lowest=5.0,
     id='GP-04a',
     words='listing again is 14.1 times as fast as the first time',
     source='Calderon (GPFS, HLRS)',

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.judge.expectations import AtLeast
+from seatrial.judge.expectations import CurveRatio
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.units import DECIMAL
 from seatrial.report.junit import junit
@@ -70,7 +70,7 @@ def test_a_case_that_was_compared_with_nothing_is_skipped_with_the_reason(make):
 @pytest.mark.parametrize(('times', 'kind', 'verdict'), [(2.0, 'failure', 'FAIL'), (1.0, 'failure', 'INCONCLUSIVE')])
 def test_an_enforced_relation_is_a_test_case_of_its_own(make, times, kind, verdict):
     cases = passing(make, 'One', 'Other')
-    pair = AtLeast(id='L', words='w', source='s', metric='write', of='Other', times=times)
+    pair = CurveRatio(id='L', words='w', source='s', metric='write', of='Other', lowest=times)
     session = make.session(*cases, criteria={cases[0].plan.case: Criteria((pair,), frozenset({'L'}))})
     assert session.result.verdict.value == verdict
     relation = list(suite_of(session).iter('testcase'))[-1]

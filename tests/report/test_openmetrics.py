@@ -138,6 +138,6 @@ def test_a_label_is_escaped(site, shown):
 
 def test_every_figure_is_documented(repository):
     found = samples(watched(plain(FIRST, 'PASS'), following=FIRST + DAY))
-    documentation = (repository / 'docs' / 'scheduled.md').read_text()
+    documentation = (repository / 'docs' / 'how-to' / 'scheduled.md').read_text()
     names = {*measured(), *(name for name, _ in found)}
     assert [name for name in names if not re.search(rf'^\|.*`{name}[`{{]', documentation, re.MULTILINE)] == []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import MFWA
-from seatrial.judge.expectations import AtLeast
+from seatrial.judge.expectations import CurveRatio
 from seatrial.judge.references import Reference, judge_reference
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.layout import Layout
@@ -158,7 +158,7 @@ def test_a_pass_beside_cases_that_were_compared_with_nothing_counts_them(make):
 
 def test_a_pass_with_references_and_criteria_counts_them(make):
     plan = make.plan()
-    at_least = AtLeast(id='L', words='w', source='s', metric='read', than='write', times=1.1)
+    at_least = CurveRatio(id='L', words='w', source='s', metric='read', than='write', lowest=1.1)
     references = tuple(
         Reference(each, 100.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01') for each in planned_metrics(plan)
     )
@@ -174,9 +174,9 @@ def test_the_worst_verdict_of_a_session_is_told_with_its_number(make):
 def test_of_several_relations_that_one_is_named_which_decides(make):
     plan, other = make.plan('One'), make.plan('Other')
     cases = [measured(make, each) for each in (plan, other)]
-    pair = AtLeast(id='L', words='w', source='s', metric='write', of='Other')
+    pair = CurveRatio(id='L', words='w', source='s', metric='write', of='Other')
     pairs = tuple(
-        replace(pair, id=f'L{times}', words=f'one is {times} times the other', times=times) for times in (0.5, 2.0)
+        replace(pair, id=f'L{times}', words=f'one is {times} times the other', lowest=times) for times in (0.5, 2.0)
     )
     held = Criteria(pairs, frozenset(each.id for each in pairs))
     session = make.session(*cases, criteria={plan.case: held})

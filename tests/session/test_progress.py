@@ -18,10 +18,9 @@ from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.record import Removal
 from seatrial.model.units import MIB
-from seatrial.session import cases as cases_module
-from seatrial.session.cases import Cases
-from seatrial.session.progress import Progress, expected_s, running_line
-from seatrial.session.stop_request import stop_requests
+from seatrial.session import progress as progress_module
+from seatrial.session.carry_out import stop_requests
+from seatrial.session.progress import Cases, Progress, expected_s, running_line
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
@@ -81,9 +80,9 @@ def test_a_launch_that_may_hang_is_told(launches, waits_s):
 @pytest.fixture
 def followed(tmp_path, monkeypatch):
     """So many cases without a record; `judged` has each as often as it is judged."""
-    judged, judge_case = [], cases_module.judge_case
+    judged, judge_case = [], progress_module.judge_case
     monkeypatch.setattr(
-        cases_module, 'judge_case', lambda *given: (judged.append(given[0].case), judge_case(*given))[1]
+        progress_module, 'judge_case', lambda *given: (judged.append(given[0].case), judge_case(*given))[1]
     )
 
     def follow(count, **changes):

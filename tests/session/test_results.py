@@ -39,15 +39,29 @@ RATES = {'file_create': 4000.0, 'file_stat': 9000.0, 'file_read': 8000.0, 'file_
 
 
 @pytest.fixture
-def said(tmp_path, repository):
-    """The printed lines and results.json of a session with this result."""
-    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+def session(tmp_path, repository):
+    return Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+
+
+@pytest.fixture
+def shown(session):
+    """The printed lines of a session with this result."""
+
+    def lines(result, cases=(), verbose=False):
+        console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
+        show(console, session, cases, result, verbose)
+        return console.file.getvalue().splitlines()
+
+    return lines
+
+
+@pytest.fixture
+def said(session, shown):
+    """Those with --verbose, and results.json."""
 
     def end(result):
         file = write_results(session, result)
-        console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
-        show(console, session, [], result, verbose=True)
-        return console.file.getvalue().splitlines(), json.loads(file.read_text(), parse_constant=pytest.fail)
+        return shown(result, verbose=True), json.loads(file.read_text(), parse_constant=pytest.fail)
 
     return end
 
@@ -89,19 +103,6 @@ def noted(of_cases):
 
 
 # What stands on the terminal without --verbose
-
-
-@pytest.fixture
-def shown(tmp_path, repository):
-    """The lines of a session with this result."""
-    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
-
-    def lines(result, cases=()):
-        console = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
-        show(console, session, cases, result)
-        return console.file.getvalue().splitlines()
-
-    return lines
 
 
 def test_forty_cases_that_fail_take_25_lines_of_100_columns_with_the_worst_of_them_first(shown):
@@ -392,9 +393,9 @@ def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(co
     assert compared()[1]['left_out'] == []
 
 
-@pytest.mark.parametrize(('value', 'shown'), [(300.0, 'read 300 B/s'), (52.34 * MIB, 'read 52.3 MiB/s')])
-def test_a_small_figure_is_not_shown_as_nothing(compared, value, shown):
-    assert shown in compared(values=(value,))[0][1]
+@pytest.mark.parametrize(('value', 'text'), [(300.0, 'read 300 B/s'), (52.34 * MIB, 'read 52.3 MiB/s')])
+def test_a_small_figure_is_not_shown_as_nothing(compared, value, text):
+    assert text in compared(values=(value,))[0][1]
 
 
 def test_a_setting_that_changed_in_mid_session_is_said_on_the_console(monkeypatch, tmp_path):

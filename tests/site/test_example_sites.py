@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / 'site-config' / 'local'
 LAB = ROOT / 'site-config' / 'lab'
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
-DOCS = (ROOT / 'docs' / 'site-config.md').read_text()
+DOCS = (ROOT / 'docs' / 'reference' / 'site-config.md').read_text()
 
 
 @cache
@@ -171,9 +171,9 @@ def test_a_file_system_that_is_not_the_machines_disk_is_refused_where_it_is_not_
         assert entry.mount == entry.path and not entry.path.startswith(site.state)
 
 
-# The actions to copy from docs/scenarios.md: they can be read, and what they ask of Lustre is known to it
+# The actions to copy from docs/how-to/scenarios.md: they can be read, and what they ask of Lustre is known to it
 
-PAGE = (ROOT / 'docs' / 'scenarios.md').read_text()
+PAGE = (ROOT / 'docs' / 'how-to' / 'scenarios.md').read_text()
 LUSTRE = transcripts('lustre')
 ACTIONS = {
     name: entry

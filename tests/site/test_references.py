@@ -321,7 +321,7 @@ def test_aliases_may_be_used(read):
     assert sum(map(len, read(text.replace('[80, -0.1, 0.2, MiB/s]', '*one')).values())) == 4
 
 
-DOCS = Path(__file__).parents[2] / 'docs' / 'references.md'
+DOCS = Path(__file__).parents[2] / 'docs' / 'reference' / 'references.md'
 DOCUMENT = yaml.safe_load(FILE)
 ODD = (
     None, True, 0, 1, -1, 16, 1.0, float('inf'), float('nan'), '', '1', '$index', '$seatrial', 'SharedFile',

@@ -94,6 +94,28 @@ ONE_PROBLEM = [
         'prechecks.multihost.value: ',
     ),
     ('limits:', 'telemetry: [bin/ask]\n    limits:', "telemetry: 'bin/ask' is a relative path"),
+    (
+        'state: state',
+        "state: x\nactions: {a: {start: ['{value}'], undo: [u], check: [c], file_systems: [scratch]}}",
+        'actions.a',
+    ),
+    ('[1, 2]', '[1, 2]\n    enforce: [{F1: wide}]', "'wide' is no limit of 'F1'; write a number above 0, as in {FN"),
+    ('[1, 2]', '[1, 2]\n    enforce: [{F1: 0}]', "0 is no limit of 'F1'"),
+    ('[1, 2]', '[1, 2]\n    enforce: [{F1: 1.5, F2: 2}]', 'is not a line of text'),
+    ('[1, 2]', '[1, 2]\n    enforce: [F1, {F1: 1.5}]', "'F1' stands twice in the list; keep one"),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-2]'}}", 'a single group has none to be compared with'),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-2', b: n3}}", "'n[1-2' is no list of nodes; write it as Slurm does"),
+    ('node: 4}', "node: 4, groups: {a: '', b: n3}}", "'' is no list of nodes"),
+    ('node: 4}', "node: 4, groups: {a: 'n1;rm', b: n3}}", 'is no list of nodes'),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-3]', b: n3}}", 'n3 stands in a and again in b; keep one'),
+    *(
+        ('{launcher: srun,', f'{{darshan: {path}, launcher: srun,', 'partitions.lab:io.darshan: ')
+        for path in ('~/libdarshan.so', '$DARSHAN/lib.so', "''", '3', '[]')
+    ),
+    *(
+        ('limits:', f'devices: [{path!r}]\n    limits:', 'is not a device; write a path without colon, as in /dev/')
+        for path in ('sdb', '/srv/disk.img', '/dev/../srv/disk.img', '/dev/disk/by-path/pci-0000:00', '/dev/')
+    ),
     ('    nodes:', '    fullness: 70\n    nodes:', '70 is no fullness of a file system; write 1% to 90%'),
     ('    nodes:', '    fullness: 91%\n    nodes:', "'91%' is no fullness of a file system"),
     ('    nodes:', '    budget: 0\n    nodes:', 'trials[0].budget: 0 is not a duration here; write 1s to 720h'),

@@ -170,8 +170,7 @@ def test_what_reframe_would_not_take_for_modules_is_said(tmp_path, mistake):
 
 
 @pytest.mark.parametrize(
-    ('targets', 'chosen'),
-    [((['*'], ['s:p']), 'second'), ((['s'], ['*']), 'first'), ((['other'], ['s']), 'second')],
+    ('targets', 'chosen'), [((['*'], ['s:p']), 'second'), ((['s'], ['*']), 'first'), ((['other'], ['s']), 'second')]
 )
 def test_of_environments_with_one_name_the_nearest_counts(modules, targets, chosen):
     first, second = (

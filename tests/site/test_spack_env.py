@@ -233,21 +233,13 @@ REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
         (CORE, REPOSITORY, ''),
         (CORE.replace('1.0.0.dev0', '1.2.3').replace('(2, 0)', '(2, 4)'), REPOSITORY, ''),
         (CORE.replace('1.0.0.dev0', '0.23.1'), REPOSITORY, 'it is Spack 0.23, and 1.0 or later is needed'),
-        (
-            CORE,
-            REPOSITORY.replace('v2.0', 'v2.2'),
-            'it has package API 2.0, and the package repository needs 2.2',
-        ),
+        (CORE, REPOSITORY.replace('v2.0', 'v2.2'), 'it has package API 2.0, and the package repository needs 2.2'),
         (
             CORE.replace('(2, 0)', '(3, 0)'),
             REPOSITORY,
             'it has package API 3.0, and the package repository needs 2.0',
         ),
-        (
-            '__version__ = "1.0.0"\n',
-            REPOSITORY,
-            'it has no package API, and the package repository needs 2.0',
-        ),
+        ('__version__ = "1.0.0"\n', REPOSITORY, 'it has no package API, and the package repository needs 2.0'),
         (CORE, 'repo:\n  namespace: builtin\n', 'the package repository does not tell its package API in repo.yaml'),
         ('', REPOSITORY, 'it does not tell its version; is it Spack?'),
     ],

@@ -40,13 +40,7 @@ def sbatch(cluster, arguments):
     number = str(cluster['next'])
     cluster['next'] += 1
     cluster['jobs'].append(
-        {
-            'id': number,
-            'name': name,
-            'state': 'PENDING',
-            'reason': 'BeginTime',
-            'command': f'{script} {argument}',
-        }
+        {'id': number, 'name': name, 'state': 'PENDING', 'reason': 'BeginTime', 'command': f'{script} {argument}'}
     )
     print(number)
 

@@ -49,10 +49,10 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
         if fault:
             lines.append(('news', f'the last could not be sent: {fault}'))
         room = max(1, LINES // (len(lines) + 2))  # the two that are not cut may be wrapped
-        for (word, said), line in zip(lines, aligned(lines), strict=True):
+        for (word, text), line in zip(lines, aligned(lines), strict=True):
             if word == 'verdict':
-                marked = f'{SIGNS[watch.verdict.value]} {said}'
-                screen.print(Text(line.removesuffix(said)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
+                marked = f'{SIGNS[watch.verdict.value]} {text}'
+                screen.print(Text(line.removesuffix(text)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
             else:
                 whole = word in ('records', 'report')
                 screen.print(line if whole else fitting([line], room)[0], soft_wrap=True)

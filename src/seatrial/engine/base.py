@@ -13,10 +13,7 @@ from seatrial.workload.tree import levels_total
 
 T = TypeVar('T')
 MAX_BYTES_PER_CALL = 0x7FFFF000  # read(2) and write(2): "at most 2,147,479,552 bytes"
-
 DIRECT_BYTES = 4096  # a multiple of the logical block size of all storage (this, or 512 B), as O_DIRECT needs
-
-
 LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 
 
@@ -117,8 +114,8 @@ class Engine:
         """The version in that command's output. Raises EngineError if there is none, or if it cannot be used."""
         match = self.says_version.search(text)
         if match is None:
-            said = text.strip().partition('\n')[0][:80]
-            raise EngineError(self.without_version, f"'{said}' is not the version of {self.programs[0]}")
+            answer = text.strip().partition('\n')[0][:80]
+            raise EngineError(self.without_version, f"'{answer}' is not the version of {self.programs[0]}")
         return self.usable(match.group(1))
 
     def usable(self, version: str) -> str:
@@ -169,21 +166,21 @@ def release_of(version: str) -> Tuple[int, int, int]:
 def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:
     """Calls `read` with each rank. Where several ranks raise EngineError, the one with the first priority of its
     sentence is raised: a launcher ends the other ranks when one fails."""
-    found, failed = [], []
+    results, failed = [], []
     for rank, process in enumerate(processes):
         try:
-            found.append(read(rank))
+            results.append(read(rank))
         except EngineError as error:
             failed.append(EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}'))
     if failed:
         raise min(failed, key=lambda error: priority(error.sentence))
-    return found
+    return results
 
 
 def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
     """The engine's measurement with the metrics that its kind of workload derives. Raises EngineError."""
-    own = engine.measure(phase, point, command, outcome)
-    return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own)))
+    plain = engine.measure(phase, point, command, outcome)
+    return plain._replace(metrics=(*plain.metrics, *kind_of(point.kind).derived(point, phase, plain)))
 
 
 def beyond_calls(point: Point) -> Optional[str]:
@@ -276,10 +273,10 @@ def check_life(program: str, seconds: float, process: ProcessTime) -> None:
 
 def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:
     """Seconds that these shares of the operations did not exceed, by nearest rank; counts: by nanoseconds."""
-    found, left = {}, list(shares) if counts else []
+    percentiles, left = {}, list(shares) if counts else []
     seen, total = 0, sum(counts.values())
     for nanoseconds in sorted(counts):
         seen += counts[nanoseconds]
         while left and seen >= math.ceil(left[0] * total - 1e-9):  # less what a float is off
-            found[percentile_name(left.pop(0))] = nanoseconds / 1e9
-    return found
+            percentiles[percentile_name(left.pop(0))] = nanoseconds / 1e9
+    return percentiles

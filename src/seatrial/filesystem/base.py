@@ -130,7 +130,9 @@ class Driver:
     any_mount = False
     recovery_limit_s = 0.0  # seconds for which a healthy failover may block I/O
     recovery_source = ''  # where that is written
-    can: Tuple[str, ...] = ()  # what the driver does beyond capacity, quota and settings, for docs/file-systems.md
+    can: Tuple[
+        str, ...
+    ] = ()  # what the driver does beyond capacity, quota and settings, for docs/reference/file-systems.md
     # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
     # untried
     tried = ''

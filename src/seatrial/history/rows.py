@@ -54,7 +54,7 @@ COLUMNS: dict[str, Any] = {
     'directory_bytes': pl.Int64,
     'binding': pl.String,
 }
-"""Every column in its order, with its type; docs/report.md says what they mean."""
+"""Every column in its order, with its type; docs/reference/report.md says what they mean."""
 
 SINCE: dict[int, tuple[str, ...]] = {
     2: ('engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit', 'reframe'),

@@ -77,7 +77,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         references = tuple(
             _judge_reference(each, metrics, engine, plan, correlation, criteria.level) for each in criteria.references
         )
-        metrics = tuple(_with_drill(_with_reference(each, references), records.drill) for each in metrics)
+        metrics = tuple(_with_reference(each, references, records.drill) for each in metrics)
     curves = _curves(plan, metrics, engine)
     facts = _facts(by_metric.values())
     expectations = _judge_expectations(curves, facts, criteria, unjudged)
@@ -155,22 +155,17 @@ def _judge_reference(
     return judge_reference(reference, one.values, engine, doubt, one.clock_error, drifting, correlation, level, least)
 
 
-def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:
-    reference = next((each for each in references if each.metric == one.metric), None)
+def _with_reference(metric: MetricResult, references: Sequence[ReferenceResult], drill: Drill | None) -> MetricResult:
+    """The metric by its reference too; a drill-down gives the reason of one that fails, and changes no verdict."""
+    reference = next((reference for reference in references if reference.metric == metric.metric), None)
     verdict = _OF_INTERVAL[reference.interval] if reference else Verdict.MEASURED
-    if reference is None or worst([verdict, one.verdict]) is not verdict:
-        return one
-    if verdict is Verdict.PASS:
-        return replace(one, verdict=verdict)
-    also = f'; {one.why}' if one.why not in reference.words else ''
-    return replace(one, verdict=verdict, why=reference.words + also)
-
-
-def _with_drill(one: MetricResult, drill: Drill | None) -> MetricResult:
-    """The metric with the result of the drill-down in its reason, if it fails; it changes no verdict."""
-    if drill is None or drill.metric != one.metric or one.verdict is not Verdict.FAIL:
-        return one
-    return replace(one, why=f'{one.why}; drill-down: {drill.sentence}')
+    if reference and worst([verdict, metric.verdict]) is verdict:
+        also = f'; {metric.why}' if metric.why not in reference.words else ''
+        why = metric.why if verdict is Verdict.PASS else reference.words + also
+        metric = replace(metric, verdict=verdict, why=why)
+    if drill and drill.metric == metric.metric and metric.verdict is Verdict.FAIL:
+        return replace(metric, why=f'{metric.why}; drill-down: {drill.sentence}')
+    return metric
 
 
 def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Curves:
@@ -240,19 +235,17 @@ def _of_places(isolated: Isolation | None) -> list[tuple[Verdict, str]]:
     if isolated is None:
         return []
     verdicts = {SLOW: Verdict.FAIL, SUSPECTED: Verdict.INCONCLUSIVE}
-    said = [(verdicts[verdict], sentence) for verdict, sentence in isolated.sentences if verdict in verdicts]
-    return said + [(Verdict.INCONCLUSIVE, sentence) for sentence in isolated.undecided]
+    named = [(verdicts[verdict], sentence) for verdict, sentence in isolated.sentences if verdict in verdicts]
+    return named + [(Verdict.INCONCLUSIVE, sentence) for sentence in isolated.undecided]
 
 
 def _facts(samples: Iterable[Sequence[Sample]]) -> tuple[Fact, ...]:
     """Each fact once: one that did not hold, else one that could not be tried, else one that held."""
-    found: dict[str, Fact] = {}
-    for sample in (sample for each in samples for sample in each if sample.valid):
+    worst_first = (False, None, True)
+    known: dict[str, Fact] = {}
+    for sample in (sample for repetitions in samples for sample in repetitions if sample.valid):
         for fact in sample.measurement.facts if sample.measurement else ():
-            known = found.setdefault(fact.name, fact)
-            if _WORSE_FACT[fact.holds] > _WORSE_FACT[known.holds]:
-                found[fact.name] = fact
-    return tuple(found.values())
-
-
-_WORSE_FACT = {True: 0, None: 1, False: 2}
+            before = known.setdefault(fact.name, fact)
+            if worst_first.index(fact.holds) < worst_first.index(before.holds):
+                known[fact.name] = fact
+    return tuple(known.values())

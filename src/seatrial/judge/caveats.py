@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from seatrial.judge.expectations import Expectation, OfPair
+from seatrial.judge.expectations import CurveRatio, Expectation
 from seatrial.judge.outliers import CLEARED, Isolation
 from seatrial.judge.references import CONTRACT
 from seatrial.judge.statistics import widening
@@ -12,32 +12,6 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Finding, Records, Sample
 from seatrial.rules.registry import RULES
 from seatrial.workload.words import counted, listed
-
-OWN_BASELINE = (
-    'compared with its own baseline of {dates} alone: this shows that it is not slower than it was then, '
-    'and nothing of what was agreed; that takes a contract.yaml and seatrial accept'
-)
-NOT_ASKED = (
-    'no criterion: {open} of {all} metrics have no pass criterion; '
-    'a baseline in references.yaml or a contract.yaml changes that'
-)
-RARE = (
-    'rare slow launches: {made} miss a fault of one launch in ten with a probability of {missed:.0f} % (0.9^{n}); '
-    'up to {share:.0f} % of all launches may be slow (95 %)'
-)
-SLOW_LAUNCHES = 'slow launches: {metrics}; their figure is a quarter worse than the median'
-CORRELATED = (
-    'correlated: neighbouring repetitions resemble each other ({correlation:.2f} over all points); '
-    'the intervals are up to {times:.1f} times as wide for it'
-)
-DRIFTING = (
-    'drifting: {metrics}: neighbouring repetitions resemble each other, so the interval is too short; '
-    '5 % of steady series look like this by chance'
-)
-ONLY_EQUAL = (
-    'the {kind}s are compared with each other only: how fast they are is no criterion here; '
-    'that takes a contract for a check of bandwidth or rates'
-)
 
 
 def caveats(
@@ -58,7 +32,10 @@ def caveats(
     labels += _of_places(isolated) if isolated else []
     labels += left_behind(records)
     if isolated and plan.profile == 'acceptance' and not criteria.references:
-        labels.append(ONLY_EQUAL.format(kind=isolated.kind))
+        labels.append(
+            f'the {isolated.kind}s are compared with each other only: how fast they are is no criterion here; '
+            'that takes a contract for a check of bandwidth or rates'
+        )
     if not plan.stopping.fixed:
         labels += _of_repetitions(metrics, correlation)
     if plan.profile == 'acceptance':
@@ -134,13 +111,19 @@ def _of_repetitions(metrics: Sequence[MetricResult], correlation: float) -> list
     labels = []
     slow = [f'{each.slow} of {len(each.values)} at {each.metric}' for each in metrics if each.slow]
     if slow:
-        labels.append(SLOW_LAUNCHES.format(metrics=listed(slow)))
+        labels.append(f'slow launches: {listed(slow)}; their figure is a quarter worse than the median')
     if correlation:
         times = max(widening(correlation, len(each.values)) for each in metrics)
-        labels.append(CORRELATED.format(correlation=correlation, times=times))
+        labels.append(
+            f'correlated: neighbouring repetitions resemble each other ({correlation:.2f} over all points); '
+            f'the intervals are up to {times:.1f} times as wide for it'
+        )
     drifting = [each.metric for each in metrics if each.summary and each.summary.drifting]
     if drifting:
-        labels.append(DRIFTING.format(metrics=listed(drifting)))
+        labels.append(
+            f'drifting: {listed(drifting)}: neighbouring repetitions resemble each other, so the interval is too '
+            'short; 5 % of steady series look like this by chance'
+        )
     return labels
 
 
@@ -150,21 +133,31 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
     enforced = criteria.enforced_expectations
     known = {each.metric for each in criteria.references}
     open_ = [each for each in metrics if each.metric not in known and not _is_of(each.name, enforced)]
-    said = open_ and not compared and (criteria.references or enforced)
-    labels = [NOT_ASKED.format(open=len(open_), all=len(metrics))] if said else []
+    labels = []
+    if open_ and not compared and (criteria.references or enforced):
+        labels.append(
+            f'no criterion: {len(open_)} of {len(metrics)} metrics have no pass criterion; '
+            'a baseline in references.yaml or a contract.yaml changes that'
+        )
     dates = sorted({each.date for each in criteria.references})
     if dates and not enforced and all(each.origin != CONTRACT for each in criteria.references):
-        labels.append(OWN_BASELINE.format(dates=', '.join(dates)))
+        labels.append(
+            f'compared with its own baseline of {", ".join(dates)} alone: this shows that it is not slower than it '
+            'was then, and nothing of what was agreed; that takes a contract.yaml and seatrial accept'
+        )
     counts = [len(each.values) for each in metrics if each.values]
     if counts and not once:
         n = min(counts)
         share, missed = 1 - 0.05 ** (1 / n), 0.9**n
-        labels.append(RARE.format(made=counted(n, 'repetition'), n=n, missed=100 * missed, share=100 * share))
+        labels.append(
+            f'rare slow launches: {counted(n, "repetition")} miss a fault of one launch in ten with a probability of '
+            f'{100 * missed:.0f} % (0.9^{n}); up to {100 * share:.0f} % of all launches may be slow (95 %)'
+        )
     return labels
 
 
 def _is_of(metric: str, expectations: Sequence[Expectation]) -> bool:
     return any(
-        each.metric in ('', metric) or (isinstance(each, OfPair) and not each.of and each.than == metric)
+        each.metric in ('', metric) or (isinstance(each, CurveRatio) and not each.of and each.than == metric)
         for each in expectations
     )

@@ -14,7 +14,7 @@ repetitions.
 The interval of a step is Student's for the difference of two lines (Draper and Smith, Applied Regression Analysis,
 1998), with the error probability shared between all places (Bonferroni), because the place was picked after the fact.
 The interval of the place holds all places that the likelihood ratio does not reject (Siegmund, International
-Statistical Review 56, 1988). docs/statistics.md says how often both are right.
+Statistical Review 56, 1988). docs/explanation/statistics.md says how often both are right.
 """
 
 import math
@@ -31,6 +31,7 @@ from seatrial.rules.stopping import t_quantile
 CONFIDENCE = 0.95
 MIN_SIDE = 3  # points on each side of a step: any two are on a line
 MIN_POINTS = 2 * MIN_SIDE + 1  # two lines are four figures: three points are left to show the scatter
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def steps(points: Points, values: Mapping[str, float], better: str = HIGHER, con
     every = []
     for fit, (below, above) in zip(fits, list(pairwise(labels))[MIN_SIDE - 1 :], strict=False):
         error = t * math.sqrt(max(fit.squares / df, least))
-        low = min(gap.height - error * gap.deviation for gap in fit.gaps)
-        high = max(gap.height + error * gap.deviation for gap in fit.gaps)
-        every.append(CurveStep(below, above, *map(math.exp, (fmean(gap.height for gap in fit.gaps), low, high))))
+        low = min(height - error * deviation for height, deviation in fit.gaps)
+        high = max(height + error * deviation for height, deviation in fit.gaps)
+        every.append(CurveStep(below, above, *map(math.exp, (fmean(height for height, _ in fit.gaps), low, high))))
     best = min(fit.squares for fit in fits)
     limit = best + t_quantile(confidence, df) ** 2 * max(best / df, least)
     places = tuple(step for step, fit in zip(every, fits, strict=True) if fit.squares <= limit)
@@ -91,17 +92,17 @@ def changes_between(
     lacking = missing(points)
     if not lacking and len(points) < MIN_POINTS:
         lacking = f'{len(points)} {among} of the {MIN_POINTS} that a change point needs'
-    found = None if lacking else steps(points, values, better, confidence)
-    wanted = (
-        [each for each in found.every if first <= values[each.below] and values[each.above] <= last] if found else []
-    )
-    if not found or not wanted:
+    wanted: list[CurveStep] = []
+    if not lacking:
+        curve = steps(points, values, better, confidence)
+        wanted = [place for place in curve.every if first <= values[place.below] and values[place.above] <= last]
+    if not wanted:
         lacking = lacking or f'fewer than {MIN_SIDE} {among} on a side of where a change point is expected'
         return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
-    step = found.likeliest
-    inside = [place in wanted for place in found.places]
+    step = curve.likeliest
+    inside = [place in wanted for place in curve.places]
     if not step.found:
-        verdict = FAILS if all(each.high < times for each in wanted) else UNDECIDED
+        verdict = FAILS if all(place.high < times for place in wanted) else UNDECIDED
         subject = f'no change point; the likeliest is between {step.below} and {step.above}'
     else:
         verdict = UNDECIDED
@@ -109,7 +110,7 @@ def changes_between(
             verdict = FAILS
         elif all(inside) and step.low >= times:
             verdict = HOLDS
-        where = f'{found.places[0].below}-{found.places[-1].above}'
+        where = f'{curve.places[0].below}-{curve.places[-1].above}'
         subject = f'change point between {step.below} and {step.above} ({confidence * 100:g} % interval {where})'
     sentence = (
         f'{subject}: {step.ratio:.4g} times as good above it, {confidence * 100:g} % simultaneous interval '
@@ -119,15 +120,10 @@ def changes_between(
     return Relation(verdict, step.ratio, step.low, step.high, confidence, sentence)
 
 
-class _Gap(NamedTuple):
-    """Height of the right line above the left one at one size; deviation: standard, relative to that of a point"""
-
-    height: float
-    deviation: float
-
-
 class _Fit(NamedTuple):
-    gaps: list[_Gap]  # at the last point of the left line and at the first of the right one
+    # at the last point of the left line and at the first of the right one: height of the right line above the left
+    # one, and its standard deviation relative to that of a point
+    gaps: list[tuple[float, float]]
     squares: float  # sum of squares round both lines
 
 
@@ -144,15 +140,12 @@ class _Line(NamedTuple):
         return self.centre[1] + self.slope * away, 1 / self.number + away * away / self.spread
 
 
-_ROUNDING = 1e-9
-
-
 def _fit(sizes: Sequence[float], logs: Sequence[float], place: int) -> _Fit:
     below, above = _line(sizes[:place], logs[:place]), _line(sizes[place:], logs[place:])
     gaps = []
     for size in sizes[place - 1 : place + 1]:
         (under, one), (over, other) = below.at(size), above.at(size)
-        gaps.append(_Gap(over - under, math.sqrt(one + other)))
+        gaps.append((over - under, math.sqrt(one + other)))
     return _Fit(gaps, below.squares + above.squares)
 
 

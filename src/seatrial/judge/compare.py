@@ -21,7 +21,7 @@ All together name a difference where there is none in at most LEVEL of the compa
 (Holm, Scandinavian Journal of Statistics 6, 1979: they are few), half for the metrics (Benjamini and Hochberg, JRSS B
 57, 1995). The latter bounds the share of false ones among those that are named. It holds for metrics that rise and
 fall together, as those of one night do (Benjamini and Yekutieli, Annals of Statistics 29, 2001), and finds more than
-Holm where an upgrade has changed many. docs/statistics.md has how often they are right.
+Holm where an upgrade has changed many. docs/explanation/statistics.md has how often they are right.
 """
 
 import math

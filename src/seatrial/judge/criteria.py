@@ -2,7 +2,7 @@
 
 Repetitions of one allocation share its nodes, its neighbours and its hour, so that their scatter says nothing of
 other allocations. From two allocations on these are what is independent: each gives one figure, and the interval is
-that of statistics.between_allocations. docs/contract.md has the rules in words.
+that of statistics.between_allocations. docs/reference/contract.md has the rules in words.
 """
 
 import itertools
@@ -128,7 +128,7 @@ def judge_contract(
     A criterion is met if its interval lies on the right side of the bound, missed if it lies on the wrong one. It is
     missed only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
     Whoever may go on until it is met or missed has as many trials as he likes: with each allocation beyond those
-    planned the probability of chance is divided by one more (docs/statistics.md has what that comes to). Unproved
+    planned the probability of chance is divided by one more (statistics.md has what that comes to). Unproved
     figures are left out only where a criterion would be met without them: whoever loses the raw output of an
     allocation must not lose what speaks against him.
     """

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seatrial.judge.statistics import CONFIDENCE, Fairness, MeanInterval, fairness, student_interval, verdict_interval
 from seatrial.model.metric import TaskTime
@@ -65,22 +65,15 @@ def rates(
     }
     if min(map(min, series.values())) <= 0:
         return ()
-    found = []
+    compared = []
     for name, values in series.items():
-        own = every[0][name]
-        one = GroupRate(
-            name,
-            len({short(task.host) for task in own}),
-            len(own),
-            tuple(values),
-            verdict_interval(values, CONFIDENCE, correlation),
-        )
-        found.append(one if name == names[0] else _compared(one, series[names[0]], correlation))
-    return tuple(found)
-
-
-def _compared(one: GroupRate, first: Sequence[float], correlation: float) -> GroupRate:
-    logs = [math.log(value / other) for value, other in zip(one.values, first, strict=True)]
-    found = student_interval(logs, CONFIDENCE, correlation)
-    low, high = (math.exp(end) if math.isfinite(end) else end for end in (found.low, found.high))
-    return GroupRate(one.name, one.nodes, one.tasks, one.values, one.rate, math.exp(found.mean), max(low, 0.0), high)
+        members, nodes = every[0][name], {short(task.host) for task in every[0][name]}
+        rate = verdict_interval(values, CONFIDENCE, correlation)
+        group = GroupRate(name, len(nodes), len(members), tuple(values), rate)
+        if name != names[0]:
+            logs = [math.log(value / first) for value, first in zip(values, series[names[0]], strict=True)]
+            interval = student_interval(logs, CONFIDENCE, correlation)
+            low, high = (math.exp(end) if math.isfinite(end) else end for end in (interval.low, interval.high))
+            group = replace(group, over=math.exp(interval.mean), low=max(low, 0.0), high=high)
+        compared.append(group)
+    return tuple(compared)

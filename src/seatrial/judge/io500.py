@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.relations import LogMean
-from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, MeanInterval
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
@@ -89,7 +89,7 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
         if lack:
             lacks.append(f'{phase} {lack}')
         else:
-            means[phase] = _together([_log_mean(each) for each in own])
+            means[phase] = _together([each.summary.interval for each in own if each.summary])
     if lacks:
         return Io500Score(where, None, None, None, None, None, tuple(lacks))
     weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
@@ -115,19 +115,15 @@ def _lack(name: str, engine: str, one: MetricResult) -> str:
     return ''
 
 
-def _log_mean(one: MetricResult) -> LogMean:
-    assert one.summary is not None  # _lack has asked
-    interval = one.summary.interval
-    error = interval.log_half_width / t_quantile(interval.confidence, interval.n - 1)
-    return LogMean(math.log(interval.mean), error * error, interval.n - 1)
-
-
-def _together(means: Sequence[LogMean]) -> LogMean:
+def _together(rates: Sequence[MeanInterval]) -> LogMean:
     """The rate of equal shares done one after the other, each at a known rate: find runs at two points."""
-    times = [math.exp(-each.log) for each in means]
-    weighted = [(each, own / sum(times)) for each, own in zip(means, times, strict=True)]
+    total = sum(1 / rate.mean for rate in rates)
+    weighted = []
+    for rate in rates:
+        error = rate.log_half_width / t_quantile(rate.confidence, rate.n - 1)
+        weighted.append((LogMean(math.log(rate.mean), error * error, rate.n - 1), 1 / rate.mean / total))
     variance, df = _variance(weighted)
-    return LogMean(math.log(len(times) / sum(times)), variance, df)
+    return LogMean(math.log(len(rates) / total), variance, df)
 
 
 def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:

@@ -62,6 +62,11 @@ def judge_metric(
     wrong = [each for sample in samples for each in sample.faults(what.name)]
     wrong += [each for each in found if each.effect == 'invalid']
     verdict, why = _decide(plan, len(samples), values, stopped, ended, wrong, doubt, beside)
+    timed = [
+        (launch.clock_s, seconds)
+        for sample in valid
+        if (launch := sample.measurement) and (seconds := seconds_of(sample, what.name))
+    ]
     if censored and verdict not in (Verdict.FAIL, Verdict.INVALID):
         verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
     if blurred and verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE):
@@ -85,10 +90,10 @@ def judge_metric(
         cache=cache,
         not_storage=not_storage,
         percentiles_s=_percentiles(valid, what.name),
-        clock_error=_clock_error(valid, what.name),
+        clock_error=max((clock_s / region_s for clock_s, region_s in timed), default=0.0),
         slow=slow_launches(values, what.better) if what.steers and values else 0,
-        shortest_s=min((seconds for each in valid if (seconds := seconds_of(each, what.name))), default=0.0),
-        more_than=max((each.value for each in censored), default=None),
+        shortest_s=min((region_s for _, region_s in timed), default=0.0),
+        more_than=max((figure.value for figure in censored), default=None),
         groups=rates(launched, plan.groups, correlation),
     )
 
@@ -191,15 +196,6 @@ def _percentiles(samples: Sequence[Sample], name: str) -> dict[str, float]:
     measured = (sample.measurement.metric(name) for sample in samples if sample.measurement)
     columns = [each.percentiles_s for each in measured if each and each.percentiles_s]
     return {share: statistics.median(column[share] for column in columns) for share in columns[0]} if columns else {}
-
-
-def _clock_error(samples: Sequence[Sample], name: str) -> float:
-    shares = [
-        sample.measurement.clock_s / seconds
-        for sample in samples
-        if sample.measurement and (seconds := seconds_of(sample, name))
-    ]
-    return max(shares, default=0.0)
 
 
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:

@@ -2,12 +2,12 @@
 
 The interval of the mean decides: a mean may lie on the right side of a bound by chance. The verdict of the mean
 alone, which is all that ReFrame compares, stands beside it. A reference may be for a quantile instead, or for every
-single launch. docs/references.md has the rules in words.
+single launch. docs/reference/references.md has the rules in words.
 """
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.statistics import (
@@ -155,7 +155,8 @@ def judge_reference(
     def shown(*figures: float) -> str:
         return ' to '.join(_figure(figure, reference.unit, digits) for figure in figures)
 
-    said = f'{_wanted(reference, low, high, digits)}: the {name} {shown(found)} is {_point(found, low, high)}'
+    point = _where(found, found, low, high)
+    said = f'{_wanted(reference, low, high, digits)}: the {name} {shown(found)} is {point}'
 
     if engine and reference.engine not in ('', engine):
         why = f'measured with {engine}, and the reference is for {reference.engine}: undecided; {said}'
@@ -166,7 +167,13 @@ def judge_reference(
     if n < least:
         why = f'{said}, but {n} samples are fewer than the {least} that an interval needs'
         return _result(reference, found, UNDECIDED, why)
-    interval = _interval_words(name, ends, shown)
+    interval = f'its {100 * CONFIDENCE:g} % interval'
+    if name in EXTREMES:
+        interval = f'what the clocks leave open, {shown(*ends)},'
+    elif not math.isfinite(ends[0]):
+        interval += f', which ends at {shown(ends[1])}'
+    else:
+        interval += f' {shown(*ends)}' if math.isfinite(ends[1]) else f', which begins at {shown(ends[0])}'
     if clock_error >= CLOCK_SAID:
         interval += f' ({100 * clock_error:.1f} % of it for the clocks)'
     where = _where(*ends, low, high)
@@ -176,7 +183,7 @@ def judge_reference(
     if where == UNDECIDED and not all(map(math.isfinite, ends)):
         why = f'{said}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
         return _result(reference, found, UNDECIDED, why)
-    if where == UNDECIDED and reference.of_sessions and name == MEAN and _point(found, low, high) == INSIDE:
+    if where == UNDECIDED and reference.of_sessions and name == MEAN and point == INSIDE:
         # The noise of its repetitions is in the bounds already, and would count twice.
         return _result(reference, found, INSIDE, f'{said}, as far as those sessions differ; {interval}')
     if where == UNDECIDED:
@@ -204,15 +211,6 @@ def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tu
         return quantile(sorted(values), share), *quantile_interval(values, share)
     interval = verdict_interval(values, CONFIDENCE, correlation)
     return interval.mean, interval.low, interval.high
-
-
-def _interval_words(statistic: str, ends: tuple[float, float], shown: Callable[..., str]) -> str:
-    if statistic in EXTREMES:
-        return f'what the clocks leave open, {shown(*ends)},'
-    interval = f'its {100 * CONFIDENCE:g} % interval'
-    if not math.isfinite(ends[0]):
-        return f'{interval}, which ends at {shown(ends[1])}'
-    return f'{interval} {shown(*ends)}' if math.isfinite(ends[1]) else f'{interval}, which begins at {shown(ends[0])}'
 
 
 def _chance(
@@ -249,18 +247,12 @@ def _bound(reference: Reference, threshold: float | None) -> float | None:
 
 
 def _where(lowest: float, highest: float, low: float | None, high: float | None) -> str:
-    if _lies_in(lowest, highest, low, high):
+    """INSIDE if all from lowest to highest lies within the bounds, OUTSIDE if nothing does, else UNDECIDED."""
+    floor = -math.inf if low is None else low * (1 - EQUAL)
+    ceiling = math.inf if high is None else high * (1 + EQUAL)
+    if floor <= lowest and highest <= ceiling:
         return INSIDE
-    beyond = (low is not None and highest < low * (1 - EQUAL)) or (high is not None and lowest > high * (1 + EQUAL))
-    return OUTSIDE if beyond else UNDECIDED
-
-
-def _lies_in(lowest: float, highest: float, low: float | None, high: float | None) -> bool:
-    return (low is None or lowest >= low * (1 - EQUAL)) and (high is None or highest <= high * (1 + EQUAL))
-
-
-def _point(found: float, low: float | None, high: float | None) -> str:
-    return INSIDE if _lies_in(found, found, low, high) else OUTSIDE
+    return OUTSIDE if highest < floor or lowest > ceiling else UNDECIDED
 
 
 MIN_DIGITS, MAX_DIGITS = 5, 12
@@ -301,7 +293,7 @@ def _result(
         unit=reference.unit,
         origin=reference.origin,
         date=reference.date,
-        point='' if found is None else _point(found, low, high),
+        point='' if found is None else _where(found, found, low, high),
         interval=interval,
         words=words,
         chance=chance,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
+from seatrial.judge.expectations import CurveRatio, ExpectationResult, judge_pair, not_judged
 from seatrial.judge.io500 import Io500Score, scores_of
 from seatrial.judge.verdict import WORST_FIRST, CaseResult, Criteria, Verdict, of_relation, worst
 from seatrial.model.plan import Case, TrialPlan
@@ -20,7 +20,7 @@ from seatrial.model.record import Records
 
 FAMILY = 0.05
 FALSE_FAIL = 0.051
-"""Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (docs/statistics.md)."""
+"""Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (statistics.md)."""
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,11 @@ def _beside(
     one: CaseResult, by_case: Mapping[Case, CaseResult], criteria: Mapping[Case, Criteria]
 ) -> list[ExpectationResult]:
     where = one.case.name.partition('/')[2]
-    own = criteria[one.case]
+    asked = criteria[one.case]
     results: list[ExpectationResult] = []
-    for expectation in own.expectations:
-        if isinstance(expectation, OfPair) and expectation.of:
+    for expectation in asked.expectations:
+        if isinstance(expectation, CurveRatio) and expectation.of:
             other = by_case.get(one.case._replace(check=expectation.of))
-            enforced = expectation.id in own.enforced
-            found = judge_pair(expectation, one.curves, other.curves if other else None, where, enforced)
-            results += [not_judged(each, one.unjudged) for each in found] if one.unjudged else found
-    return results
+            enforced = expectation.id in asked.enforced
+            results += judge_pair(expectation, one.curves, other.curves if other else None, where, enforced)
+    return [not_judged(result, one.unjudged) for result in results] if one.unjudged else results

@@ -3,7 +3,7 @@
 It explains figures and decides none: the counters may include the traffic of others.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -134,7 +134,12 @@ def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
         seen += 1
         reads = phase_of(sample.point, sample.phase).reads
         fills_memory = not reads and not (sample.measurement and sample.measurement.direct)
-        parts = list(_clipped(found, reads, *inside))
+        start, end = inside
+        parts = [
+            (max(start, piece.start), min(end, piece.end), piece.read if reads else piece.write)
+            for piece in found
+            if piece.end > start and piece.start < end
+        ]
         usual = usual_rate(parts)
         rates += [usual] * (usual > 0)
         # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
@@ -147,12 +152,6 @@ def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
 
 
 Part = tuple[float, float, float]  # unix times and the rate between them, B/s
-
-
-def _clipped(found: Sequence[ThroughputSpan], reads: bool, start: float, end: float) -> Iterator[Part]:
-    for piece in found:
-        if piece.end > start and piece.start < end:
-            yield max(start, piece.start), min(end, piece.end), piece.read if reads else piece.write
 
 
 def usual_rate(parts: Sequence[Part]) -> float:

@@ -4,7 +4,7 @@ The place is the one with the largest Student's t between the nights before and 
 in the same way until none is left (binary segmentation: Vostrikova, Soviet Mathematics Doklady 24, 1981). The chance
 is that of the t, times the number of places in the whole series (Bonferroni), for the place was picked after the
 fact. This holds for nights that are independent: a level that drifts, as on a file system that fills up, is reported
-as one or several steps. docs/statistics.md says how often it is right.
+as one or several steps. docs/explanation/statistics.md says how often it is right.
 """
 
 import math

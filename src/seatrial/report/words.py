@@ -395,7 +395,7 @@ def _compared(session: SessionResult) -> str:
 
 
 def glossary() -> dict[str, str]:
-    """The words of docs/glossary.md with their meanings."""
+    """The words of docs/reference/glossary.md with their meanings."""
     text = (files('seatrial.report') / 'templates' / 'glossary.md').read_text(encoding='utf-8').replace('`', '')
     rows = (line.strip('| ').partition(' | ') for line in text.partition('|---|---|\n')[2].splitlines())
     return {word: meaning for word, _, meaning in rows}

@@ -32,30 +32,30 @@ FAMILIES_SHOWN = 8
 REST = ', in --json and --html'
 
 
-def show_comparison(found: BeforeAfter, screen: Console) -> None:
+def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     """Prints what else differs, the families, and as many of the metrics that changed as fit a terminal, the worst
     first."""
-    sides = [f'{name:<7} {side.words}' for name, side in (('before', found.before), ('after', found.after))]
-    differing = fitting([f'  {said}' for said in cut(found.differing, SHOWN, REST)], SHOWN)
+    sides = [f'{name:<7} {side.words}' for name, side in (('before', compared.before), ('after', compared.after))]
+    differing = fitting([f'  {line}' for line in cut(compared.differing, SHOWN, REST)], SHOWN)
     heading = 'Not measured with the same:' if differing else 'Measured with the same, as far as it is recorded'
-    beside = fitting([f'  {said}' for said in cut(found.circumstances, SHOWN, REST)], SHOWN)
-    notice = [found.notice] if found.notice and found.metrics else []
-    counts = ', '.join(f'{number} {verdict}' for verdict, number in found.counts.items() if number)
-    last = fitting([f'not compared: {said}' for said in cut(found.left_out, SHOWN, REST)], SHOWN)
-    last.append(f'{counted(len(found.metrics), "metric")}: {counts or "nothing to compare"}')
-    families = sorted(found.families, key=_importance)[:FAMILIES_SHOWN]
+    beside = fitting([f'  {line}' for line in cut(compared.circumstances, SHOWN, REST)], SHOWN)
+    notice = [compared.notice] if compared.notice and compared.metrics else []
+    counts = ', '.join(f'{number} {verdict}' for verdict, number in compared.counts.items() if number)
+    last = fitting([f'not compared: {line}' for line in cut(compared.left_out, SHOWN, REST)], SHOWN)
+    last.append(f'{counted(len(compared.metrics), "metric")}: {counts or "nothing to compare"}')
+    families = sorted(compared.families, key=_importance)[:FAMILIES_SHOWN]
     taken = rows_of([*sides, heading, *differing, *beside, *notice, *last]) + 1 + len(families)
-    changed = [row for row in found.metrics if row.change.verdict != SAME]
-    lines = cut([_metric(row, found.units) for row in changed], max(SHOWN, LINES - 1 - taken), REST)
+    changed = [row for row in compared.metrics if row.change.verdict != SAME]
+    lines = cut([_metric(row, compared.units) for row in changed], max(SHOWN, LINES - 1 - taken), REST)
     for side in sides:
         screen.print(side, soft_wrap=True)
     screen.print(Text(heading, 'yellow' if differing else ''))
     for style, own in (('yellow', differing), ('', beside), ('yellow', notice)):
-        for said in own:
-            screen.print(Text(said, style), soft_wrap=True)
+        for line in own:
+            screen.print(Text(line, style), soft_wrap=True)
     screen.print(_families(families))
-    for said in (*fitting(lines, len(lines)), *last):
-        screen.print(said, soft_wrap=True)
+    for line in (*fitting(lines, len(lines)), *last):
+        screen.print(line, soft_wrap=True)
 
 
 def _importance(row: FamilyRow) -> int:
@@ -66,13 +66,13 @@ def _families(rows: Sequence[FamilyRow]) -> Table:
     table = table_of('verdict', 'family', 'after / before', '95 % interval', 'sessions', 'metrics')
     for row in rows:
         counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
-        own = row.change
+        change = row.change
         table.add_row(
-            _marked(own.verdict) if own else '',
+            _marked(change.verdict) if change else '',
             f'{row.file_system}: {row.family}',
-            ratio_words(own) if own else '-',
-            interval_words(own) if own else '-',
-            sessions_words(own) if own else '-',
+            ratio_words(change) if change else '-',
+            interval_words(change) if change else '-',
+            sessions_words(change) if change else '-',
             counts,
         )
     return table

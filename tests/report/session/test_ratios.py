@@ -1,7 +1,7 @@
 import pytest
 
 from seatrial.judge.case import judge_case
-from seatrial.judge.relations import at_least
+from seatrial.judge.relations import lies_between
 from seatrial.model.record import Finding
 from seatrial.report.session.ratios import Ratio, cached, contentions, listings, ratio
 from seatrial.workload.listing import listing
@@ -30,7 +30,7 @@ def test_the_contention_factor_is_the_ratio_that_the_judge_gives(make):
     plan = make.plan('Check', FILES, TREES, tasks=8)
     rates = make.tree_rates(plan, noise=0.3)
     (found,) = contended(make, rates)
-    wanted = at_least(rates['file_create@private'], rates['file_create@shared'], 1.1)
+    wanted = lies_between(rates['file_create@private'], rates['file_create@shared'], 1.1)
     assert (found.over, found.under) == ('private', 'shared')
     assert list(found.ratios) == ['file_create', 'file_stat', 'file_read', 'file_remove']
     own = found.ratios['file_create']

@@ -1,4 +1,4 @@
-"""An acceptance for programs: results.json in the form of docs/results.schema.json; and a summary in Markdown."""
+"""An acceptance for programs: results.json in the form of results.schema.json; and a summary in Markdown."""
 
 import json
 import math

@@ -34,7 +34,7 @@ from seatrial.workload.words import by_key, counted, joined
 UNLIKE = 'not the same'
 """What is to be known before figures are compared: with what else they were measured."""
 
-UNCOMPARED = 'none: what is valid is MEASURED, however slow; see docs/references.md'
+UNCOMPARED = 'none: what is valid is MEASURED, however slow; see docs/reference/references.md'
 
 SHOWN = 4
 """Lines of one kind at most; the report has the rest."""

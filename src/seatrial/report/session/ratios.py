@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.relations import at_least
+from seatrial.judge.relations import lies_between
 from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import TrialPlan
@@ -116,7 +116,7 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
     """The ratio of the means of two series of samples above 0."""
     if not over or not under or min(*over, *under) <= 0:
         return Ratio(None)
-    found = at_least(over, under, 1.0)
+    found = lies_between(over, under, 1.0)
     if found.estimate is None:
         return Ratio(statistics.fmean(over) / statistics.fmean(under))
     return Ratio(found.estimate, found.low, found.high)
