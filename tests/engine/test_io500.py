@@ -119,7 +119,7 @@ def test_all_phases_together_last_no_longer_than_the_launch():
 
 
 @pytest.mark.parametrize(
-    ('name', 'said'), [('bad-option', 'parse config file'), ('no-space', 'No space left on device')]
+    ('name', 'said'), [('bad-option', 'unknown option "wrong"'), ('no-space', 'No space left on device')]
 )
 def test_a_failed_run_is_refused_in_the_words_of_io500(name, said):
     error = refusal(name)
@@ -137,13 +137,13 @@ def test_the_version_is_that_in_its_own_text():
         Io500Engine().parse_version('')
 
 
-@pytest.mark.parametrize('release', ['isc20_v4', 'sc20', 'isc21_v2'])
+@pytest.mark.parametrize('release', ['isc20_v4', 'isc21_v2', 'sc24_v1', 'scc21'])
 def test_a_release_without_a_phase_that_is_read_is_refused_before_it_runs(release):
-    with pytest.raises(EngineError, match=f'^T7: IO500 {release} has no ior-rnd4K; install sc21 or later'):
+    with pytest.raises(EngineError, match=f'^T7: IO500 {release} has no ior-rnd4K-easy-read; install isc25 or later'):
         Io500Engine().parse_version(f'io500-{release}\n')
 
 
-@pytest.mark.parametrize('version', ['sc21', 'isc22_v1', 'dev-17-g0a1b2c3', 'isc26'])
+@pytest.mark.parametrize('version', ['isc25', 'sc25_v1', 'dev-17-g0a1b2c3', 'isc26'])
 def test_a_release_that_has_them_or_a_clone_is_quoted(version):
     assert Io500Engine().parse_version(f'io500-{version}\n') == version
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from seatrial.check.declared import load
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio.access import Fio
 from seatrial.engine.fio.random import FioRandom
@@ -14,8 +16,9 @@ from seatrial.workload.access import data_access
 from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.random import random_access
-from seatrial.workload.registry import KINDS, kind_of
+from seatrial.workload.registry import KINDS, kind_of, phases_of
 from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import examples
 from seatrial.workload.tree import metadata_tree
 
 
@@ -187,3 +190,28 @@ def test_candidates_that_are_for_something_else_say_for_what():
 def test_one_that_is_for_several_kinds_names_all_of_them():
     words = [kind_of(kind).words for kind in PosixOps.kinds]
     assert why_none([EngineChoice('posixops', 'posixops')], ()).endswith(f', {words[-2]} and {words[-1]} alone')
+
+
+@pytest.fixture(scope='module')
+def points(repository):
+    """A point of each kind of workload that a check has, for two tasks on one node."""
+    checks = load(repository / 'checks').values()
+    found = {each.workload.kind: examples(each.sweep, each.workload)[0] for each in checks}
+    found['device'] = found['device'].changed(devices=('/dev/sdb', '/dev/sdc'))
+    return {kind: placed(point, point.label) for kind, point in found.items()}
+
+
+CAUSE = 'ERROR: the device is away'
+
+
+@pytest.mark.parametrize('engine', ENGINES, ids=lambda engine: f'{engine.name} {engine.kinds[0]}')
+def test_the_cause_of_a_failed_launch_is_chosen_by_the_same_words_from_every_engine(engine, points):
+    point = next(points[kind] for kind in engine.kinds if kind in points)
+    phase = phases_of(point)[-1].name
+    command = engine.command('/opt/program', phase, point, '/raw/1', 7)
+    said = f'WARNING: a network is slow\nnote: see the manual\n{CAUSE}\nthe rest was given up\n'
+    processes = tuple(ProcessTime('n1', 0.0, 9.0, 1) for _ in command.argvs)
+    nothing = tuple('' for _ in command.argvs)
+    outcome = Outcome(processes, nothing, (said,) * len(nothing), tuple('' for _ in command.outputs))
+    with pytest.raises(EngineError, match=f"E1: .* exited with 1: '{CAUSE}"):
+        engine.measure(phase, point, command, outcome)

@@ -50,8 +50,8 @@ def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     for side in sides:
         screen.print(side, soft_wrap=True)
     screen.print(Text(heading, 'yellow' if differing else ''))
-    for style, own in (('yellow', differing), ('', beside), ('yellow', notice)):
-        for line in own:
+    for style, block in (('yellow', differing), ('', beside), ('yellow', notice)):
+        for line in block:
             screen.print(Text(line, style), soft_wrap=True)
     screen.print(_families(families))
     for line in (*fitting(lines, len(lines)), *last):

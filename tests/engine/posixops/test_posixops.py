@@ -365,7 +365,7 @@ class TestATaskThatFailed:
     def test_one_that_broke_is_quoted(self):
         stderrs = ('', 'Traceback (most recent call last):\n  x\nMemoryError\n')
         found = refusal([GOOD[0], '{"rank": 1, '], statuses=(0, 1), stderrs=stderrs)
-        assert found == ('E1', 'task 1 on n1 exited with 1: MemoryError')
+        assert found == ('E1', "task 1 on n1 exited with 1: 'MemoryError'")
 
     def test_where_all_were_aborted_that_is_told(self):
         reports = [{**each, 'failed': self.ABORTED} for each in GOOD]
