@@ -392,7 +392,7 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
     """The point and the procedure that measure a criterion, whatever its bound."""
     trial, conditions = _trial(here.site, entry), entry.conditions or Conditions()
     setup = (entry.engine or '', entry.state or '', conditions.seconds or 0.0, conditions.caches == 'allowed')
-    key = f'{trial!r} {setup}'
+    key = f'{trial!r} {(setup[0], *setup[2:])}'  # what can be measured is the same in every state
     if key not in here.measured:
         here.measured[key] = [
             candidate

@@ -364,7 +364,7 @@ def _history(site: Site, plans: Sequence[TrialPlan]) -> tuple[Mapping[_Key, list
     speeds = {
         (plan.profile, plan.case): shown(by_case[plan.case], plan.profile) for plan in plans if plan.case in by_case
     }
-    return _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()}), speeds
+    return _earlier(rows, {name: ended(history, name) for name in rows['session'].unique()}), speeds
 
 
 def _earlier(rows: 'pl.DataFrame', ends: Mapping[str, datetime | None]) -> dict[_Key, list[Earlier]]:
