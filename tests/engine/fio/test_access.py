@@ -7,22 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, sections, text
-from measuring import MFWA, assert_refused, cuts, refused_by
+from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA, assert_refused, cuts, refused_by
 from measuring import access_point as point
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.failed_call import failed_calls
 from seatrial.engine.fio.access import LEAD_S, Fio
 from seatrial.engine.fio.process import CLOCK_S
 from seatrial.model.units import GIB, KIB
-from seatrial.workload.access import data_access
 from seatrial.workload.registry import kind_of
 from transcript import run_for
-
-MFWA_RANDOM = data_access('multiple', order='random')
-SFSA, SFSA_STRIDED, SFSA_RANDOM = (
-    data_access('single', 'segment', order) for order in ('contiguous', 'strided', 'random')
-)
-SFWA = data_access('single', operations=('read',))
 
 GOOD = {
     'mfwa-write': ('write', point()),
