@@ -38,6 +38,10 @@ def refused_by(measure):
     return refusal
 
 
+def assert_refused(error, rule, words):
+    assert (error.rule, words in error.sentence) == (rule, True), error.sentence
+
+
 def option(argv, flag):
     """The word behind a flag."""
     return argv[argv.index(flag) + 1]

@@ -115,7 +115,7 @@ def properties(make):
             'mkdir@shared',
             'MEASURED: mean 3000 op/s, n = 6, p50 333 \u00b5s, p99.9 3.00 ms',
         ),
-        ('AttributeCache', 'ls_first@891', 'MEASURED: mean 1913 op/s, n = 6'),
+        ('AttributeCache', 'ls_first@891', 'MEASURED: mean 1910 op/s, n = 6'),
         ('PosixSemantics', 'read_after_close', 'holds: the other task read 4096 bytes of 4096'),
         ('PosixSemantics', 'direct_io', 'not tried: open(2) with O_DIRECT: Invalid argument'),
     ],

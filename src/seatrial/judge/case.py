@@ -37,8 +37,7 @@ from seatrial.judge.verdict import (
 from seatrial.model.metric import LOWER, Fact
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Drill, Finding, Records, Sample
-from seatrial.rules.binding import binding
-from seatrial.rules.case import CaseSeen, measured
+from seatrial.rules.case import CaseSeen, binding, measured
 from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings

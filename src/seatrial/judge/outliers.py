@@ -8,6 +8,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import NotTested, Records
 from seatrial.model.units import in_unit, unit_for
 from seatrial.rules.case import left_untested
+from seatrial.rules.drill import components
 from seatrial.rules.outliers import MIN_EFFECT, Groups, Score, again, scores, split
 from seatrial.rules.places import (
     CONFIRM,
@@ -21,7 +22,6 @@ from seatrial.rules.places import (
     second,
     suspected,
 )
-from seatrial.rules.servers import components
 from seatrial.workload.registry import metrics_at
 from seatrial.workload.words import listed
 

@@ -18,8 +18,7 @@ from seatrial.nights.notify import news_lock, send_notification
 from seatrial.nights.past import LATER, write_year
 from seatrial.nights.standing import watch_of
 from seatrial.scheduler.partitions import partitions_of
-from seatrial.scheduler.series import alone, series_of
-from seatrial.scheduler.successors import Successors, superseded
+from seatrial.scheduler.series import Successors, alone, series_of, superseded
 from seatrial.site.model import Site
 
 STOP_S = 480.0

@@ -1,5 +1,7 @@
-"""How much there is to read on a page, unfolded and in all: of sessions that were measured, and of made-up ones."""
+"""How much there is to read on a page, unfolded and in all, and on the terminal: of a session that was measured, and
+of made-up ones."""
 
+import io
 import re
 import tarfile
 import zipfile
@@ -9,13 +11,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from seatrial.check.declared import load
-from seatrial.check.session import not_applicable_of
+from seatrial.check.session import Session, not_applicable_of
 from seatrial.judge.session import judge_cases, judge_session
 from seatrial.judge.verdict import Criteria
 from seatrial.report.session.page import page
+from seatrial.report.terminal import rows_of
 from seatrial.session.evidence import evidence_in, read_case
+from seatrial.session.results import show
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
 from seatrial.workload.words import by_key
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -53,7 +60,7 @@ class Words(HTMLParser):
 
 @pytest.fixture(scope='module')
 def smoke(tmp_path_factory):
-    """The page of a smoke test of 30 cases, as it was measured in a virtual machine."""
+    """The evidence of a smoke test of 30 cases, as it was measured in a virtual machine."""
     folder = tmp_path_factory.mktemp('sessions') / '20261128T071623-a45262'
     with tarfile.open(SMOKE) as archive:
         archive.extractall(folder, filter='data')
@@ -61,9 +68,7 @@ def smoke(tmp_path_factory):
     checks = load(REPOSITORY / 'checks')
     criteria = {plan.case: Criteria(tuple(checks[plan.case.check].expectations)) for plan, _ in cases}
     result = judge_session(folder.name, 'smoke', judge_cases(cases, criteria), criteria, [])
-    return page(
-        evidence_in(folder, cases, result, site='local', label='smoke', not_applicable=not_applicable_of(folder))
-    )
+    return evidence_in(folder, cases, result, site='local', label='smoke', not_applicable=not_applicable_of(folder))
 
 
 def failing(make, number):
@@ -75,14 +80,25 @@ def failing(make, number):
 
 
 def test_a_smoke_test_of_30_cases_is_a_page_of_1200_words_unfolded_and_of_12000_in_all(smoke):
-    words = Words(smoke)
-    assert '30 cases' in smoke
+    html = page(smoke)
+    words = Words(html)
+    assert '30 cases' in html
     assert words.unfolded <= 1200 and words.all <= 12_000, (words.unfolded, words.all)
 
 
 def test_however_much_fails_a_page_has_1200_words_unfolded(make):
     sessions = {'40 FAIL': failing(make, 40), 'INVALID and INCOMPLETE': make.varied()}
     assert {name for name, session in sessions.items() if Words(page(session)).unfolded > 1200} == set()
+
+
+def test_the_end_of_a_session_takes_25_rows_of_a_terminal_of_which_the_first_is_the_verdict(smoke, make):
+    for evidence in (smoke, failing(make, 40), make.varied()):
+        screen = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
+        session = Session('s', Path('s'), load_site(REPOSITORY / 'site-config' / 'local'), PROFILES['smoke'], ())
+        show(screen, session, [(each.plan, each.records) for each in evidence.cases], evidence.result)
+        lines = screen.file.getvalue().splitlines()
+        assert evidence.result.verdict.value in lines[0]
+        assert rows_of(lines) <= 25 and len(' '.join(lines).split()) <= 400, lines
 
 
 def test_the_pages_of_the_sample_are_as_short():
@@ -95,8 +111,9 @@ def test_the_pages_of_the_sample_are_as_short():
 
 
 def test_a_metric_has_one_sign_on_the_whole_page(smoke):
+    html = page(smoke)
     sign = r'<svg class="swatch o-(\w+)"[^>]*>(?:<path[^>]*>)*</svg>\s*([\w ]+)'
-    columns = {name for _, name in re.findall(f'<th scope="col" class="n"><span class="both">{sign}', smoke)}
-    result = by_key((name, style) for style, name in re.findall(sign, smoke) if name in columns)
+    columns = {name for _, name in re.findall(f'<th scope="col" class="n"><span class="both">{sign}', html)}
+    result = by_key((name, style) for style, name in re.findall(sign, html) if name in columns)
     assert len(columns) > 15 and result['read'].count('read') > 10
     assert {name: styles for name, styles in result.items() if len(set(styles)) > 1} == {}

@@ -17,7 +17,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY, DECIMAL, quantity
 from seatrial.report.session.page import jinja
 
-MIN_DIGITS = 4
+MIN_DIGITS = 3
 MANY = 9.0
 """A margin of ten times the bound: per cent of that are hard to read."""
 
@@ -84,7 +84,10 @@ class ProtocolRow:
         outcome = self.outcome
         if outcome.margin is None or outcome.verdict == UNDECIDED:
             return '\u2013'
-        return f'{1 + outcome.margin:.3g} times' if outcome.margin >= MANY else f'{100 * outcome.margin:+.1f} %'
+        decimals = int(abs(outcome.margin) < 0.9995)
+        if outcome.margin >= MANY:
+            return f'{1 + outcome.margin:.3g} times'
+        return f'{100 * outcome.margin:+.{decimals}f} %'
 
     @property
     def interval(self) -> str:

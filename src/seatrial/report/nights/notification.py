@@ -36,7 +36,7 @@ UNLIKE = 'not the same'
 
 UNCOMPARED = 'none: what is valid is MEASURED, however slow; see docs/reference/references.md'
 
-SHOWN = 12
+SHOWN = 4
 """Lines of one kind at most; the report has the rest."""
 
 
