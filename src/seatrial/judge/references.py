@@ -191,7 +191,7 @@ def judge_reference(
     sentence += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'
     if where == INSIDE:
         return _result(reference, estimate, where, sentence)
-    chance = _chance(values, reference, (low, high), clock_error, correlation)
+    chance = _chance(values, reference, clock_error, correlation)
     if chance <= level:
         return _result(reference, estimate, where, sentence, chance)
     why = (
@@ -213,16 +213,10 @@ def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tu
     return interval.mean, interval.low, interval.high
 
 
-def _chance(
-    values: Sequence[float],
-    reference: Reference,
-    bounds: tuple[float | None, float | None],
-    clock_error: float,
-    correlation: float,
-) -> float:
+def _chance(values: Sequence[float], reference: Reference, clock_error: float, correlation: float) -> float:
     """The probability of samples this far outside if the true value lay at the missed bound: Student's for a mean,
     the binomial for a quantile. A single launch that missed its bound has missed it."""
-    low, high = bounds
+    low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if reference.statistic in EXTREMES:
         return 0.0
     if reference.statistic in QUANTILES:

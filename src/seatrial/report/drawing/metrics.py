@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from seatrial.judge.references import ReferenceResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.metric import LOWER
 from seatrial.model.plan import TrialPlan
@@ -129,7 +128,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
         # Intervals of several lines at one point would hide each other: each stands a little to its side.
         aside = ASIDE * (2 * i - len(names) + 1)
         marks = {
-            key: _mark(of_line[key], at, style[name], unit, case.references, aside)
+            key: _mark(of_line[key], at, style[name], unit, case, aside)
             for key, at in points.places.items()
             if key in of_line and of_line[key].summary
         }
@@ -224,7 +223,7 @@ def _dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], un
             at = len(ticks) + 0.5
             ticks.append(plot.Tick(at, head, heads=True) if one else plot.Tick(at, _short(metric.point)))
             if metric.summary:
-                marks.append(_mark(metric, at, style[metric.point], unit, case.references))
+                marks.append(_mark(metric, at, style[metric.point], unit, case))
     return plot.Chart(
         x=_figures(case, metrics, unit),
         y=plot.Scale(low=len(ticks), high=0.0, ticks=ticks),
@@ -253,7 +252,7 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> p
     """The axis of the figures. It may cut an interval of three samples, or a reference far above."""
     summaries = [metric.summary for metric in metrics if metric.summary]
     greatest = max(summary.maximum for summary in summaries)
-    bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case.references)]
+    bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case)]
     others = [
         *(summary.minimum for summary in summaries),
         *(summary.maximum for summary in summaries),
@@ -270,14 +269,7 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> p
     )
 
 
-def _mark(
-    metric: MetricResult,
-    at: float,
-    style: str,
-    unit: Unit,
-    references: Sequence[ReferenceResult],
-    aside: float = 0.0,
-) -> plot.Mark:
+def _mark(metric: MetricResult, at: float, style: str, unit: Unit, case: CaseResult, aside: float = 0.0) -> plot.Mark:
     summary = metric.summary
     assert summary, 'it was measured'
     form, interval = _FORMS.get(metric.verdict, plot.FULL), summary.interval
@@ -295,17 +287,13 @@ def _mark(
         low=interval.low if has_interval else None,
         high=interval.high if has_interval else None,
         samples=() if form == plot.STRUCK else metric.values,
-        bounds=_bounds(metric, references),
+        bounds=_bounds(metric, case),
         aside=aside,
         label={plot.STRUCK: 'invalid', plot.OPEN: 'cannot decide'}.get(form, ''),
     )
 
 
-def _bounds(metric: MetricResult, references: Sequence[ReferenceResult]) -> list[tuple[float, int]]:
-    ends = [
-        end
-        for reference in references
-        if reference.metric == metric.metric
-        for end in ((reference.low, 1), (reference.high, -1))
-    ]
+def _bounds(metric: MetricResult, case: CaseResult) -> list[tuple[float, int]]:
+    compared = [reference for reference in case.references if reference.metric == metric.metric]
+    ends = [end for reference in compared for end in ((reference.low, 1), (reference.high, -1))]
     return [(bound, side) for bound, side in ends if bound is not None]

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from seatrial.judge.throughput import STALL, Pause, ThroughputSpan, Traffic, rpc_sizes, served, traffic
-from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Sample
 from seatrial.report.drawing.plot import Box, Chart, Curve, figures_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
@@ -43,7 +41,7 @@ def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
         'step_s': 0.0 if len(steps) == len(moved.pieces) else steps[0].end - steps[0].start,
         'truncated': telemetry.truncated,
         'unit': unit,
-        'chart': _chart(plan, samples, moved, steps, begin, unit) if steps else None,
+        'chart': _chart(evidence, moved, steps, begin, unit) if steps else None,
         'flows': moved.flows,
         'pauses': [_pause_words(pause, begin, unit) for pause in moved.pauses],
         'sizes': [size for size in sizes if size.reads or size.writes],
@@ -82,13 +80,9 @@ def _together(pieces: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
 
 
 def _chart(
-    plan: TrialPlan,
-    samples: Sequence[Sample],
-    moved: Traffic,
-    steps: Sequence[ThroughputSpan],
-    begin: float,
-    unit: Unit,
+    evidence: CaseEvidence, moved: Traffic, steps: Sequence[ThroughputSpan], begin: float, unit: Unit
 ) -> Chart:
+    plan, samples = evidence.plan, evidence.records.samples
     # A lane a phase of a case that moves data, or one for all.
     phases = styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
     lanes = list(phases) or ['launches']
@@ -105,7 +99,11 @@ def _chart(
         launches.append(Box(start, end, kind, style, lane=lane, words=text, label=label))
     read, written = (unit.words(max(getattr(piece, way) for piece in moved.pieces)) for way in ('read', 'write'))
     stalls = sum(pause.kind == STALL for pause in moved.pauses)
-    pauses = f'{counted(stalls, "stall")} and {counted(len(moved.pauses) - stalls, "gap")}'
+    counts = f'{counted(stalls, "stall")} and {counted(len(moved.pauses) - stalls, "gap")}'
+    pauses = []
+    for number, pause in enumerate(moved.pauses, 1):
+        label = 'stall' if pause.kind == STALL else 'nothing known'
+        pauses.append(Box(pause.start, pause.end, f'pause {pause.kind}', number=str(number), label=label))
     return Chart(
         x=time_scale(begin, max([steps[-1].end, *(launch.end for launch in launches)]), 'the beginning'),
         y=figures_scale([max(max(step.read, step.write) for step in steps)], unit=unit),
@@ -113,21 +111,12 @@ def _chart(
             *timed,
             Curve('read', steps_line([(step.start, step.end, step.read) for step in steps]), 'read'),
             Curve('write', steps_line([(step.start, step.end, step.write) for step in steps]), 'written'),
-            *(
-                Box(
-                    pause.start,
-                    pause.end,
-                    f'pause {pause.kind}',
-                    number=str(number),
-                    label='stall' if pause.kind == STALL else 'nothing known',
-                )
-                for number, pause in enumerate(moved.pauses, 1)
-            ),
+            *pauses,
             *launches,
         ],
         height=194,
         lanes=lanes,
-        words=f'at most {read} read and {written} written; {pauses} while launches were timed',
+        words=f'at most {read} read and {written} written; {counts} while launches were timed',
     )
 
 

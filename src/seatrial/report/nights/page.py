@@ -17,13 +17,10 @@ from seatrial.history.store import Annotation
 from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY
-from seatrial.report.comparison.before_after import (
-    change_words,
-    comparison,
-    means_words,
-)
+from seatrial.report.comparison.before_after import change_words, comparison, means_words
 from seatrial.report.drawing.plot import Chart, Curve, Guide, Scale, Tick, round_scale
 from seatrial.report.figures import figure
+from seatrial.report.nights.nights import MISSED
 from seatrial.report.nights.notification import TrialWatch, screen
 from seatrial.report.nights.trend import NEAR, Nights, Trend
 from seatrial.report.session.page import jinja
@@ -37,8 +34,6 @@ WORST = 10
 
 APART = 3
 """Days: what is invalid again within so many belongs to one spell."""
-
-MISSED = 'missed'
 
 WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)
 """Nights without a valid result."""
@@ -169,17 +164,12 @@ def _charts(trend: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
         for start, end in pairwise([0, *trend.places[file_system, family], len(series)]):
             level = exp(fmean(value for _, value in series[start:end]))
             levels.append([(began[series[start][0]], level), (began[series[end - 1][0]], level)])
-        turns = [
-            Guide(
-                began[turn.session],
-                f'turn c-{turn.change.verdict}',
-                upright=True,
-                words=f'{turn.began:%Y-%m-%d}: {turn.change.verdict}',
-                label=turn.change.verdict,
-            )
-            for turn in trend.turns
-            if (turn.file_system, turn.family) == (file_system, family)
-        ]
+        turns = []
+        for turn in trend.turns:
+            if (turn.file_system, turn.family) == (file_system, family):
+                at, verdict = began[turn.session], turn.change.verdict
+                words = f'{turn.began:%Y-%m-%d}: {verdict}'
+                turns.append(Guide(at, f'turn c-{verdict}', upright=True, words=words, label=verdict))
         shares = [exp(value) for _, value in series]
         margin = 0.05 * (max(shares) - min(shares)) or 0.05
         charts[f'{file_system}: {family}'] = Chart(

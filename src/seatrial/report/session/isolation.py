@@ -84,7 +84,7 @@ def _unit(base: str, isolation: Isolation, system: str) -> Unit:
 
 def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> plot.Chart:
     shares = {column: _shares(isolation, column.label) for column in columns}
-    highest = max(share for points in shares.values() for share, _ in points)
+    top = plot.HEADROOM * max(1.0, *(share for points in shares.values() for share, _ in points))
     least = f'{percent(isolation.min_effect)} less: no {isolation.kind} above it is named'
     parts: list[plot.Curve | plot.Mark | plot.Guide] = [plot.Guide(1 - isolation.min_effect, 'least', label=least)]
     for column, points in shares.items():
@@ -94,13 +94,7 @@ def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> plot.Char
     places = counted(len(isolation.places), isolation.kind)
     return plot.Chart(
         x=plot.Scale(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
-        y=plot.round_scale(
-            0.0,
-            max(highest, 1.0) * plot.HEADROOM,
-            label='of the median',
-            shown=lambda share: f'{100 * share:.0f} %',
-            count=4,
-        ),
+        y=plot.round_scale(0.0, top, label='of the median', shown=lambda share: f'{100 * share:.0f} %', count=4),
         parts=parts,
         height=242,
         words='; '.join(named) or 'no place stands out',
@@ -127,14 +121,7 @@ def _line(column: ComparedColumn, points: Sequence[tuple[float, PlaceVerdict]]) 
         if len(points) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
             text = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
             named = _SAID[place.verdict] if place.verdict != USUAL else ''
-            marks.append(
-                plot.Mark(
-                    rank / last,
-                    share,
-                    column.style,
-                    _FORMS.get(place.verdict, plot.DOT),
-                    f'{text}, {percent(share)}{", " if named else ""}{named}',
-                    label=named,
-                )
-            )
+            text += f', {percent(share)}{", " if named else ""}{named}'
+            form = _FORMS.get(place.verdict, plot.DOT)
+            marks.append(plot.Mark(rank / last, share, column.style, form, text, label=named))
     return [plot.Curve(column.style, [stroke], column.label), *sorted(marks, key=lambda mark: mark.form != plot.DOT)]

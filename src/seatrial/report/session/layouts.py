@@ -22,7 +22,6 @@ from seatrial.report.figures import Unit, is_valid, percent, units_of
 from seatrial.report.session import ratios
 from seatrial.report.session.ratios import Ratio
 from seatrial.workload.registry import kind_of
-from seatrial.workload.words import by_key
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,11 @@ def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, 
     points = {point.label: point for point in plan.points}
     default = next((label for label, point in points.items() if _layout(point).is_default), None)
     units = units_of(result.metrics, system)
-    by_name = by_key(
-        (
-            metric.name,
-            LayoutOption(metric.point, words.point_words(plan.axis, points[metric.point]), metric, metric.summary),
-        )
-        for metric in result.metrics
-        if metric.summary is not None and metric.summary.mean > 0 and is_valid(metric)
-    )
+    by_name: dict[str, list[LayoutOption]] = {}
+    for metric in result.metrics:
+        if metric.summary is not None and metric.summary.mean > 0 and is_valid(metric):
+            text = words.point_words(plan.axis, points[metric.point])
+            by_name.setdefault(metric.name, []).append(LayoutOption(metric.point, text, metric, metric.summary))
     return [
         _choice(kind_of(plan.kind).metric_words(name), units[options[0].metric.unit], options, default)
         for name, options in by_name.items()
