@@ -58,7 +58,7 @@ def schedule(
         no_more_systems(site, profile)
     # Seatrial's own lie elsewhere after an upgrade.
     other = checks if list(map(str, checks)) != check_folders(site.folder) else ()
-    choices = [f'--site={site.folder}', *(f'--checks={each.resolve()}' for each in other), f'--profile={profile}']
+    choices = [f'--site={site.folder}', *(f'--checks={folder.resolve()}' for folder in other), f'--profile={profile}']
     try:
         if mode == 'remove':
             remove(screen, site, profile)

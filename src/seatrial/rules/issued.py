@@ -80,7 +80,7 @@ def issued_findings(plan: TrialPlan, records: Records) -> List[Finding]:
     'label',
     'P15a',
     'One repetition was traced by Darshan, so that P15 rests on more than the word of the engine',
-    'see docs/darshan.md',
+    'see docs/how-to/darshan.md',
     'no figure proves which I/O it is of',
 )
 def traced(seen: CaseSeen) -> Optional[str]:

@@ -262,6 +262,12 @@ _invalid(
 
 
 _label(
+    'P24',
+    'The MPI library of the engine says nothing of its network',
+    'see its raw output in the records; a slow transport slows collective I/O and barriers',
+    'Open MPI: "No preset parameters", "more than one active ports", "error initializing an OpenFabrics device"',
+)
+_label(
     'P23',
     'The tasks of a node share cores only where it has fewer cores than tasks',
     BIND,

@@ -1,4 +1,4 @@
-"""The register of validity rules. docs/validity.md is generated from it, and every finding names one of its rows."""
+"""The register of validity rules. validity.md is generated from it, and every finding names one of its rows."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
