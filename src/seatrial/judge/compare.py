@@ -106,7 +106,7 @@ def compared(
         if each.steers and not each.counts:
             groups.setdefault(each.group, []).append(each)
     families = {group: _difference(members, paired) for group, members in groups.items()}
-    drift_of = {group: each.drift for group, each in families.items() if drifts}
+    drift_of = {group: _drift(*_sides(members)) for group, members in groups.items() if drifts and not paired}
     of_families = dict(zip(families, _holm([_chance(each) for each in families.values()]), strict=True))
     metrics = [_difference([each], paired) for each in series]
     tested = [number for number, each in enumerate(series) if not each.counts]
@@ -133,7 +133,6 @@ class _Difference(NamedTuple):
     error: float  # its standard error, infinite if unknown
     df: int
     sessions: tuple[int, int]
-    drift: float = 0.0  # how much of it a trend within both sides would make between them
 
     @property
     def between(self) -> bool:
@@ -144,10 +143,10 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
     """The difference of these metrics' mean; each is centred first, so a session may lack some of them."""
     if not all(each.before and each.after for each in members):
         raise ValueError('a metric is compared where both sides have it')
-    earlier, later = (_of_sessions([each.logs[side] for each in members]) for side in (0, 1))
+    earlier, later = _sides(members)
     if paired:
         return _of_pairs({name: later[name] - own for name, own in earlier.items() if name in later})
-    sides = [(side.values(), fmean(side.values())) for side in (earlier, later)]
+    sides = [(side.values(), _mean(side.values())) for side in (earlier, later)]
     log, sessions = sides[1][1] - sides[0][1], (len(earlier), len(later))
     df = sum(sessions) - 2
     if not df:
@@ -155,7 +154,11 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
         return _Difference(log, error, df, sessions)
     spread = math.fsum((value - mean) ** 2 for values, mean in sides for value in values) / df
     error = math.sqrt(spread * (1 / len(earlier) + 1 / len(later)))
-    return _Difference(log, error, df, sessions, _drift(earlier, later))
+    return _Difference(log, error, df, sessions)
+
+
+def _sides(members: Sequence[Series]) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    return _of_sessions([each.logs[0] for each in members]), _of_sessions([each.logs[1] for each in members])
 
 
 def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:

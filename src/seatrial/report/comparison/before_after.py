@@ -393,4 +393,4 @@ def family_of(row: Mapping[str, Any]) -> str:
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
-    return fmean([fmean(own) for own in sessions.values()])
+    return fmean(math.fsum(own) / len(own) for own in sessions.values())
