@@ -73,7 +73,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         line
         for part, each in zip(contracted, of_contract, strict=True)
         for test in part.tests
-        for line in decidable(test, each, criteria)
+        for line in decidable(test, each, criteria, part.nights)
     ]
     unused = in_no_trial(site, declared, [each.plan.case for each in found])
     if as_json:
