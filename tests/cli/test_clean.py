@@ -278,6 +278,8 @@ def test_what_is_foreign_in_it_stays_and_is_named(clean, killed):
     own[2].parent.mkdir()
     for path in own:
         path.write_text('of somebody else')
+    said = clean()
+    assert (said.status, f'{rundir.NOT_MADE}\n' in said.out) == (13, True), said.out
     said = clean('--yes')
     assert said.status == 13
     for name in ('notes', 'data/notes', 'data/results'):
